@@ -82,7 +82,15 @@ const SLOW: &[Slow] = &[
     },
     Slow {
         program: CLI,
-        names: &["live_export::", "made_files::", "refused::more_", "refused::what_"],
+        names: &[
+            "live_export::",
+            "made_files::",
+            "output::a_run_ends_",
+            "outputs::no_output_",
+            "refused::a_file_",
+            "refused::more_",
+            "refused::what_",
+        ],
         reason: "long runs, large files",
     },
     Slow {
@@ -90,8 +98,10 @@ const SLOW: &[Slow] = &[
         names: &[
             "dialect::fio_itself_",
             "fio_verify::",
+            "getc_putc::",
             "iozone::the_calls_",
             "modes::what_is_made_",
+            "postmark::calls_",
             "streams::any_mix_",
             "unstored::with_a_locked_",
             "zcav::",
@@ -101,7 +111,15 @@ const SLOW: &[Slow] = &[
     Slow { program: ENGINE, names: &["source::fio::tests::fio::"], reason: "the ops of a real fio" },
     Slow {
         program: DOOR,
-        names: &["pacing::a_shared_rate_", "seeds::the_same_", "series::ops_in_flight_", "stopping::while_a_phase_"],
+        names: &[
+            "backends::flushes_come_",
+            "flows::processes_leave_",
+            "pacing::a_shared_rate_",
+            "scripts::what_one_way_",
+            "seeds::the_same_",
+            "series::ops_in_flight_",
+            "stopping::while_a_phase_",
+        ],
         reason: "many runs of a second and more",
     },
     // Holds the lock of tests that fork, so that the others wait for it.

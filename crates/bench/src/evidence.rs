@@ -1,4 +1,4 @@
-//! Looks at the machine around every phase of a run, and stores each second as it passes.
+//! Observes the machine around every phase of a run, and stores each second as it passes.
 
 use crate::live::{SeldomOthers, SoFar};
 use crate::progress::{Progress, Second};
@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a run writes before its result.
+/// Log that a run writes to before it has a result.
 pub(crate) struct EvidenceLog<'a> {
     pub(crate) to: &'a mut dyn RunLog,
     pub(crate) id: &'a str,
@@ -43,7 +43,7 @@ pub(crate) struct Evidence<'a> {
     base: &'a Path,
     environment: &'a Beside<Environment>,
     observations: Observations,
-    /// The phases that are over, for checks that look back.
+    /// Completed phases, for checks that compare with earlier ones.
     measured: Measurement,
     judge: LiveJudge,
     samples: SampleSet,
@@ -51,32 +51,31 @@ pub(crate) struct Evidence<'a> {
     early: Option<Beside<Early>>,
     quota_files: Option<QuotaFiles>,
     around: Option<Around>,
-    /// Of the phase that runs, or has just ended.
+    /// Device use in the current phase, or in the one that just ended.
     lanes: LaneLog,
     first_found: BTreeMap<String, u64>,
-    /// Of the phases that are over.
     seen: Vec<SeenInPhase>,
     evidence_log: Option<EvidenceLog<'a>>,
     log_begun: LogBegun,
     device_looks: Option<(&'a RunLooks, LastLook)>,
-    /// The run of several ranks that this is a part of.
+    /// The multi-rank run that this process takes part in, if any.
     ranks: Option<&'a RanksRun<'a>>,
     progress: &'a mut dyn Progress,
 }
 
-/// Whether the log knows of the run.
+/// Whether the run has been announced to the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LogBegun {
-    /// Its targets are not known yet.
+    /// The targets are not known yet.
     NotYet,
-    /// It is to be told, once the machine has been read.
+    /// The targets are known; the run is announced once the environment has been read.
     Due,
     Yes,
 }
 
-/// What is read for the first phase while it is prepared.
+/// Data read for the first phase while it is prepared.
 struct Early {
-    /// It is used if it is still fresh then.
+    /// Used only if it is still fresh when the phase begins.
     census: Census,
     quota_files: QuotaFiles,
 }
@@ -87,24 +86,23 @@ impl Early {
     }
 }
 
-/// Who looks at the devices last.
+/// The reader of the final device state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LastLook {
     /// This run, before it removes its test data.
     BeforeRemoval,
-    /// Whoever started this process, behind it.
+    /// The parent process, after this one has exited.
     Elsewhere,
 }
 
-/// What is being watched during one phase.
+/// State watched during one phase.
 struct Around {
     observations: PhaseObservations,
-    /// Of the moment before the phase.
+    /// Taken just before the phase.
     census: Census,
     others: IoWatch,
     named_others: SeldomOthers,
     kernel_log: KernelLog,
-    /// What it said so far.
     kernel_lines: Seen<Vec<String>>,
     clock: ClockWatch,
     limits: Option<LimitWatch>,
@@ -115,12 +113,12 @@ struct Around {
     last_second: Option<Counters>,
 }
 
-/// What was seen while a phase ran, and is no part of what the checks read.
+/// Observations made during a phase that the checks do not read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct SeenInPhase {
-    /// What its devices did in each interval.
+    /// Device use in each interval.
     pub(crate) lanes: Vec<Lane>,
-    /// When each check first found something, by its code, ns from the end of the ramp.
+    /// When each check first reported a finding, by its code, in ns from the end of the ramp.
     pub(crate) first_found: BTreeMap<String, u64>,
 }
 
@@ -155,52 +153,51 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Keeps quiet about the load of others during the run if it was declared.
+    /// Silences live findings about load from other processes if the user declared such load.
     pub(crate) fn with_load(self, declared: Typed) -> Evidence<'a> {
         let judge = if declared == Typed::Yes { LiveJudge::under_declared_load() } else { self.judge };
         Evidence { judge, ..self }
     }
 
-    /// With looks at all devices before and behind the work.
+    /// Records the state of all devices before and after the work.
     pub(crate) fn with_looks(self, looks: &'a RunLooks, last: LastLook) -> Evidence<'a> {
         Evidence { device_looks: Some((looks, last)), ..self }
     }
 
-    /// As a part of a run of several ranks.
+    /// Makes this a part of a run of several ranks.
     pub(crate) fn with_ranks(self, ranks: Option<&'a RanksRun<'a>>) -> Evidence<'a> {
         Evidence { ranks, ..self }
     }
 
-    /// The processes that run the other workers.
+    /// Returns the processes that run the other workers.
     pub(crate) fn others(&self) -> Option<Arc<dyn OtherProcesses>> {
         self.ranks.and_then(RanksRun::others)
     }
 
-    /// What the workers of several ranks open files with by MPI-IO.
+    /// Returns the MPI-IO that the workers of several ranks open files with.
     pub(crate) fn mpi_io(&self) -> Option<Arc<dyn MpiIo>> {
         self.ranks.and_then(RanksRun::mpi_io)
     }
 
-    /// Tells the log of a run that others make: no target of it is here.
+    /// Announces a run made by other hosts to the log. It has no target on this host.
     pub(crate) fn begin_at_once(&mut self) {
         self.log_begun = LogBegun::Due;
         self.begin_log();
     }
 
-    /// Whoever looks on.
     pub(crate) fn progress(&mut self) -> &mut dyn Progress {
         self.progress
     }
 
-    /// What the checks read, and what was seen besides, phase by phase.
+    /// Returns the observations for the checks, and the other observations by phase.
     pub(crate) fn collected(mut self) -> (Observations, Vec<SeenInPhase>) {
-        // The preparations of the first phase may have failed.
+        // The run is still unannounced if the preparations of the first phase failed.
         self.begin_log();
         (self.observations, self.seen)
     }
 
-    /// Tells the log of the run. The machine is read beside the preparations; where these take long, the log does not wait for their
-    /// end.
+    /// Announces the run to the log. The machine is read during the preparations; where these take long, the log does
+    /// not wait for their end.
     fn begin_log(&mut self) {
         if self.log_begun != LogBegun::Due {
             return;
@@ -227,7 +224,7 @@ impl<'a> Evidence<'a> {
     fn facts(&self, target: &TargetView<'_>) -> TargetFacts {
         match self.workload.target.get(target.name) {
             Some(Target::Sim(sim)) => {
-                // The kernel of the simulation numbers its devices in the order of the targets' names.
+                // The simulated kernel numbers its devices in the order of the target names.
                 let owner = sim.shares.as_deref().unwrap_or(target.name);
                 let before = self.workload.target.iter().take_while(|(name, _)| name.as_str() != owner);
                 let has_own = |target: &Target| matches!(target, Target::Sim(sim) if sim.shares.is_none());
@@ -244,7 +241,7 @@ impl<'a> Evidence<'a> {
                 filesystem: Seen::no("the null target has no storage"),
                 ..TargetFacts::default()
             },
-            // Test data lies in a directory that is gone afterwards; what people know is where that directory was.
+            // The test data directory is gone after the run; users know its parent.
             Some(
                 Target::File(FileTarget { path, .. })
                 | Target::Files(FilesTarget { path, .. })
@@ -260,7 +257,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Where the store fails, the run goes on without it: its result is stored as a whole at its end, or fails then.
+    /// Records a store error. The run goes on without the store: its result is stored as a whole at
+    /// its end, or fails then.
     fn note(&mut self, outcome: Result<(), StoreError>) {
         if outcome.is_err() {
             self.evidence_log = None;
@@ -269,7 +267,7 @@ impl<'a> Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// What all ranks measured of a phase; `None` where there is one, and on all ranks but the first.
+    /// Returns the sum of a phase over all ranks; `None` with a single rank, and on all ranks but the first.
     fn of_all_ranks(&mut self, measured: &PhaseMeasurement) -> Option<PhaseMeasurement> {
         let ranks = self.ranks?;
         let tells = self.progress.tells(measured);
@@ -278,27 +276,27 @@ impl Evidence<'_> {
         ranks.phase_ended(measured, (seen, tells), facts)
     }
 
-    /// Judges the phase so far, and tells what has become true. It works on what was read anyway: residency and extents
-    /// are those of the phase's beginning, and only what cost nothing is read anew.
+    /// Judges the phase so far and reports new findings. It uses data that was read anyway: residency and extents are
+    /// from the start of the phase, and only what costs nothing is read again.
     fn judge_so_far(&mut self, live: &Live) {
-        // The machine serves all its ranks, and this one knows only its own work.
+        // The machine serves all its ranks, and this process knows only its own work.
         if self.ranks.is_some() {
             return;
         }
         let Some(mut around) = self.around.take() else { return };
         around.so_far.add(live);
-        read_on(&mut around.kernel_log, &mut around.kernel_lines);
+        read_new_lines(&mut around.kernel_log, &mut around.kernel_lines);
         around.observations.after.clone_from(around.last_second.as_ref().unwrap_or(&around.observations.before));
         around.observations.kernel_log.clone_from(&around.kernel_lines);
         around.named_others.last().record(&mut around.observations);
-        // Moved in for the look and out again: neither is copied.
+        // Moved in for the check and out again, so that neither is copied.
         self.measured.phases.push(std::mem::take(&mut around.so_far.measured));
         self.observations.phases.push(std::mem::take(&mut around.observations));
         if self.judge.suspects_others(self.workload, &self.measured, &self.observations)
             && let Some(seen) = self.observations.phases.last_mut()
         {
-            let look = around.named_others.look(&mut around.others, live.elapsed_ns / 1_000_000_000);
-            look.record(seen);
+            let others = around.named_others.search(&mut around.others, live.elapsed_ns / 1_000_000_000);
+            others.record(seen);
         }
         let found = self.judge.second(self.workload, &self.measured, &self.observations);
         if live.elapsed_ns > FROM_THE_BEGINNING_NS {
@@ -313,14 +311,14 @@ impl Evidence<'_> {
     }
 }
 
-/// What is found by then was true from the beginning: checks of rates want two seconds in a row.
+/// A finding up to this time counts as true from the start: rate checks need two seconds in a row.
 const FROM_THE_BEGINNING_NS: u64 = 2_000_000_000;
 
-/// More lines than this say nothing new.
+/// More lines than this add no information.
 const KERNEL_LINES_MAX: usize = 100;
 
-/// Reads on in the kernel's log. Once it could not be read, what it said is not known.
-fn read_on(log: &mut KernelLog, lines: &mut Seen<Vec<String>>) {
+/// Reads new lines of the kernel log. After a failed read, the earlier lines count as unknown too.
+fn read_new_lines(log: &mut KernelLog, lines: &mut Seen<Vec<String>>) {
     match (log.since(), lines) {
         (Seen::Yes(new), Seen::Yes(lines)) if lines.len() < KERNEL_LINES_MAX => lines.extend(new),
         (Seen::Yes(_), Seen::Yes(_)) => {}
@@ -329,7 +327,7 @@ fn read_on(log: &mut KernelLog, lines: &mut Seen<Vec<String>>) {
     }
 }
 
-/// Whether it works on anything but simulated devices and nothing.
+/// Returns `true` if a workload uses anything but simulated devices and the null device.
 pub(crate) fn has_storage(workload: &Workload) -> bool {
     workload.target.values().any(|target| !matches!(target, Target::Sim(_) | Target::Null(_) | Target::Host(_)))
 }
@@ -401,7 +399,7 @@ impl Observer for Evidence<'_> {
         if let Some(ranks) = self.ranks {
             ranks.await_ready();
         }
-        // Jobs drop or fill the cache as they open their files, and scripts make theirs.
+        // Jobs drop or fill the cache as they open their files, and scripts create theirs.
         let of_jobs = |view: &&TargetView<'_>| {
             matches!(self.workload.target.get(view.name), Some(Target::JobFiles(_) | Target::Scratch(_)))
         };
@@ -452,8 +450,8 @@ impl Observer for Evidence<'_> {
 
     fn interval(&mut self, live: &Live) {
         if let Some(ranks) = self.ranks {
-            ranks.look();
-            ranks.tell(live);
+            ranks.stop_if_ended();
+            ranks.send_second(live);
         }
         let mut tier = Tier::Unknown;
         let mut devices = Vec::new();
@@ -503,7 +501,7 @@ impl Observer for Evidence<'_> {
         } else {
             around.observations.other_io = Seen::no("the devices moved too little for others to matter");
         }
-        read_on(&mut around.kernel_log, &mut around.kernel_lines);
+        read_new_lines(&mut around.kernel_log, &mut around.kernel_lines);
         around.observations.kernel_log = around.kernel_lines;
         around.observations.clock_step_ns = around.clock.finish();
         if let Some(limits) = around.limits {
@@ -527,7 +525,8 @@ impl Observer for Evidence<'_> {
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
         let lanes = std::mem::take(&mut self.lanes).finish(&measured.intervals, measured.searched_ns);
         let first_found = std::mem::take(&mut self.first_found);
-        // Checks count from the end of the ramp, as intervals do once a search before them is cut off.
+        // Checks count from the end of the ramp. Intervals do too, once those of a search before
+        // the measurement are cut off.
         let first_found = first_found.into_iter().map(|(code, ns)| (code, ns.saturating_sub(measured.searched_ns)));
         self.seen.push(SeenInPhase { lanes, first_found: BTreeMap::from_iter(first_found) });
         self.measured.phases.push(measured.clone());
@@ -557,7 +556,7 @@ mod tests {
     use plumb_workload::OpKind;
     use plumb_workload_text::named::{RunPlace, Scale, select};
 
-    // Protects: a report draws a finding where it became true, and none where it was true from the beginning.
+    // Protects: a report shows a finding where it became true, and shows none that was true from the start.
     #[test]
     fn a_finding_has_the_time_at_which_it_became_true() {
         let workload = select("random-read").unwrap()[0].workload(&Scale::moderate(RunPlace::Directory));

@@ -1,31 +1,31 @@
-//! Cache policies, fitted to what storage can have.
+//! Adapts cache policies to the storage.
 
 use plumb_probe::stack;
 use plumb_workload::{CachePolicy, Target, Workload};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Whose words the cache policies of a workload are.
+/// The origin of a workload's cache policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policies {
-    /// The user's own: what cannot be had is refused.
+    /// Set by the user: a policy that the storage cannot provide is refused.
     AsWritten,
-    /// Plumb's, of a named workload that must run anywhere: what cannot be had is taken as it is, and said.
+    /// Set by Plumb for a named workload that must run anywhere: a policy that the storage cannot provide
+    /// is dropped, with a note.
     Fitted,
 }
 
-/// Something that was asked for in a phase and not had.
+/// A request of a phase that could not be met.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NotHad {
-    /// The phase.
     pub(crate) phase: String,
-    /// What, why, and what was done instead.
+    /// The request, the reason, and the substitute.
     pub(crate) note: String,
 }
 
-/// Takes `cold` and `direct` as `as-is` where test data lies in memory: there is no cache to empty, or to go round.
+/// Replaces `cold` and `direct` by `as-is` if test data is in memory: there is no cache to empty or to bypass.
 pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
-    // To look at a stack takes longer than a whole simulated run, so only where it matters.
+    // Reading a device stack takes longer than a whole simulated run, so only do it where it matters.
     let in_directory = |target: &Target| matches!(target, Target::File(_) | Target::Files(_) | Target::Tree(_));
     if !workload.target.values().any(in_directory) {
         return Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
     let Some(kind) = memory_kind(base) else { return Vec::new() };
     let mut not_had = Vec::new();
     for phase in &mut workload.phase {
-        let (asked, reason) = match phase.cache {
+        let (requested, reason) = match phase.cache {
             CachePolicy::Cold => ("a cold cache", "can never be cold"),
             CachePolicy::Direct => ("bypassing the cache", "has no device below its cache"),
             CachePolicy::AsIs | CachePolicy::Warm => continue,
@@ -43,13 +43,13 @@ pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
             continue;
         }
         phase.cache = CachePolicy::AsIs;
-        let note = format!("{asked}: not possible, because {kind} is in memory and {reason}; measured as it is");
+        let note = format!("{requested}: not possible, because {kind} is in memory and {reason}; measured as it is");
         not_had.push(NotHad { phase: phase.name.clone(), note });
     }
     not_had
 }
 
-/// The kind of the file system under a path, if it lives in memory.
+/// Returns the kind of the file system under a path if it is in memory.
 fn memory_kind(base: &Path) -> Option<String> {
     let facts = stack::of_path(base);
     facts.filesystem.value().filter(|filesystem| filesystem.in_memory).map(|filesystem| filesystem.kind.clone())

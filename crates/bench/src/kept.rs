@@ -1,12 +1,12 @@
-//! Files that several runs share.
+//! Files shared by several runs.
 
 use crate::run::{Bench, RunError};
 use plumb_engine::{EngineError, KeptFiles};
 use plumb_workload::{Target, Workload};
 use std::path::Path;
 
-/// Does something whose runs share the files of a workload, each laid out once and removed at the end. What could not be removed is
-/// said in the second value.
+/// Runs a closure whose runs share the files of a workload, each laid out once and removed at the end. The second
+/// value names files that could not be removed.
 pub fn with_kept_files<T, E: From<RunError>>(
     bench: &mut Bench,
     workload: &Workload,

@@ -1,7 +1,7 @@
 //! One run with its evidence: prepared, measured alone or with others, judged and stored.
 //!
-//! Tools, comparisons and studies make their runs here and nowhere else. A crate of its own, so that a change of studies does
-//! not rebuild the tools.
+//! Tools, comparisons and studies make their runs here and nowhere else. It is a separate crate so that a change to
+//! studies does not rebuild the tools.
 
 mod evidence;
 mod fit;

@@ -1,15 +1,15 @@
-//! What is known of a phase while it runs, in the form that the checks read.
+//! A running phase, in the form that the checks read.
 
 use plumb_engine::Live;
 use plumb_probe::census::Census;
 use plumb_probe::others::{IoWatch, OthersSeen};
 use plumb_result::{PhaseMeasurement, Seen, WorkerMeasurement};
 
-/// The measurement of a phase so far: counts, bytes, intervals and errors. Distributions and processor times are known
-/// at its end.
+/// Measurement of a phase so far: counts, bytes, intervals and errors. Distributions and processor times are
+/// only known at its end.
 pub(crate) struct SoFar {
     pub(crate) measured: PhaseMeasurement,
-    /// Ops in flight times the length of each interval, summed.
+    /// Sum of ops in flight times the length of each interval.
     in_flight_ns: f64,
 }
 
@@ -19,7 +19,7 @@ impl SoFar {
         SoFar { measured, in_flight_ns: 0.0 }
     }
 
-    /// A second has passed.
+    /// Adds one second.
     pub(crate) fn add(&mut self, live: &Live) {
         let measured = &mut self.measured;
         measured.wall_ns = live.elapsed_ns;
@@ -35,7 +35,7 @@ impl SoFar {
         measured.working_set_bytes = live.working_set_bytes;
         self.in_flight_ns += live.in_flight * live.interval.length_ns as f64;
         measured.in_flight_mean = self.in_flight_ns / live.elapsed_ns.max(1) as f64;
-        // One that stands for all: who of them did what is known at the end.
+        // One entry stands for all workers: counts of each worker are known at the end.
         measured.workers = vec![WorkerMeasurement {
             name: "all workers".to_owned(),
             count: measured.count(),
@@ -48,15 +48,15 @@ impl SoFar {
     }
 }
 
-/// Names who else does I/O, seldom: a look reads a file for each process of the machine.
+/// Finds other processes that do I/O, rarely: one search reads a file for each process of the machine.
 pub(crate) struct SeldomOthers {
     looks: u32,
     last: OthersSeen,
 }
 
-/// Looks in a row, before it becomes one in [`SELDOM`] seconds.
+/// Searches in consecutive seconds, before they drop to one in [`SELDOM`] seconds.
 const IN_A_ROW: u32 = 4;
-/// Between two looks, seconds.
+/// Seconds between two searches.
 const SELDOM: u64 = 16;
 
 impl SeldomOthers {
@@ -65,8 +65,8 @@ impl SeldomOthers {
         SeldomOthers { looks: 0, last: OthersSeen { named, hidden: None } }
     }
 
-    /// Who did I/O so far, looked up anew where that is due.
-    pub(crate) fn look(&mut self, watch: &mut IoWatch, second: u64) -> &OthersSeen {
+    /// Returns the processes that did I/O so far, after a new search if one is due.
+    pub(crate) fn search(&mut self, watch: &mut IoWatch, second: u64) -> &OthersSeen {
         if self.looks < IN_A_ROW || second.is_multiple_of(SELDOM) {
             self.looks += 1;
             self.last = watch.so_far(&[std::process::id()], &Census::new());
@@ -74,7 +74,7 @@ impl SeldomOthers {
         &self.last
     }
 
-    /// What the last look gave.
+    /// Returns the result of the last search.
     pub(crate) fn last(&self) -> &OthersSeen {
         &self.last
     }
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    // Protects: what the checks read part-way is the sum of the seconds, and errors are not summed twice.
+    // Protects: the sum of the seconds is what the checks read during a phase, and errors are not counted twice.
     #[test]
     fn seconds_add_up() {
         let mut so_far = SoFar::new("p");

@@ -1,4 +1,4 @@
-//! Results that the database did not take: they go to files, so that nothing that was measured is lost.
+//! Results that the database refused. They go to files, so that no measurement is lost.
 
 use plumb_document::json;
 use plumb_result::RunResult;
@@ -6,16 +6,16 @@ use plumb_store::keep_beside;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// What the database does not hold, and where it is instead.
+/// Data missing from the database, and the files that hold it instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotStored {
-    /// Why the database did not take it: the first reason, where there are several.
+    /// The first reason for which the database refused it.
     pub reason: String,
-    /// The results of runs, as files that `plumb import` takes.
+    /// Run results, as files that `plumb import` reads.
     pub results: Vec<PathBuf>,
-    /// What was made of several runs, such as a comparison, as files to read.
+    /// Files with documents made from several runs, such as a comparison.
     pub others: Vec<PathBuf>,
-    /// Why something is in no file either.
+    /// The reason if something is in no file either.
     pub lost: Option<String>,
 }
 
@@ -29,19 +29,19 @@ impl NotStored {
         not_stored
     }
 
-    /// Saves what was made of several runs to a file: `what` is `compare`.
+    /// Saves a document made from several runs to a file. `what` names its kind, such as `compare`.
     pub fn document(database: &Path, reason: String, what: &str, id: &str, document: &impl Serialize) -> NotStored {
         let mut not_stored = NotStored::because(reason);
         not_stored.save(database, &format!("plumb-{what}-{id}.json"), document, |kept, path| kept.others.push(path));
         not_stored
     }
 
-    /// Nothing but the reason: what is not stored can be made again from what is.
+    /// Records only the reason: the missing document can be made again from stored data.
     pub fn because(reason: String) -> NotStored {
         NotStored { reason, results: Vec::new(), others: Vec::new(), lost: None }
     }
 
-    /// Adds what else is not stored.
+    /// Adds further data that is not stored.
     pub fn add(all: &mut Option<NotStored>, more: Option<NotStored>) {
         match (all.as_mut(), more) {
             (Some(all), Some(more)) => {

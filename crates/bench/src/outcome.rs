@@ -1,4 +1,4 @@
-//! What a run came to, or why it has no result.
+//! The outcome of a run, or the error that left it without a result.
 
 use crate::not_stored::NotStored;
 use plumb_cluster::ClusterError;
@@ -9,77 +9,62 @@ use plumb_trust::HostEvidence;
 use plumb_workload_text::validate::Problem;
 use std::time::Duration;
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOutcome {
     /// The result, as stored.
     pub result: RunResult,
-    /// What the engine measured.
     pub measurement: Measurement,
-    /// What the probe saw.
+    /// Observations of the probe.
     pub observations: Observations,
-    /// What each host measured and saw, where this process only led them.
+    /// Measurements and observations of each host, if this process only led them.
     pub hosts: Vec<HostEvidence>,
-    /// Why the store does not hold it, and which file does, where that is so. The result is good all the same.
+    /// Set if the store does not hold the result: the reason, and the file that does. The result is still valid.
     pub not_stored: Option<NotStored>,
 }
 
 impl RunOutcome {
-    /// Time of its phases on their own clock, which is that of simulated devices.
+    /// Returns the time of its phases on their own clock, which is that of simulated devices.
     pub fn simulated(&self) -> Duration {
         self.result.phases.iter().map(|phase| Duration::from_nanos(phase.wall_ns)).sum()
     }
 }
 
-/// Why a run has no result.
+/// The reason why a run has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The workload does not hold together.
+    /// The workload is invalid.
     #[error("{}", problems(.0))]
     Workload(Vec<Problem>),
-    /// A size depends on what could not be seen.
+    /// A size depends on the free space, which cannot be read.
     #[error(
         "target `{target}`: its size depends on the file system's free space, which cannot be seen: {reason}; give a size in bytes"
     )]
-    Size {
-        /// The target.
-        target: String,
-        /// Why.
-        reason: String,
-    },
-    /// A target that several ranks cannot use at once.
+    Size { target: String, reason: String },
+    /// Several ranks cannot use a target at once.
     #[error(
         "target `{target}`: its files would be the same for every rank, and each would remove those of the others; run it with one rank"
     )]
-    OfSeveralRanks {
-        /// The target.
-        target: String,
-    },
-    /// Copies of a recording that ranks cannot have as many of each.
+    OfSeveralRanks { target: String },
+    /// The number of copies of a recording is not a multiple of the number of ranks.
     #[error(
         "{clones} copies of the recording cannot be shared by {ranks} ranks; use a multiple of {ranks} (--clones), or one: ranks then share its threads"
     )]
-    ClonesOfRanks {
-        /// Copies.
-        clones: u32,
-        /// Ranks.
-        ranks: u32,
-    },
+    ClonesOfRanks { clones: u32, ranks: u32 },
     /// Another rank could not go on, before anything was measured.
     #[error("{0}")]
     EndedByRank(String),
-    /// The other ranks cannot be reached.
+    /// The other ranks are unreachable.
     #[error(transparent)]
     Ranks(#[from] ClusterError),
-    /// The engine could not run it.
+    /// The engine could not run the workload.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// An error ended it after some of its phases. What they measured is stored, and is here.
+    /// An error ended the run after some of its phases. Their measurements are stored, and are in `outcome`.
     #[error("{error}; the phases before it are kept")]
     EndedEarly {
-        /// In words.
         error: String,
-        /// What was measured before.
+        /// Measurements up to the error.
         outcome: Box<RunOutcome>,
     },
 }
@@ -88,10 +73,10 @@ fn problems(problems: &[Problem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// What a failure means to whoever called: the exit codes of the design.
+/// The class of a failure, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
-    /// The plan is wrong.
+    /// The command or its workload is wrong.
     Plan,
     /// The system failed.
     Io,
@@ -100,7 +85,7 @@ pub enum FailureKind {
 }
 
 impl RunError {
-    /// What the failure means.
+    /// Returns the class of the failure.
     pub fn failure(&self) -> FailureKind {
         match self {
             RunError::Workload(_)
@@ -117,7 +102,7 @@ impl RunError {
         }
     }
 
-    /// The guard's refusal, where it is one.
+    /// Returns the refusal if the write guard refused.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             RunError::Engine(error) => error.refusal(),

@@ -1,4 +1,4 @@
-//! Where a comparison's side or a named workload runs: a directory, or a simulated device.
+//! The place where a side of a comparison or a named workload runs: a directory, or a simulated device.
 
 use plumb_workload::{SimDevice, Target};
 use plumb_workload_text::named;
@@ -6,33 +6,25 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A directory or a simulated device.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Place {
-    /// A directory; test data goes into a directory of its own below it.
+    /// A directory; test data goes into a subdirectory of its own.
     Directory(PathBuf),
-    /// A simulated device.
     Sim(SimDevice),
 }
 
-/// Why a place cannot be used.
+/// The reason why a place cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// The text begins with `sim:` but is no simulated device.
+    /// The text begins with `sim:` but names no simulated device.
     #[error(transparent)]
     Sim(#[from] plumb_workload::sim::SimError),
-    /// No such directory.
     #[error("`{path}` cannot be used: {reason}; name an existing directory, or a simulated device such as `sim:hdd`")]
-    Directory {
-        /// The path.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
+    Directory { path: PathBuf, reason: String },
 }
 
 impl Place {
-    /// Reads a place as typed: `sim:…`, or the path of a directory, which need not be UTF-8.
+    /// Parses a place as typed: `sim:…`, or the path of a directory, which need not be UTF-8.
     pub fn parse(typed: impl AsRef<OsStr>) -> Result<Place, PlaceError> {
         let typed = typed.as_ref();
         if typed.as_encoded_bytes().starts_with(b"sim:") {
@@ -47,10 +39,10 @@ impl Place {
         Err(error("it is not a directory".to_owned()))
     }
 
-    /// A place on other hosts: whether its path is there is theirs to say.
+    /// Parses a place on other hosts. They check whether its path exists.
     ///
     /// # Errors
-    /// The text begins with `sim:` but is no simulated device.
+    /// The text begins with `sim:` but names no simulated device.
     pub fn elsewhere(typed: impl AsRef<OsStr>) -> Result<Place, PlaceError> {
         match typed.as_ref().as_encoded_bytes().starts_with(b"sim:") {
             true => Place::parse(typed),
@@ -58,7 +50,7 @@ impl Place {
         }
     }
 
-    /// The same with an absolute path, for pages that others read.
+    /// Makes the path absolute, for pages that others read.
     pub fn absolute(self) -> Place {
         match self {
             Place::Directory(path) => Place::Directory(std::path::absolute(&path).unwrap_or(path)),
@@ -66,7 +58,8 @@ impl Place {
         }
     }
 
-    /// The directory below which test data is made: the temporary directory where nothing is written at all.
+    /// Returns the directory that test data is made in: the temporary directory for a
+    /// simulated device, which writes nothing.
     pub fn base(&self) -> &Path {
         match self {
             Place::Directory(path) => path,
@@ -74,7 +67,7 @@ impl Place {
         }
     }
 
-    /// The same for the table of named workloads.
+    /// Returns the kind of place for the table of named workloads.
     pub fn for_named(&self) -> named::RunPlace {
         match self {
             Place::Directory(_) => named::RunPlace::Directory,
@@ -83,7 +76,7 @@ impl Place {
     }
 }
 
-/// Why a path leads nowhere: a link that is broken says so.
+/// Explains why a path cannot be resolved, broken symbolic links included.
 pub fn why_not(path: &Path, error: &std::io::Error) -> String {
     use std::io::ErrorKind;
     match (std::fs::read_link(path), error.kind()) {
@@ -91,7 +84,7 @@ pub fn why_not(path: &Path, error: &std::io::Error) -> String {
             format!("it is a symbolic link to `{}`, which does not exist", to.display())
         }
         (Ok(_), _) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            "its symbolic links lead round in a circle".to_owned()
+            "its symbolic links form a loop".to_owned()
         }
         (Err(_), ErrorKind::NotFound) => "it does not exist".to_owned(),
         _ => error.to_string(),
@@ -107,20 +100,19 @@ impl fmt::Display for Place {
     }
 }
 
-/// No file system is seen under a path. Whoever asks knows which path.
+/// No file system was found under a path. The caller knows the path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct NoFileSystem {
-    /// Why not.
     pub reason: String,
 }
 
-/// Bytes that are free on the file system under a path, for this user.
+/// Returns the bytes that this user may still write to the file system under a path.
 pub fn free_bytes(path: &Path) -> Result<u64, NoFileSystem> {
     plumb_probe::stack::free_bytes(path).map_err(|error| NoFileSystem { reason: error.to_string() })
 }
 
-/// The size of a target: its own, or that of the file or device that is there.
+/// Returns the size of a target: its configured size, or that of the existing file or device.
 pub fn capacity_bytes(target: &Target) -> Option<u64> {
     let there = |path: &Path| {
         let length = std::fs::metadata(path).ok()?.len();

@@ -1,4 +1,4 @@
-//! What a run tells while it goes on.
+//! Events of a run in progress.
 
 use plumb_engine::{FileSetStep, JobFilesError, Live, LoggedOp, PhaseNow};
 use plumb_result::watch::DeviceUse;
@@ -7,66 +7,70 @@ use plumb_workload::Workload;
 use std::path::Path;
 use std::time::Duration;
 
-/// Shows people how far a run has got. Every method has an empty default.
+/// Shows users how far a run has got. Every method has an empty default.
 pub trait Progress {
     /// A run begins.
     fn run_begins(&mut self, _run: &RunBegun<'_>) {}
-    /// Something slow goes on that is not measured.
+    /// Something slow is under way that is not measured.
     fn preparing(&mut self, _what: &str) {}
-    /// As [`plumb_engine::Observer::file_set`].
+    /// See [`plumb_engine::Observer::file_set`].
     fn file_set(&mut self, _name: &str, _step: FileSetStep<'_>) {}
-    /// The guard or the system keeps a job from its files: it fails, and others run.
+    /// The guard or the system refuses a job its files: the job fails, and others run.
     fn job_failed(&mut self, _why: &JobFilesError) {}
-    /// A phase is about to begin: its workers are not made yet.
+    /// A phase is about to begin; its workers do not exist yet.
     fn phase_begins(&mut self, _phase: &str) {}
     /// The clock of a phase starts.
     fn clock_starts(&mut self, _phase: &str) {}
-    /// As [`plumb_engine::Observer::tick_ns`].
+    /// See [`plumb_engine::Observer::tick_ns`].
     fn tick_ns(&self) -> Option<u64> {
         None
     }
-    /// As [`plumb_engine::Observer::tick`].
+    /// See [`plumb_engine::Observer::tick`].
     fn tick(&mut self, _now: &dyn PhaseNow) {}
-    /// As [`plumb_engine::Observer::op_log`].
+    /// See [`plumb_engine::Observer::op_log`].
     fn op_log(&mut self, _phase: &str, _worker: &str, _ops: &mut dyn Iterator<Item = LoggedOp>) {}
-    /// What the block devices under the targets did in the phase that is over; [`Progress::phase_ended`] follows.
+    /// Receives the use of the block devices under the targets in the phase
+    /// that just ended. [`Progress::phase_ended`] follows.
     fn phase_devices(&mut self, _devices: Vec<DeviceUse>) {}
-    /// On one of several hosts: what whoever leads is told of the phase that is over, beside what this one measured.
+    /// On one of several hosts: returns a text for the coordinator about the phase that just
+    /// ended, sent with the measurement.
     fn tells(&mut self, _measured: &PhaseMeasurement) -> String {
         String::new()
     }
-    /// What hosts [tell](Progress::tells) of the phase that is over, where this process leads them; [`Progress::phase_ended`] follows.
+    /// On the coordinator: receives the [texts](Progress::tells) of the hosts about the phase
+    /// that just ended. [`Progress::phase_ended`] follows.
     fn told(&mut self, _hosts: Vec<HostTold>) {}
-    /// A phase is over.
+    /// A phase has ended.
     fn phase_ended(&mut self, _measured: &PhaseMeasurement) {}
     /// A second of a phase has passed.
     fn live(&mut self, _second: &Second<'_>) {}
-    /// A finding above `note` has become true. Each is told once for each phase.
+    /// A finding above `note` has become true. Each is reported once per phase.
     fn found(&mut self, _finding: &Finding) {}
-    /// A finding that was told while its phase ran is not true of the whole phase.
+    /// A finding that was reported during its phase does not hold for the whole phase.
     fn withdrawn(&mut self, _finding: &Finding) {}
     /// A run of a comparison begins.
     fn block(&mut self, _what: &str) {}
-    /// A part of several is about to begin.
+    /// One of several parts is about to begin.
     fn parts(&mut self, _parts: Parts) {}
-    /// The run that began last is over, whichever way.
+    /// The last run has ended, with or without a result.
     fn run_ended(&mut self) {}
 }
 
 /// Progress of a command that makes several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
-    /// Parts that are over: blocks of a comparison, points of a sweep, runs.
+    /// Completed parts: blocks of a comparison, points of a sweep, or runs.
     pub done: u32,
-    /// The most that there are.
+    /// Largest possible number of parts.
     pub most: u32,
-    /// Time for all of them; absent where their number alone ends them.
+    /// Time for all parts; `None` where only their number is limited.
     pub budget: Option<Duration>,
 }
 
 impl Parts {
-    /// The most time that is left: at the length of the parts so far, and within the budget. `elapsed` is since the first part began,
-    /// `current` since this one did. `None` before the first part is over where there is no budget.
+    /// Returns the longest time left, from the length of the parts so far and the budget. `elapsed` counts from
+    /// the start of the first part, `current` from the start of this one. Without a budget, it is `None` until
+    /// the first part is over.
     pub fn left(&self, elapsed: Duration, current: Duration) -> Option<Duration> {
         let by_parts = (self.done > 0).then(|| {
             let each = elapsed.saturating_sub(current) / self.done;
@@ -83,35 +87,32 @@ impl Parts {
 /// A run that begins.
 #[derive(Debug, Clone, Copy)]
 pub struct RunBegun<'a> {
-    /// Its id.
     pub id: &'a str,
-    /// What is run, with every size in bytes.
+    /// The workload, with every size in bytes.
     pub workload: &'a Workload,
-    /// Where test data is made.
+    /// Directory that test data is made in.
     pub base: &'a Path,
 }
 
-/// What one host tells of a phase.
+/// Text of one host about a phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostTold {
-    /// Which of those that measure, from 0.
+    /// Number of the host among those that measure, from 0.
     pub number: u32,
-    /// Its words.
     pub text: String,
 }
 
 /// A second of a phase.
 #[derive(Debug, Clone, Copy)]
 pub struct Second<'a> {
-    /// What was done.
     pub live: &'a Live,
-    /// Where the bytes came from or went to.
+    /// The storage tier that the bytes came from or went to.
     pub tier: Tier,
-    /// What the block devices under the targets did; none where that is not known before the phase's end.
+    /// Use of the block devices under the targets; empty where it is only known after the phase.
     pub devices: &'a [DeviceUse],
 }
 
-/// Two who watch the same runs. The first has the ticks.
+/// Passes events to two receivers. Only the first gets the ticks.
 pub struct Both<'a>(pub &'a mut dyn Progress, pub &'a mut dyn Progress);
 
 impl Progress for Both<'_> {
@@ -145,7 +146,7 @@ impl Progress for Both<'_> {
     fn tick(&mut self, now: &dyn PhaseNow) {
         self.0.tick(now);
     }
-    // A log is read once.
+    // A log can be read only once.
     fn op_log(&mut self, phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
         self.0.op_log(phase, worker, ops);
     }
@@ -153,7 +154,7 @@ impl Progress for Both<'_> {
         self.0.phase_devices(devices.clone());
         self.1.phase_devices(devices);
     }
-    // The second one streams what was measured, and knows no tool's words.
+    // The second receiver streams measurements, and prints no tool's format.
     fn told(&mut self, hosts: Vec<HostTold>) {
         self.0.told(hosts);
     }
@@ -196,7 +197,7 @@ impl Progress for Silent {}
 mod tests {
     use super::*;
 
-    // Protects: what is left shrinks within a part, ends at the budget, and is not made up before anything is known.
+    // Protects: the time left shrinks within a part, is limited by the budget, and is `None` until there is data.
     #[test]
     fn what_is_left_comes_from_the_parts_so_far() {
         let seconds = Duration::from_secs;

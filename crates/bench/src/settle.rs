@@ -1,6 +1,6 @@
-//! Pauses between the runs of a comparison: a run begins when the storage has worked off what the run before it left.
+//! Pauses between the runs of a comparison, until the storage has finished the leftover work of the run before.
 //!
-//! It waits and looks, and never issues a flush, a discard or a sync.
+//! It only polls counters, and never issues a flush, a discard or a sync.
 
 use plumb_engine::signals::StopFlag;
 use plumb_probe::idle::IdleWatch;
@@ -8,22 +8,22 @@ use plumb_result::observe::TargetFacts;
 use plumb_result::settle::Settled;
 use std::time::{Duration, Instant};
 
-/// Time between two looks at counters.
-const LOOK: Duration = Duration::from_millis(20);
+/// Time between two reads of the counters.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Looks in a row that must find nothing pending.
-const LOOKS: u32 = 2;
+/// Consecutive reads that must show nothing pending.
+const IDLE_POLLS: u32 = 2;
 
 /// Longest wait before a run.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Share of the time of the run before that may be waited: storage that is never idle must not double the time of a comparison.
+/// Longest wait, as a share of the run before: storage that is never idle must not double the time of a comparison.
 const SHARE_OF_RUN: f64 = 0.5;
 
-/// Shortest limit, for very short runs.
+/// Smallest limit, for very short runs.
 const SHORTEST: Duration = Duration::from_millis(200);
 
-/// Pauses between the runs of a comparison, and what was seen in them.
+/// Pauses between the runs of a comparison, and their record.
 #[derive(Debug, Default)]
 pub struct Settling {
     /// Pause before each run but the first, after the storage is idle.
@@ -44,7 +44,7 @@ impl Settling {
         *self = Settling { pause: self.pause, ..Settling::default() };
     }
 
-    /// A run on these targets has ended after so long.
+    /// Records the end of a run on these targets, which took `took`.
     pub(crate) fn ran<'a>(&mut self, took: Duration, targets: impl IntoIterator<Item = &'a TargetFacts>) {
         self.last = Some(took);
         if let Some(watch) = &mut self.watch {
@@ -52,8 +52,8 @@ impl Settling {
         }
     }
 
-    /// Waits before a run on real storage until nothing of the comparison is pending, for a share of the time of the last run
-    /// at most; then for the pause. The first run of a comparison waits for nothing.
+    /// Waits before a run on real storage until nothing is pending, for at most a share of the time of the last run,
+    /// then for the pause. The first run of a comparison does not wait.
     pub(crate) fn wait(&mut self, stop: StopFlag) {
         let watch = self.watch.get_or_insert_with(IdleWatch::new);
         let Some(last) = self.last else { return };
@@ -69,7 +69,7 @@ impl Settling {
         self.waited += began.elapsed();
     }
 
-    /// A pause before a run on simulated devices, which takes no real time; 0 before the first.
+    /// Returns the pause before a run on simulated devices, which takes no real time; 0 before the first.
     pub(crate) fn simulated_pause(&mut self) -> Duration {
         let Some(pause) = self.pause.filter(|_| self.last.is_some()) else { return Duration::ZERO };
         self.waits += 1;
@@ -77,12 +77,11 @@ impl Settling {
         pause
     }
 
-    /// Returns the time of the last run, `None` before the first.
     pub(crate) fn last(&self) -> Option<Duration> {
         self.last
     }
 
-    /// Returns the record of all waits; `None` where there were none.
+    /// Returns the record of all waits; `None` if there were none.
     pub fn settled(&self) -> Option<Settled> {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         (self.waits > 0 || self.pause.is_some()).then(|| Settled {
@@ -95,12 +94,13 @@ impl Settling {
     }
 }
 
-/// Returns what is still pending when the time is over; `None` where nothing is, or a signal came.
+/// Waits until the storage is idle. Returns the kind of work still pending at the time limit; `None` if
+/// idle, or after a signal.
 fn wait_until_idle(watch: &IdleWatch, limit: Duration, stop: StopFlag) -> Option<&'static str> {
     let began = Instant::now();
     let (mut before, mut quiet) = (watch.look(), 0);
-    while quiet < LOOKS && !stop.requested() {
-        stop.sleep(LOOK);
+    while quiet < IDLE_POLLS && !stop.requested() {
+        stop.sleep(POLL_INTERVAL);
         let now = watch.look();
         let pending = watch.pending(&before, &now);
         if pending.is_some() && began.elapsed() >= limit {
@@ -112,11 +112,11 @@ fn wait_until_idle(watch: &IdleWatch, limit: Duration, stop: StopFlag) -> Option
     None
 }
 
-/// Returns a note about runs that began too early; `None` where all storage was idle.
+/// Returns a note about runs that began too early; `None` if all storage was idle.
 pub fn note(settled: Option<&Settled>) -> Option<String> {
     let settled = settled.filter(|settled| settled.not_idle > 0)?;
     Some(format!(
-        "before {} of {} runs the storage still worked ({}) when half the time of a run had been waited; `--settle TIME` pauses longer",
+        "before {} of {} runs the storage was still busy ({}) after a wait of half a run's time; `--settle TIME` waits longer",
         settled.not_idle,
         settled.waits + 1,
         settled.pending.as_deref().unwrap_or("for an unknown reason")
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_run_waits_for_nothing_and_the_others_for_the_pause() {
+    fn every_run_but_the_first_waits_for_the_pause() {
         let pause = Duration::from_millis(30);
         let mut settling = settling(Some(pause));
         settling.begin();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_recorded_where_nothing_was_waited_for() {
+    fn nothing_is_recorded_without_a_wait() {
         assert_eq!(settling(None).settled(), None);
         let busy =
             Settled { pause_ns: None, waits: 11, waited_ns: 1, not_idle: 3, pending: Some("writeback".to_owned()) };

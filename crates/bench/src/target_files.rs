@@ -1,4 +1,4 @@
-//! The pages and extents of the files of a phase's targets.
+//! Cached pages and extents of the files of a phase's targets.
 
 use plumb_engine::TargetView;
 use plumb_probe::{extents, residency};
@@ -33,10 +33,10 @@ pub(crate) fn extents_of(targets: &[TargetView<'_>]) -> BTreeMap<String, Seen<Ex
     })
 }
 
-/// More extents than this are not listed a second time: a list of them takes as long as some phases.
+/// Files with more extents than this are not listed a second time: that takes as long as some phases.
 const LISTED_AGAIN_MAX: u64 = 10_000;
 
-/// Reads the extents again, of targets whose files had few.
+/// Reads the extents of targets again whose files had few.
 pub(crate) fn few_extents_of(
     targets: &[TargetView<'_>],
     before: &BTreeMap<String, Seen<Extents>>,
@@ -49,13 +49,13 @@ pub(crate) fn few_extents_of(
 
 /// Scales a sum over the examined files to all files of the target.
 fn of_all(target: &TargetView<'_>, seen: u64) -> u64 {
-    let (all, looked_at) = (target.file_count.max(target.files.len()) as u128, target.files.len().max(1) as u128);
-    u64::try_from(u128::from(seen) * all / looked_at).unwrap_or(u64::MAX)
+    let (all, examined) = (target.file_count.max(target.files.len()) as u128, target.files.len().max(1) as u128);
+    u64::try_from(u128::from(seen) * all / examined).unwrap_or(u64::MAX)
 }
 
-fn of_files<T>(targets: &[TargetView<'_>], look: impl Fn(&TargetView<'_>) -> Seen<T>) -> BTreeMap<String, Seen<T>> {
+fn of_files<T>(targets: &[TargetView<'_>], read: impl Fn(&TargetView<'_>) -> Seen<T>) -> BTreeMap<String, Seen<T>> {
     let seen = |target: &TargetView<'_>| match (target.files.is_empty(), target.file_count) {
-        (false, _) => look(target),
+        (false, _) => read(target),
         (true, 0) => Seen::no("it has no files that are open all the time"),
         (true, count) => Seen::no(format!("none of its {count} files could be opened for checking")),
     };

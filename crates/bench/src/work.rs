@@ -1,15 +1,14 @@
-//! What the engine is given of a run.
+//! The engine's input for a run.
 
 use plumb_engine::Part;
 use plumb_engine::sim::{CarriedDebt, SimRun};
 use plumb_workload::Workload;
 use std::path::Path;
 
-/// What the engine is given of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Work<'a> {
     pub(crate) workload: &'a Workload,
-    /// The workers of it that this process runs.
+    /// The workers that this process runs.
     pub(crate) part: Part,
     pub(crate) base: &'a Path,
     pub(crate) content_seed: u64,

@@ -1,37 +1,36 @@
-//! Axes: from values to places, ticks at round numbers, and their labels.
+//! Axes: positions of values, ticks at round numbers, and their labels.
 
 use plumb_result::number::{self, Digits};
 
-/// How values are printed.
+/// Format in which values are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Bytes per second, decimal.
+    /// Bytes per second with decimal prefixes.
     Rate,
-    /// Bits per second.
+    /// Bits per second with decimal prefixes.
     Bits,
-    /// Input and output operations per second.
+    /// Input and output operations per second, as `IOPS`.
     Iops,
-    /// Operations per second.
+    /// Operations per second, as `ops/s`.
     Ops,
-    /// Bytes, binary.
+    /// Bytes with binary prefixes.
     Bytes,
-    /// Time, ns.
+    /// Durations in ns.
     Time,
-    /// A plain number.
     Count,
-    /// A ratio, with a ×.
+    /// Ratios, followed by ×.
     Ratio,
-    /// A share, 0–1.
+    /// Shares, 0–1, as percentages.
     Share,
 }
 
 impl Format {
-    /// A value with its unit, in three digits.
+    /// Formats a value with its unit, in three digits.
     pub fn text(self, value: f64) -> String {
         self.set(value, Digits::Three)
     }
 
-    /// A round value with its unit, as an axis shows it.
+    /// Formats a round value with its unit, as an axis shows it.
     fn tick(self, value: f64) -> String {
         match self {
             _ if value == 0.0 => "0".to_owned(),
@@ -57,7 +56,7 @@ impl Format {
         }
     }
 
-    /// What ticks are multiples of.
+    /// Returns the base whose multiples are ticks.
     const fn base(self) -> f64 {
         match self {
             Format::Bytes => 1024.0,
@@ -66,31 +65,27 @@ impl Format {
     }
 }
 
-/// How values lie on an axis.
+/// Distribution of values along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Evenly, from zero.
+    /// Linear, starting at zero.
     FromZero,
-    /// Evenly, from the smallest to the largest.
+    /// Linear, from the smallest to the largest value.
     Linear,
-    /// By their logarithms.
     Log,
-    /// Shares by how many nines they have: 90 %, 99 %, 99.9 % at equal distances.
+    /// Shares by their number of nines: 90 %, 99 %, 99.9 % at equal distances.
     Nines,
 }
 
-/// An axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What is on it.
+    /// Title of the axis, which names the quantity.
     pub title: String,
-    /// How it is printed.
     pub format: Format,
-    /// How it lies.
     pub scale: Scale,
 }
 
-/// An axis between two places.
+/// An axis between two positions of the drawing.
 pub(crate) struct Ruler {
     scale: Scale,
     format: Format,
@@ -99,12 +94,12 @@ pub(crate) struct Ruler {
     from: f64,
     to: f64,
     ticks: Vec<f64>,
-    /// Labels of the ticks, where they are names.
+    /// Labels of the ticks if they are names; empty otherwise.
     names: Vec<String>,
 }
 
 impl Ruler {
-    /// For names at 0, 1, 2 …, with half a step before the first and behind the last.
+    /// Creates a ruler for names at 0, 1, 2 …, with half a step before the first and after the last.
     pub(crate) fn of_names(names: &[String], from: f64, to: f64) -> Ruler {
         Ruler {
             scale: Scale::Linear,
@@ -118,7 +113,7 @@ impl Ruler {
         }
     }
 
-    /// For these values, from one place to another, px.
+    /// Creates a ruler for these values, from one position to another, px.
     pub(crate) fn new(axis: &Axis, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Ruler {
         let fits = |value: &f64| value.is_finite() && (axis.scale != Scale::Log || *value > 0.0);
         let mut are_powers_of_two = axis.scale == Scale::Log;
@@ -140,7 +135,7 @@ impl Ruler {
                 }
                 let ticks = even_ticks(lo, hi, axis.format.base());
                 hi = ticks.last().copied().unwrap_or(hi).max(hi);
-                // There is no more than all of something.
+                // A share cannot exceed 1.
                 if axis.format == Format::Share && largest <= 1.0 && hi > 1.0 {
                     hi = 1.0;
                 }
@@ -173,17 +168,17 @@ impl Ruler {
         }
     }
 
-    /// Where a value lies, px; what is beyond the ends lies on them.
+    /// Returns the position of a value, px; values beyond the ends lie on the ends.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let (lo, hi) = (self.measure(self.lo), self.measure(self.hi));
         let share = if hi > lo { (self.measure(value) - lo) / (hi - lo) } else { 0.5 };
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Ticks with their labels, no more than `most` of them.
+    /// Returns ticks with their labels, at most `most` of them.
     pub(crate) fn ticks(&self, most: usize) -> Vec<(f64, String)> {
         let step = self.ticks.len().div_ceil(most.max(2)).max(1);
-        // Nines are few and each is asked for.
+        // Nines have few ticks, all of which are needed.
         let step = if self.scale == Scale::Nines { 1 } else { step };
         let label = |value: f64| match self.scale {
             _ if !self.names.is_empty() => self.names.get(value as usize).cloned().unwrap_or_default(),
@@ -194,15 +189,15 @@ impl Ruler {
     }
 }
 
-/// `p99.9`.
+/// Formats a share as a percentile: `p99.9`.
 fn nines(share: f64) -> String {
     let text = format!("{:.4}", share * 100.0);
     format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Three to seven round values from below the smallest to above the largest.
+/// Returns three to seven round values from below the smallest to above the largest.
 fn even_ticks(lo: f64, hi: f64, base: f64) -> Vec<f64> {
-    // Within a unit of the format: 256 MiB and not 250 MiB.
+    // Round within a unit of the format: 256 MiB and not 250 MiB.
     let unit = if base == 1024.0 && hi >= base { base.powf(hi.log(base).floor()) } else { 1.0 };
     let (lo, hi) = (lo / unit, hi / unit);
     let rough = (hi - lo) / 5.0;
@@ -214,7 +209,7 @@ fn even_ticks(lo: f64, hi: f64, base: f64) -> Vec<f64> {
     (0..=(last - first).min(20.0) as i64).map(|index| (first + index as f64) * step * unit).collect()
 }
 
-/// Powers, with round values between them where there are few.
+/// Returns powers, with round values between them if there are few.
 fn log_ticks(lo: f64, hi: f64, base: f64) -> Vec<f64> {
     let radix: f64 = if base == 1024.0 { 4.0 } else { 10.0 };
     let steps: &[f64] = match hi / lo {
@@ -263,9 +258,9 @@ mod tests {
         assert_eq!(labels(Scale::Nines, Format::Share, [0.0, 0.9995]), ["p50", "p90", "p99", "p99.9"]);
     }
 
-    // Protects: no value, one value, zero, infinite and negative values are drawn somewhere, and without a panic.
+    // Protects: a missing, single, zero, infinite or negative value has a position, and does not cause a panic.
     #[test]
-    fn odd_values_have_a_place() {
+    fn unusual_values_have_a_position() {
         for scale in [Scale::FromZero, Scale::Linear, Scale::Log, Scale::Nines] {
             for values in
                 [vec![], vec![0.0], vec![5.0, 5.0], vec![f64::NAN, f64::INFINITY], vec![-3.0, 1e300], vec![1e-300]]

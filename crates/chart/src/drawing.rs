@@ -1,18 +1,16 @@
-//! What is drawn, as data: shapes in order, in px. It grows downwards; its height is known at the end. [`crate::svg`] prints it,
-//! `crate::picture` paints it.
+//! Drawings as data: shapes in order, in px. A drawing grows downwards, and its height is known at the end.
+//! [`crate::svg`] prints it, `crate::picture` paints it.
 
 use crate::font;
 use crate::skin::Ink;
 
-/// Which side of a text lies at its place.
+/// Side of a text that is at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
     Middle,
     End,
 }
-
-/// How a text is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
     Plain,
@@ -37,28 +35,27 @@ pub(crate) type Rect = [f64; 4];
 /// One mark on the ground.
 #[derive(Debug)]
 pub(crate) enum Shape {
-    /// What follows, until the matching [`Shape::Close`], says this when pointed at.
+    /// Shapes until the matching [`Shape::Close`] show this text under the pointer.
     Open(String),
     Close,
     Rect(Rect, Ink),
-    /// Many of one colour.
+    /// Many rectangles of one colour.
     Rects(Vec<Rect>, Ink),
-    /// A place that cannot be seen and says something when pointed at.
+    /// An invisible area that shows a text under the pointer.
     Hover(Rect, String),
-    /// From one point to another.
+    /// A line from one point to another.
     Line {
         ends: Rect,
         ink: Ink,
         thick: f64,
     },
-    /// A line through all points, dashed in the manner of its series.
+    /// A line through all points, with the dashes of its series.
     Path {
         points: Vec<(f64, f64)>,
         ink: Ink,
         thick: f64,
         series: usize,
     },
-    /// Filled.
     Polygon(Vec<(f64, f64)>, Ink),
     Disc {
         x: f64,
@@ -68,12 +65,10 @@ pub(crate) enum Shape {
     },
     Text(Text),
 }
-
-/// A drawing under way.
 pub(crate) struct Drawing {
     pub(crate) shapes: Vec<Shape>,
     pub(crate) width: f64,
-    /// What is drawn next begins here, px from above.
+    /// Vertical position of the next element, px from the top.
     pub(crate) y: f64,
 }
 
@@ -82,14 +77,14 @@ impl Drawing {
         Drawing { shapes: Vec::new(), width, y: 0.0 }
     }
 
-    /// In whole px.
+    /// Returns the height in whole px.
     pub(crate) fn height(&self) -> f64 {
         self.y.ceil()
     }
 
-    /// Everything drawn until the matching [`Drawing::close`] says this when pointed at.
-    pub(crate) fn open(&mut self, says: &str) {
-        self.shapes.push(Shape::Open(says.to_owned()));
+    /// Shows `text` under the pointer for all shapes until the matching [`Drawing::close`].
+    pub(crate) fn open(&mut self, text: &str) {
+        self.shapes.push(Shape::Open(text.to_owned()));
     }
 
     pub(crate) fn close(&mut self) {
@@ -100,34 +95,34 @@ impl Drawing {
         self.shapes.push(Shape::Rect([x, y, width.max(0.0), height.max(0.0)], ink));
     }
 
-    /// Many rectangles of one colour.
+    /// Adds many rectangles of one colour.
     pub(crate) fn rects(&mut self, rects: Vec<Rect>, ink: Ink) {
         if !rects.is_empty() {
             self.shapes.push(Shape::Rects(rects, ink));
         }
     }
 
-    /// A place that cannot be seen and says something when pointed at.
-    pub(crate) fn hover(&mut self, [x, y, width, height]: Rect, says: &str) {
-        self.shapes.push(Shape::Hover([x, y, width.max(0.0), height.max(0.0)], says.to_owned()));
+    /// Adds an invisible area that shows a text under the pointer.
+    pub(crate) fn hover(&mut self, [x, y, width, height]: Rect, text: &str) {
+        self.shapes.push(Shape::Hover([x, y, width.max(0.0), height.max(0.0)], text.to_owned()));
     }
 
-    /// From the first two coordinates to the others.
+    /// Adds a line from the first two coordinates to the others.
     pub(crate) fn line(&mut self, ends: Rect, ink: Ink, thick: f64) {
         self.shapes.push(Shape::Line { ends, ink, thick });
     }
 
-    /// A line through all points, dashed in the manner of its series.
+    /// Adds a line through all points, with the dashes of its series.
     pub(crate) fn path(&mut self, points: &[(f64, f64)], ink: Ink, thick: f64, series: usize) {
         self.shapes.push(Shape::Path { points: points.to_vec(), ink, thick, series });
     }
 
-    /// A filled shape.
+    /// Adds a filled shape.
     pub(crate) fn polygon(&mut self, points: &[(f64, f64)], ink: Ink) {
         self.shapes.push(Shape::Polygon(points.to_vec(), ink));
     }
 
-    /// A point, in the shape of its series: a disc, a square, a triangle, a diamond, a cross.
+    /// Adds a point in the shape of its series: a disc, a square, a triangle, a diamond, a cross.
     pub(crate) fn point(&mut self, (x, y): (f64, f64), size: f64, ink: Ink, series: usize) {
         match series % 5 {
             0 => self.shapes.push(Shape::Disc { x, y, radius: size, ink }),
@@ -148,14 +143,14 @@ impl Drawing {
         }
     }
 
-    /// A line of text, its base line at `y`.
+    /// Adds a line of text, its base line at `y`.
     pub(crate) fn text(&mut self, (x, y): (f64, f64), text: &str, size: f64, ink: Ink, anchor: Anchor, weight: Weight) {
         if !text.is_empty() {
             self.shapes.push(Shape::Text(Text { x, y, text: text.to_owned(), size, ink, anchor, weight }));
         }
     }
 
-    /// A text in lines; the first base line at the drawing's y, which moves behind the last.
+    /// Adds a text in lines. The first base line is at the drawing's y, which moves below the last.
     pub(crate) fn paragraph(&mut self, text: &str, size: f64, ink: Ink, weight: Weight) {
         for line in font::wrapped(text, size, self.width - 8.0) {
             self.y += size * 1.3;

@@ -1,7 +1,7 @@
-//! How wide letters are. The widths are those of DejaVu Sans, which is wider than the fonts that pages are shown in, so that
-//! what fits here fits there.
+//! Widths of letters. They are those of DejaVu Sans, which is wider than the fonts in which pages are shown, so that
+//! text that fits here fits there.
 
-/// Advance widths of the printable characters of ASCII, in thousandths of the size.
+/// Advance widths of the printable ASCII characters, in thousandths of the font size.
 const WIDTHS: [u16; 95] = [
     318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, 636, 636, 636, 636, 636, 636, 636,
     636, 636, 636, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632, 575, 775, 752, 295, 295, 656, 557, 863,
@@ -10,7 +10,7 @@ const WIDTHS: [u16; 95] = [
     337, 636, 838,
 ];
 
-/// The width of a text, px.
+/// Returns the width of a text, px.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     let of = |c: char| match u32::from(c).checked_sub(32).and_then(|index| WIDTHS.get(index as usize)) {
         Some(width) => f64::from(*width) / 1000.0,
@@ -21,7 +21,7 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(of).sum::<f64>() * size
 }
 
-/// The text, cut with an ellipsis where it is wider.
+/// Cuts text with an ellipsis if it is wider than `room`.
 pub(crate) fn fitted(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
@@ -37,7 +37,7 @@ pub(crate) fn fitted(text: &str, size: f64, room: f64) -> String {
     format!("{}…", cut.trim_end())
 }
 
-/// The text in lines no wider than that.
+/// Breaks text into lines no wider than `room`.
 pub(crate) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split_whitespace() {
@@ -65,10 +65,10 @@ mod tests {
         assert_eq!(wrapped("", 10.0, 45.0), [""]);
     }
 
-    // Protects: the table of widths is that of the font that is embedded.
+    // Protects: the table has the widths of the embedded font.
     #[cfg(feature = "png")]
     #[test]
-    fn widths_are_those_of_the_font() {
+    fn widths_match_the_font() {
         let face = ttf_parser::Face::parse(crate::picture::FONT, 0).unwrap();
         for c in ' '..='~' {
             let advance = face.glyph_hor_advance(face.glyph_index(c).unwrap()).unwrap();

@@ -1,8 +1,8 @@
-//! Charts. A [`Chart`] says what is to be seen, in numbers and words; it is drawn as SVG for a page ([`Chart::inline`]), as a
-//! file by itself ([`Chart::svg`]) and as PNG (`Chart::png`, feature `png`). All three are the same drawing.
+//! Charts. A [`Chart`] describes its content in numbers and words. It can be drawn as SVG for a page ([`Chart::inline`]),
+//! as a separate SVG file ([`Chart::svg`]) and as PNG (`Chart::png`, feature `png`). All three are the same drawing.
 //!
-//! What every chart keeps: no bar without its interval where one is known, nothing that only colour tells, a text that says
-//! what is seen ([`Chart::alt`]), and a missing value that looks missing.
+//! Rules for every chart: bars show their interval if it is known; colour never carries information alone; a text
+//! alternative describes the content ([`Chart::alt`]); and a missing value looks missing.
 
 mod axis;
 mod draw;
@@ -22,272 +22,244 @@ pub use skin::{series_colour, style_sheet};
 use drawing::Drawing;
 use skin::Skin;
 
-/// Width at which a chart is drawn for a page, a file and print, in px.
+/// Width of a chart for a page, a file or print, px.
 pub const WIDE: f64 = 760.0;
-/// Width at which it is drawn for a telephone.
+/// Width of a chart for a telephone, px.
 pub const NARROW: f64 = 340.0;
 
-/// A chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
-    /// What its file is called, without an ending: `forest`, `latency-read`.
+    /// Name of its file without an extension, such as `forest` or `latency-read`.
     pub name: String,
-    /// What it is about.
     pub title: String,
-    /// How to read it, in a sentence.
-    pub says: String,
-    /// What is seen, for those who cannot see it.
+    /// Explains in a sentence how to read the chart.
+    pub caption: String,
+    /// Text alternative that describes the content.
     pub alt: String,
-    /// What is drawn.
     pub body: Body,
 }
-
-/// What is drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
-    /// Ratios with their intervals, one a row.
+    /// Ratios with their intervals, one in each row.
     Forest(Forest),
-    /// Values in groups, with intervals and the single runs.
+    /// Values in groups, with intervals and single runs.
     Bars(Bars),
-    /// Curves over one axis, in one panel or several above one another.
+    /// Curves over one axis, in one or several panels above one another.
     Lines(Lines),
     /// A value for each pair of an x and a y.
     Heat(Heat),
-    /// How often values occurred, by time.
+    /// Frequency of values over time.
     Density(Density),
 }
 
-/// Ratios with their intervals on a logarithmic axis, 1 in the middle of things.
+/// Ratios with their intervals on a logarithmic axis around 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forest {
-    /// What is left and right of 1.
+    /// Title that explains the sides left and right of 1.
     pub axis_title: String,
-    /// Ratios within are equal for practical purposes.
+    /// Band of ratios that are equal for practical purposes.
     pub band: Option<(f64, f64)>,
-    /// From top to bottom.
+    /// Rows from top to bottom.
     pub rows: Vec<ForestRow>,
 }
 
-/// A ratio.
+/// A ratio with its interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForestRow {
-    /// What it is of.
     pub label: String,
-    /// The ratio; `None` where there is none, with the reason in `words`.
+    /// The ratio; `None` if there is none, with the reason in `words`.
     pub value: Option<f64>,
-    /// Its interval.
+    /// Interval of the ratio, lower end first.
     pub interval: Option<(f64, f64)>,
-    /// What is concluded.
     pub mark: Mark,
-    /// The same in words.
+    /// Ratio and conclusion in words.
     pub words: String,
 }
 
-/// A conclusion: each has a shape and a colour of its own.
+/// A conclusion, with its own shape and colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
-    /// Better.
     Better,
-    /// Worse.
     Worse,
     /// Equal within the margin.
     Equal,
-    /// Nothing can be said.
+    /// No conclusion is possible.
     Open,
-    /// Nothing is asked.
+    /// No conclusion was requested.
     Unjudged,
 }
 
 /// Values by group and series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bars {
-    /// The values' axis.
     pub axis: Axis,
-    /// Names of the series; a bar names its own by its place here.
+    /// Names of the series, to which [`Bar::series`] refers.
     pub series: Vec<String>,
-    /// From top to bottom.
+    /// Groups from top to bottom.
     pub groups: Vec<BarGroup>,
-    /// Bars from zero, or points only.
+    /// Whether values are bars from zero or only points.
     pub shape: BarShape,
 }
-
-/// How a value is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BarShape {
-    /// A bar from zero.
     Bar,
-    /// A point.
     Point,
 }
-
-/// Bars side by side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BarGroup {
-    /// What they have in common.
+    /// Name that the bars have in common.
     pub label: String,
-    /// In the order of the series.
+    /// Bars in the order of the series.
     pub bars: Vec<Bar>,
 }
 
 /// A value of one series in one group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
-    /// Place of its series in [`Bars::series`].
+    /// Index of its series in [`Bars::series`].
     pub series: usize,
-    /// `None` is missing, and never 0.
+    /// The value; `None` if missing, and never 0 instead.
     pub value: Option<f64>,
-    /// Its interval.
+    /// Interval of the value, lower end first.
     pub interval: Option<(f64, f64)>,
-    /// The single runs.
+    /// Values of the single runs.
     pub runs: Vec<f64>,
-    /// What is said where the value is missing.
+    /// Text to show if the value is missing.
     pub missing: String,
 }
-
-/// Curves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lines {
-    /// What all panels share.
+    /// Axis that all panels share.
     pub x: Axis,
-    /// Names of the places 0, 1, 2 … on x, where it is no number; empty otherwise.
+    /// Names of the positions 0, 1, 2 … on x if it is not numeric; empty otherwise.
     pub x_names: Vec<String>,
-    /// From top to bottom.
+    /// Panels from top to bottom.
     pub panels: Vec<Panel>,
-    /// Places on x that have a name, through all panels.
+    /// Named places on x, drawn through all panels.
     pub marks: Vec<Place>,
 }
 
-/// Curves over a common y.
+/// Curves over a common y axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// Its axis.
     pub y: Axis,
-    /// Its height, px.
+    /// Height of the panel, px.
     pub height: f64,
-    /// Its curves.
     pub series: Vec<Series>,
 }
 
-/// A curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Its name; curves of one name have one colour and shape in all panels.
+    /// Name of the curve; curves with the same name have the same colour and shape in all panels.
     pub name: String,
-    /// How it is drawn.
     pub shape: SeriesShape,
-    /// In the order of x.
+    /// Points in the order of x.
     pub points: Vec<Point>,
 }
-
-/// How a curve is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeriesShape {
-    /// A line; with points, where they are few.
+    /// A line, with signs if there are few points.
     Line,
-    /// As a step behind each point: ECDF.
+    /// A step after each point, for an ECDF.
     Steps,
-    /// Points alone.
+    /// Points without a line.
     Points,
 }
 
 /// A point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Where.
+    /// Position on the x axis.
     pub x: f64,
-    /// How much; `None` is a gap.
+    /// Value of the point; `None` leaves a gap.
     pub y: Option<f64>,
-    /// Its interval.
+    /// Interval of the value, lower end first.
     pub interval: Option<(f64, f64)>,
 }
 
-/// A place with a name.
+/// A named place on the x axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {
-    /// Where on x.
+    /// Position on the x axis.
     pub at: f64,
-    /// A few letters beside its line; empty for none.
+    /// A few letters next to its line; may be empty.
     pub sign: String,
-    /// What is there.
+    /// Description, printed below the axis.
     pub label: String,
 }
 
 /// A table of values by colour.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heat {
-    /// Names along x.
     pub x: Vec<String>,
-    /// What x is.
+    /// Title of the x axis.
     pub x_title: String,
     /// Names along y, from top to bottom.
     pub y: Vec<String>,
-    /// What y is.
+    /// Title of the y axis.
     pub y_title: String,
     /// A row for each y, with a value for each x; `None` is missing.
     pub cells: Vec<Vec<Option<f64>>>,
-    /// What the values are.
     pub values: Format,
-    /// What they are called.
+    /// Title of the colour legend.
     pub values_title: String,
-    /// Whether to print them in the cells, where there is room.
+    /// Whether to print the values in cells that have room.
     pub print_values: bool,
-    /// Horizontal lines with a name, each below this number of rows: where a cache ends.
+    /// Horizontal lines with names, each below this number of rows, such as the end of a cache.
     pub edges: Vec<(usize, String)>,
 }
 
-/// How often values occurred, in columns along x: the more, the darker. What is empty is pale.
+/// Frequency of values in columns along x. Cells are darker for more frequent values, and empty ones are pale.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Density {
-    /// Along which columns lie.
+    /// Axis along which columns lie.
     pub x: Axis,
-    /// Along which values lie.
+    /// Axis along which values lie.
     pub y: Axis,
-    /// What the colours are.
     pub values: Format,
-    /// What they are called.
+    /// Title of the colour legend.
     pub values_title: String,
-    /// From left to right.
+    /// Columns from left to right.
     pub columns: Vec<DensityColumn>,
 }
 
-/// A column.
+/// A column of a density chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DensityColumn {
-    /// Where it begins on x.
+    /// Start of the column on x.
     pub from: f64,
-    /// Where it ends.
+    /// End of the column on x.
     pub to: f64,
-    /// What is said where the pointer rests on it.
-    pub says: String,
-    /// What is in it.
+    /// Text to show while the pointer is on the column.
+    pub hover_text: String,
     pub cells: Vec<DensityCell>,
 }
 
-/// How often values between two occurred.
+/// Frequency of values in a range.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DensityCell {
-    /// The least of the values.
+    /// Lower end of the range.
     pub from: f64,
-    /// The greatest.
+    /// Upper end of the range.
     pub to: f64,
-    /// How often.
     pub value: f64,
 }
 
 impl Chart {
-    /// SVG for the middle of a page: colours follow the page ([`style_sheet`]), title and words are the page's own.
+    /// Returns SVG for embedding in a page: colours follow the page ([`style_sheet`]), which also prints
+    /// the title and the explanation.
     pub fn inline(&self, width: f64) -> String {
         let mut drawing = Drawing::new(width);
         draw::body(&mut drawing, &self.body);
         svg::print(&drawing, Skin::Page, &self.alt)
     }
 
-    /// A whole SVG file.
+    /// Returns a separate SVG file.
     pub fn svg(&self) -> String {
         svg::print(&self.whole(), Skin::Paper, &self.alt)
     }
 
-    /// With title and words.
+    /// Draws the chart with its title and explanation.
     fn whole(&self) -> Drawing {
         let mut drawing = Drawing::new(WIDE);
         draw::head(&mut drawing, self);

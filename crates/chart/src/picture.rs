@@ -1,5 +1,5 @@
-//! PNG: a drawing in pixels on white, with letters as outlines of the one font that is embedded (DejaVu Sans;
-//! `font/LICENCE.txt`), so that a picture is the same everywhere.
+//! Draws PNG files on white. Letters are outlines of the embedded font (DejaVu Sans; `font/LICENCE.txt`), so that a
+//! picture is the same everywhere.
 
 use crate::Chart;
 use crate::drawing::{Anchor, Drawing, Rect, Shape, Text, Weight};
@@ -8,21 +8,18 @@ use std::io::Write;
 use tiny_skia::{Color, FillRule, LineJoin, Paint, Path, PathBuilder, Pixmap, Stroke, StrokeDash, Transform};
 use ttf_parser::{Face, OutlineBuilder};
 
-/// The font.
 pub(crate) const FONT: &[u8] = include_bytes!("../font/DejaVuSans-subset.ttf");
 
-/// Pixels for each px of the drawing: sharp in print and on dense screens.
+/// Pixels per px of the drawing, which makes it sharp in print and on dense screens.
 const PIXELS: f32 = 2.0;
 
-/// Most pixels of a picture: four bytes each, 512 MiB together.
+/// Largest number of pixels: 512 MiB at four bytes each.
 const PIXELS_MAX: u64 = 1 << 27;
-
-/// Why there is no picture.
 #[derive(Debug)]
 pub enum PngError {
-    /// It would be larger than this crate draws.
+    /// The picture would exceed the limit of pixels.
     Size,
-    /// It could not be encoded.
+    /// The picture could not be encoded.
     Encoding(png::EncodingError),
 }
 
@@ -38,10 +35,10 @@ impl std::fmt::Display for PngError {
 impl std::error::Error for PngError {}
 
 impl Chart {
-    /// A whole PNG file, on white, twice as many pixels wide as [`crate::WIDE`].
+    /// Returns a PNG file on white, twice as many pixels wide as [`crate::WIDE`].
     ///
     /// # Errors
-    /// If the drawing is larger than memory should hold, or cannot be encoded.
+    /// Returns an error if the drawing is too large, or cannot be encoded.
     pub fn png(&self) -> Result<Vec<u8>, PngError> {
         let drawing = self.whole();
         let mut picture = Picture::blank(&drawing)?;
@@ -50,7 +47,7 @@ impl Chart {
     }
 }
 
-/// A picture in px of the drawing, of which each has [`PIXELS`] pixels a side.
+/// A picture in px of the drawing; each px has [`PIXELS`] pixels in both directions.
 struct Picture {
     pixels: Pixmap,
     font: Option<Face<'static>>,
@@ -61,7 +58,7 @@ fn px(value: f64) -> f32 {
     ((value * 10.0).round() / 10.0) as f32
 }
 
-/// Returns the loops or lines through points.
+/// Returns loops or lines through points.
 fn through(points: &[(f64, f64)], is_closed: bool) -> PathBuilder {
     let mut path = PathBuilder::new();
     for (index, (x, y)) in points.iter().enumerate() {
@@ -96,7 +93,7 @@ impl Picture {
 
     fn paint(&mut self, shape: &Shape) {
         match shape {
-            // They are for pointers.
+            // They only matter for pointers.
             Shape::Open(_) | Shape::Close | Shape::Hover(..) => {}
             Shape::Rect(rect, ink) => self.fill(rectangles(&[*rect]).finish(), *ink),
             Shape::Rects(rects, ink) => self.fill(rectangles(rects).finish(), *ink),
@@ -114,7 +111,7 @@ impl Picture {
         }
     }
 
-    /// Fills a path; a path without points is nothing.
+    /// Fills a path; an empty path paints nothing.
     fn fill(&mut self, path: Option<Path>, ink: Ink) {
         let Some(path) = path else { return };
         let scale = Transform::from_scale(PIXELS, PIXELS);
@@ -129,7 +126,7 @@ impl Picture {
         self.pixels.stroke_path(&path, &paint(ink), &stroke, scale, None);
     }
 
-    /// A character that the font lacks is a box.
+    /// Draws text; a character that the font lacks becomes a box.
     fn text(&mut self, text: &Text) {
         let Some(face) = &self.font else { return };
         let scale = text.size as f32 / f32::from(face.units_per_em());
@@ -147,7 +144,7 @@ impl Picture {
             outline.at[0] += advance(c);
         }
         let path = outline.path.finish();
-        // The one font has no bold letters; a line around them makes them so.
+        // The embedded font has no bold letters, so draw their outlines as well.
         if text.weight == Weight::Bold {
             self.stroke(path.clone(), text.ink, text.size * 0.04, &[]);
         }
@@ -159,13 +156,13 @@ impl Picture {
         let mut encoder = png::Encoder::new(&mut file, self.pixels.width(), self.pixels.height());
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_compression(png::Compression::High);
-        // Areas of one colour shrink best as they are.
+        // Areas of one colour compress best without a filter.
         encoder.set_filter(png::Filter::NoFilter);
         let mut header = encoder.write_header()?;
         let mut rows = header.stream_writer()?;
         let row_bytes = 4 * self.pixels.width() as usize;
         for row in self.pixels.data().chunks_exact(row_bytes) {
-            // Every pixel is opaque: the ground is.
+            // The ground is opaque, so every pixel is.
             let rgb: Vec<u8> = row.chunks_exact(4).flat_map(|pixel| &pixel[..3]).copied().collect();
             rows.write_all(&rgb)?;
         }
@@ -183,7 +180,7 @@ fn paint(ink: Ink) -> Paint<'static> {
     paint
 }
 
-/// Letters being written as loops, in px. In a font, y grows upwards.
+/// Converts letters to loops in px. In a font, y grows upwards.
 struct Outline {
     path: PathBuilder,
     at: [f32; 2],
@@ -244,12 +241,12 @@ mod tests {
     }
 
     #[test]
-    fn shapes_cover_as_much_as_they_say() {
+    fn shapes_cover_their_area() {
         let ink = Ink::Strong;
         let of = |shape| area(&painted(&[shape]), ink);
         let near = |found: f32, wanted: f32| assert!((found - wanted).abs() < 0.03 * wanted, "{found}, not {wanted}");
         near(of(Shape::Rect([1.3, 2.0, 10.5, 4.0], ink)), 42.0);
-        // Two that touch leave no seam.
+        // Two adjacent rectangles leave no seam.
         near(of(Shape::Rects(vec![[1.0, 2.0, 4.3, 4.0], [5.3, 2.0, 4.7, 4.0]], ink)), 36.0);
         near(of(Shape::Line { ends: [1.0, 5.0, 21.0, 5.0], ink, thick: 3.0 }), 60.0);
         near(of(Shape::Disc { x: 10.0, y: 10.0, radius: 5.0, ink }), 25.0 * std::f32::consts::PI);
@@ -274,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_beyond_the_limit_are_refused() {
+    fn pictures_beyond_the_limit_are_rejected() {
         let mut drawing = Drawing::new(40.0);
         drawing.y = 1e9;
         assert!(matches!(Picture::blank(&drawing), Err(PngError::Size)));

@@ -1,37 +1,32 @@
-//! Colours by what they mean. Series have colours of the set that Okabe and Ito chose for readers of every colour vision
-//! (<https://jfly.uni-koeln.de/color/>), those too light for lines on white darkened; each has a shape and a dash of its own as well.
+//! Colours by meaning. Series have the colours that Okabe and Ito chose for readers of every colour vision
+//! (<https://jfly.uni-koeln.de/color/>); those too light for lines on white are darkened. Each series also has
+//! its own shape and dash.
 
 use crate::Mark;
 
-/// What something is, from which its colour follows.
+/// The meaning of an element, which determines its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ink {
-    /// Letters and lines of what matters.
+    /// Important letters and lines.
     Strong,
-    /// Letters beside it.
+    /// Less important letters.
     Faint,
-    /// Grid lines.
     Grid,
-    /// The ground.
     Ground,
     /// The band of equivalence.
     Band,
-    /// One of several series.
     Series(usize),
-    /// A conclusion.
     Mark(Mark),
     /// A step of the heat scale, 0–1 in [`HEAT_STEPS`] steps.
     Heat(usize),
-    /// Letters on it.
+    /// Letters on a step of the heat scale.
     OnHeat(usize),
 }
-
-/// Where a drawing goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Skin {
-    /// Into a page that says what the colours are, by day and by night.
+    /// A page that defines the colours for light and dark mode.
     Page,
-    /// Onto white, by itself.
+    /// A separate file with a white background.
     Paper,
 }
 
@@ -46,7 +41,7 @@ const SERIES: [(&str, &str); 7] = [
     ("#3a2f8f", "#a59cf5"),
 ];
 
-/// The colour of a series on white, `#RRGGBB`; there are seven, which all kinds of colour vision tell apart.
+/// Returns the colour of a series on white, `#RRGGBB`. There are seven, which readers of every colour vision can distinguish.
 pub fn series_colour(index: usize) -> &'static str {
     SERIES[index % SERIES.len()].0
 }
@@ -58,12 +53,12 @@ pub(crate) const HEAT_STEPS: usize = 24;
 pub(crate) const DASHES: [&[u8]; 7] = [&[], &[7, 3], &[2, 3], &[9, 3, 2, 3], &[5, 2], &[12, 4], &[1, 2]];
 
 impl Ink {
-    /// For a drawing by itself, on white.
+    /// Returns the colour on white, for a separate file.
     pub(crate) fn on_white(self) -> String {
         self.colours().0
     }
 
-    /// On white and on black.
+    /// Returns the colours on white and on black.
     fn colours(self) -> (String, String) {
         let both = |light: &str, dark: &str| (light.to_owned(), dark.to_owned());
         match self {
@@ -86,7 +81,7 @@ impl Ink {
         }
     }
 
-    /// The class that a page knows it by.
+    /// Returns its CSS class in a page.
     pub(crate) fn class(self) -> String {
         match self {
             Ink::Strong => "strong".to_owned(),
@@ -113,7 +108,7 @@ impl Ink {
     }
 }
 
-/// From nearly white to a dark blue, evenly in lightness.
+/// Returns a colour from nearly white to dark blue, evenly spaced in lightness.
 fn heat(step: usize) -> String {
     const ENDS: [(f64, f64, f64); 4] =
         [(247.0, 244.0, 222.0), (142.0, 200.0, 190.0), (44.0, 127.0, 170.0), (12.0, 44.0, 99.0)];
@@ -125,7 +120,7 @@ fn heat(step: usize) -> String {
     format!("#{:02x}{:02x}{:02x}", mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
 }
 
-/// What a page with charts in it needs of CSS: classes for colours by day, by night, and in print.
+/// Returns the CSS for a page with charts: classes for colours in light mode, in dark mode and in print.
 pub fn style_sheet() -> String {
     let rule = |ink: Ink, colour: &str| {
         let class = ink.class();
@@ -149,7 +144,7 @@ mod tests {
         [1, 3, 5].map(part).map(|c| if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) })
     }
 
-    /// Relative luminance, WCAG 2.
+    /// Returns the relative luminance of WCAG 2.
     fn luminance(colour: &str) -> f64 {
         let [r, g, b] = linear(colour);
         0.2126 * r + 0.7152 * g + 0.0722 * b
@@ -160,7 +155,7 @@ mod tests {
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }
 
-    /// What people without one kind of cones see, after Machado, Oliveira and Fernandes 2009, severity 1.
+    /// Colours as seen without one kind of cones, after Machado, Oliveira and Fernandes 2009, severity 1.
     const SEEN: [(&str, [[f64; 3]; 3]); 4] = [
         ("everybody", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
         (
@@ -177,7 +172,7 @@ mod tests {
         ),
     ];
 
-    /// CIE Lab, of linear RGB under D65.
+    /// Converts linear RGB under D65 to CIE Lab.
     fn lab(rgb: Rgb) -> Rgb {
         let [r, g, b] = rgb.map(|c| c.clamp(0.0, 1.0));
         let xyz = [
@@ -197,15 +192,15 @@ mod tests {
         seen(a).iter().zip(seen(b)).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
     }
 
-    // Protects: the first four series can be told apart by their colour alone by nearly everybody; what follows also has
-    // dashes and shapes.
+    // Protects: nearly all readers can distinguish the first four series by colour alone; later series
+    // also have dashes and shapes.
     #[test]
     fn series_differ_for_every_colour_vision() {
-        for (who, matrix) in &SEEN {
+        for (vision, matrix) in &SEEN {
             for (a, b) in (0..4).flat_map(|a| (0..a).map(move |b| (a, b))) {
                 for pair in [[SERIES[a].0, SERIES[b].0], [SERIES[a].1, SERIES[b].1]] {
                     let apart = distance(pair[0], pair[1], matrix);
-                    assert!(apart > 10.0, "{who}: {pair:?} are {apart:.0} apart");
+                    assert!(apart > 10.0, "{vision}: {pair:?} are {apart:.0} apart");
                 }
             }
         }
@@ -213,7 +208,7 @@ mod tests {
 
     // Protects: WCAG 2.1, 1.4.3 and 1.4.11: letters have a contrast of 4.5, marks of 3.
     #[test]
-    fn everything_stands_out_from_its_ground() {
+    fn everything_has_contrast_with_its_background() {
         let grounds = Ink::Ground.colours();
         for ink in Ink::all() {
             let wanted = match ink {
@@ -231,15 +226,15 @@ mod tests {
         }
     }
 
-    // Protects: more is darker, whoever looks, and in grey print.
+    // Protects: more is darker, for every colour vision and in grey print.
     #[test]
     fn the_heat_scale_only_gets_darker() {
-        for (who, matrix) in &SEEN {
+        for (vision, matrix) in &SEEN {
             let lightness = |step: usize| {
                 let rgb = linear(&heat(step));
                 lab(matrix.map(|row| row.iter().zip(rgb).map(|(weight, c)| weight * c).sum()))[0]
             };
-            assert!((0..HEAT_STEPS).all(|step| lightness(step + 1) < lightness(step)), "{who}");
+            assert!((0..HEAT_STEPS).all(|step| lightness(step + 1) < lightness(step)), "{vision}");
         }
     }
 }

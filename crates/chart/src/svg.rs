@@ -1,16 +1,16 @@
-//! SVG: a drawing as text.
+//! Prints a drawing as SVG text.
 
 use crate::drawing::{Anchor, Drawing, Rect, Shape, Text, Weight};
 use crate::skin::{DASHES, Ink, Skin};
 use plumb_text::markup::escaped;
 
-/// A coordinate in as few digits as it needs.
+/// Formats a coordinate with as few digits as it needs.
 fn px(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// The whole drawing, which says `alt` to those who do not see it.
+/// Prints the whole drawing, with `alt` as its text alternative.
 pub(crate) fn print(drawing: &Drawing, skin: Skin, alt: &str) -> String {
     let (width, height) = (px(drawing.width), px(drawing.height()));
     let mut svg = Svg { text: String::new(), skin };
@@ -26,8 +26,6 @@ pub(crate) fn print(drawing: &Drawing, skin: Skin, alt: &str) -> String {
         svg.text
     )
 }
-
-/// Text under way.
 struct Svg {
     text: String,
     skin: Skin,
@@ -50,7 +48,7 @@ impl Svg {
 
     fn shape(&mut self, shape: &Shape) {
         let element = match shape {
-            Shape::Open(says) => format!("<g><title>{}</title>", escaped(says)),
+            Shape::Open(text) => format!("<g><title>{}</title>", escaped(text)),
             Shape::Close => "</g>".to_owned(),
             Shape::Rect(rect, ink) => format!("<rect {} {}/>", place(rect), self.fill(*ink)),
             Shape::Rects(rects, ink) => {
@@ -59,8 +57,8 @@ impl Svg {
                 };
                 format!("<path d=\"{}\" {}/>", rects.iter().map(corner).collect::<String>(), self.fill(*ink))
             }
-            Shape::Hover(rect, says) => {
-                format!("<rect {} fill-opacity=\"0\"><title>{}</title></rect>", place(rect), escaped(says))
+            Shape::Hover(rect, text) => {
+                format!("<rect {} fill-opacity=\"0\"><title>{}</title></rect>", place(rect), escaped(text))
             }
             Shape::Line { ends: [x1, y1, x2, y2], ink, thick } => format!(
                 "<path d=\"M{} {}L{} {}\" {} stroke-width=\"{}\"/>",
@@ -111,12 +109,12 @@ impl Svg {
     }
 }
 
-/// Where a rectangle lies, as attributes.
+/// Returns the position and size of a rectangle as attributes.
 fn place([x, y, width, height]: &Rect) -> String {
     format!("x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", px(*x), px(*y), px(*width), px(*height))
 }
 
-/// Points, with lines between them, as path data.
+/// Returns points, with lines between them, as path data.
 fn through(points: &[(f64, f64)]) -> String {
     points.iter().map(|(x, y)| format!("{} {}", px(*x), px(*y))).collect::<Vec<_>>().join("L")
 }

@@ -1,14 +1,14 @@
-//! All words of a chart.
+//! All texts of a chart.
 
 use crate::{Body, Chart};
 
 impl Chart {
-    /// Replaces every text in it.
+    /// Applies `change` to every text of the chart.
     pub fn map_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
-        for text in [&mut self.name, &mut self.title, &mut self.says, &mut self.alt] {
+        for text in [&mut self.name, &mut self.title, &mut self.caption, &mut self.alt] {
             *text = change(text);
         }
-        // A name of a file stays one.
+        // The name of a file must stay a valid one.
         self.name = self.name.replace('/', "-");
         for text in self.body.texts() {
             *text = change(text);
@@ -49,7 +49,7 @@ impl Body {
             }
             Body::Density(density) => {
                 let mut texts = vec![&mut density.x.title, &mut density.y.title, &mut density.values_title];
-                texts.extend(density.columns.iter_mut().map(|column| &mut column.says));
+                texts.extend(density.columns.iter_mut().map(|column| &mut column.hover_text));
                 texts
             }
         }

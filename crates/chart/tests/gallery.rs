@@ -1,6 +1,6 @@
-//! One chart of each kind, with what is awkward: long names, missing values, intervals that reach far.
+//! One chart of each kind with difficult content: long names, missing values, wide intervals.
 //!
-//! `PLUMB_GALLERY=DIRECTORY cargo test -p plumb-chart --features png` writes them there, to be looked at.
+//! `PLUMB_GALLERY=DIRECTORY cargo test -p plumb-chart --features png` writes them there for inspection.
 
 #![allow(clippy::disallowed_methods)] // tests write files
 
@@ -14,10 +14,10 @@ fn axis(title: &str, format: Format, scale: Scale) -> Axis {
 }
 
 fn chart(name: &str, title: &str, body: Body) -> Chart {
-    let says =
+    let caption =
         "How to read it stands here, in a sentence that is long enough to be broken where the picture is narrow."
             .to_owned();
-    Chart { name: name.to_owned(), title: title.to_owned(), says, alt: format!("{title}, in words."), body }
+    Chart { name: name.to_owned(), title: title.to_owned(), caption, alt: format!("{title}, in words."), body }
 }
 
 fn forest() -> Chart {
@@ -131,7 +131,7 @@ fn heat(x: usize, y: usize) -> Chart {
     chart(if x > 20 { "heat-dense" } else { "heat" }, "Write by file and record", Body::Heat(heat))
 }
 
-/// Two modes, and a stall in which nothing ended.
+/// Two modes, and a stall in which no op completed.
 fn density() -> Chart {
     let cell = |from: f64, value| DensityCell { from, to: from * 1.25, value };
     let column = |second: u32| {
@@ -140,7 +140,7 @@ fn density() -> Chart {
         DensityColumn {
             from: f64::from(second) * 1e9,
             to: f64::from(second + 1) * 1e9,
-            says: format!("second {second}"),
+            hover_text: format!("second {second}"),
             cells: mode.into_iter().chain(slow).collect(),
         }
     };
@@ -199,7 +199,7 @@ fn gallery() -> Vec<Chart> {
     ]
 }
 
-/// Every text of a drawing: where it begins and ends at most, and what it says.
+/// Returns every text of a drawing with its leftmost and rightmost possible position.
 fn texts(svg: &str) -> Vec<(f64, f64, String)> {
     let attribute = |tag: &str, name: &str| {
         let from = tag.find(&format!(" {name}=\"")).map(|at| at + name.len() + 3)?;
@@ -210,7 +210,7 @@ fn texts(svg: &str) -> Vec<(f64, f64, String)> {
         let (tag, rest) = part.split_once('>').unwrap();
         let text = rest.split("</text>").next().unwrap().to_owned();
         let number = |name: &str| attribute(tag, name).unwrap().parse::<f64>().unwrap();
-        // As narrow as letters of pages are: what is beyond that is beyond the drawing.
+        // Assume narrow letters, so that text beyond this width is certainly outside of the drawing.
         let width = text.chars().count() as f64 * number("font-size") * 0.45;
         let x = number("x");
         let from = match attribute(tag, "text-anchor").as_deref() {
@@ -223,10 +223,10 @@ fn texts(svg: &str) -> Vec<(f64, f64, String)> {
     found
 }
 
-// Protects: nothing that is written leaves the drawing, on a desk and on a telephone; letters are large enough to read; what
-// users called things is no markup.
+// Protects: no text leaves the drawing, on a desk or on a telephone; letters are large enough to read; user-defined
+// names are not interpreted as markup.
 #[test]
-fn texts_stay_within_the_drawing_and_can_be_read() {
+fn texts_stay_within_the_drawing_and_are_readable() {
     for chart in gallery() {
         for width in [WIDE, NARROW] {
             let svg = chart.inline(width);
@@ -240,9 +240,9 @@ fn texts_stay_within_the_drawing_and_can_be_read() {
     }
 }
 
-// Protects: the end of a long name, which tells a read from a write, has a line of its own.
+// Protects: the end of a long name, which distinguishes a read from a write, has a separate line.
 #[test]
-fn long_names_are_whole() {
+fn long_names_are_complete() {
     let ends = [
         (forest(), WIDE, "read.lat.p99"),
         (forest(), NARROW, "read.lat.p99"),
@@ -254,9 +254,9 @@ fn long_names_are_whole() {
     }
 }
 
-// Protects: a page's drawing has no colour of its own, and a file's has all of them.
+// Protects: an inline drawing has no colours of its own, and a file has all of them.
 #[test]
-fn colours_are_the_pages_or_its_own() {
+fn inline_drawings_use_page_colours() {
     let css = plumb_chart::style_sheet();
     for chart in gallery() {
         let inline = chart.inline(WIDE);
@@ -268,7 +268,7 @@ fn colours_are_the_pages_or_its_own() {
     }
 }
 
-// Protects: the picture is the drawing, to its size, and every letter is in it although the machine may have no fonts.
+// Protects: the picture has the size of the drawing, and all letters even if the machine has no fonts.
 #[cfg(feature = "png")]
 #[test]
 fn pictures_are_drawn_without_fonts() {

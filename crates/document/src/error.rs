@@ -1,4 +1,4 @@
-//! Why a document does not fit a type, and where.
+//! Errors from reading a document as a type, with their position.
 
 use crate::node::Value;
 use crate::reader::whole_number;
@@ -6,16 +6,15 @@ use serde::de::{Expected, Unexpected};
 use std::fmt;
 use std::ops::Range;
 
-/// A step from a document to one of its values.
+/// One step of a path from a document to one of its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Segment {
-    /// A key of a table.
     Key(String),
-    /// A place in a list, from 0.
+    /// A position in a list, from 0.
     Index(usize),
 }
 
-/// A document does not fit the type that it is read as.
+/// Error from reading a document that does not fit the type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadError(Box<Inner>);
 
@@ -23,39 +22,33 @@ pub struct ReadError(Box<Inner>);
 struct Inner {
     misfit: Misfit,
     span: Option<Range<usize>>,
-    /// From the innermost step outwards.
+    /// Path to the value, innermost segment first.
     path: Vec<Segment>,
 }
 
-/// In which way a document does not fit.
+/// Kind of mismatch between a document and a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misfit {
-    /// A table has a key that the type does not know.
+    /// A table has a key that the type does not have.
     UnknownKey {
-        /// The key.
         found: String,
-        /// All that it knows.
+        /// All keys of the type.
         known: &'static [&'static str],
     },
-    /// A text is none of the choices.
-    UnknownChoice {
-        /// The text.
-        found: String,
-        /// The choices.
-        known: &'static [&'static str],
-    },
-    /// A key is not there.
+    /// A text is not one of the choices.
+    UnknownChoice { found: String, known: &'static [&'static str] },
+    /// A required key is missing.
     MissingKey(&'static str),
-    /// A key is there twice.
+    /// A key occurs twice.
     DuplicateKey(&'static str),
-    /// Something of another kind, or with another value, is wanted.
+    /// A value has the wrong kind or is out of range.
     Unexpected {
-        /// What is there.
+        /// Description of the value that was found.
         found: String,
-        /// What is wanted.
+        /// Description of the expected value.
         expected: String,
     },
-    /// As the type itself says.
+    /// Message of the type itself.
     Other(String),
 }
 
@@ -79,7 +72,7 @@ impl ReadError {
         ReadError::new(Misfit::UnknownKey { found: found.to_owned(), known })
     }
 
-    /// The error of a table that names no choice, or of which a second key would be one, too.
+    /// Returns the error of a table that names no choice, or more than one.
     #[cold]
     pub(crate) fn no_choice(second: Option<&str>) -> ReadError {
         ReadError::new(Misfit::Other(match second {
@@ -93,7 +86,7 @@ impl ReadError {
         ReadError::new(Misfit::Other(format!("a list of {found}, expected {expected}")))
     }
 
-    /// The key that the error is about, where the table has it.
+    /// Returns the key that the error is about, if the table has it.
     pub(crate) fn key(&self) -> Option<&str> {
         match &self.0.misfit {
             Misfit::UnknownKey { found, .. } | Misfit::UnknownChoice { found, .. } => Some(found),
@@ -102,38 +95,38 @@ impl ReadError {
         }
     }
 
-    /// In which way it does not fit.
+    /// Returns the kind of mismatch.
     pub fn misfit(&self) -> &Misfit {
         &self.0.misfit
     }
 
-    /// Where in the text the misfit stands, where the document came from one.
+    /// Returns the position in the text, if the document was parsed from one.
     pub fn span(&self) -> Option<Range<usize>> {
         self.0.span.clone()
     }
 
-    /// The way from the document to the misfit.
+    /// Returns the path from the document to the value.
     pub fn path(&self) -> impl Iterator<Item = &Segment> {
         self.0.path.iter().rev()
     }
 
-    /// Gives it a place, where none further inside was found.
+    /// Sets the position, unless one further inside is known.
     pub(crate) fn or_at(mut self, span: &Range<usize>) -> ReadError {
         self.0.span.get_or_insert_with(|| span.clone());
         self
     }
 
-    /// Adds the step that led to where it arose.
+    /// Adds the segment that led to the value.
     pub(crate) fn within(mut self, segment: Segment) -> ReadError {
         self.0.path.push(segment);
         self
     }
 }
 
-/// What a list is called, wanted or found.
+/// Description of a list in errors.
 pub const LIST: &str = "a list `[ … ]`";
 
-/// What a table is called, wanted or found.
+/// Description of a table in errors.
 pub const TABLE: &str = "a table `{ key = … }`";
 
 fn kind_of(value: &Value) -> String {
@@ -149,7 +142,7 @@ fn kind_of(value: &Value) -> String {
     }
 }
 
-/// Words a value that serde's own code found as this crate words values.
+/// Describes a value found by serde's own code in the words of this crate.
 fn found_words(found: Unexpected<'_>) -> String {
     match found {
         Unexpected::Bool(is) => is.to_string(),
@@ -167,7 +160,7 @@ fn found_words(found: Unexpected<'_>) -> String {
     }
 }
 
-/// Replaces the types of Rust that serde's own code expects by words that the text itself uses.
+/// Replaces the Rust types that serde's own code expects with words that make sense in the text.
 fn wanted_words(wanted: &dyn Expected) -> String {
     let wanted = wanted.to_string();
     let number = |least: i128, most: i128| whole_number(least, most);
@@ -275,7 +268,7 @@ impl serde::de::Error for ReadError {
     }
 }
 
-/// A value has no form as a document: a path that is not UTF-8, or a key that is no text.
+/// Error from writing a value that has no form as a document: a path that is not UTF-8, or a key that is not text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WriteError(pub String);

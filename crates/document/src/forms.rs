@@ -1,8 +1,9 @@
-//! Enums whose choices are written in another way than serde's own, each read without a copy of its document, so that errors
-//! keep their places.
+//! Enums that are written in a form other than serde's own. They are read without copying the document, so
+//! that errors keep their positions.
 //!
-//! Such an enum derives serde's traits with `#[serde(remote = "Self")]`, which makes functions of its own in their place, and
-//! [`tagged!`](crate::tagged) or [`short_form!`](crate::short_form) implements the traits by them.
+//! Such an enum derives serde's traits with `#[serde(remote = "Self")]`, which generates inherent functions
+//! instead of the traits. [`tagged!`](crate::tagged) or [`short_form!`](crate::short_form) then implements
+//! the traits with these functions.
 
 use crate::error::WriteError;
 use crate::node::{Node, Spanned, Table, Value};
@@ -16,14 +17,14 @@ use serde::ser::{Error as _, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Implements serde's traits for an enum that is a table, of which one key chooses: `{ kind = "word", … }`. serde's own
-/// `tag = "kind"` copies the table into a form without places, and reads it from there.
+/// Implements serde's traits for an enum that is a table with a key for the choice: `{ kind = "word", … }`. serde's
+/// own `tag = "kind"` would first copy the table into a form without positions.
 #[macro_export]
 macro_rules! tagged {
     ($type:ident, $tag:literal) => {
         impl<'de> ::serde::Deserialize<'de> for $type {
             fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> ::core::result::Result<Self, D::Error> {
-                // The function that `remote = "Self"` made, not the trait's.
+                // Calls the inherent function that `remote = "Self"` derives, not the trait method.
                 $type::deserialize($crate::Tagged::new(deserializer, &[$tag]))
             }
         }
@@ -36,13 +37,14 @@ macro_rules! tagged {
     };
 }
 
-/// Implements serde's traits for an enum of which one choice needs no name: a number, or a text that is not a choice's name.
+/// Implements serde's traits for an enum with one choice that needs no name: a number, or a text that is not
+/// the name of a choice.
 #[macro_export]
 macro_rules! short_form {
     ($type:ident, $choice:literal) => {
         impl<'de> ::serde::Deserialize<'de> for $type {
             fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> ::core::result::Result<Self, D::Error> {
-                // The function that `remote = "Self"` made, not the trait's.
+                // Calls the inherent function that `remote = "Self"` derives, not the trait method.
                 $type::deserialize($crate::Unnamed::value(deserializer, $choice))
             }
         }
@@ -55,7 +57,7 @@ macro_rules! short_form {
     };
 }
 
-/// Reads an enum from a table, of which one key chooses. The key must come first, as it does in a [`Node`].
+/// Reads an enum from a table with a key for the choice. That key must come first, as it does in a [`Node`].
 #[derive(Debug)]
 pub struct Tagged<D> {
     deserializer: D,
@@ -63,7 +65,7 @@ pub struct Tagged<D> {
 }
 
 impl<D> Tagged<D> {
-    /// Creates a deserializer of a table whose key `tag` chooses.
+    /// Creates a deserializer for a table whose key `tag` holds the choice.
     pub fn new(deserializer: D, tag: &'static [&'static str; 1]) -> Tagged<D> {
         Tagged { deserializer, tag }
     }
@@ -111,7 +113,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for TaggedVisitor<V> {
     }
 }
 
-/// The value of the tag, then the rest of its table.
+/// Yields the value of the tag, then the rest of its table.
 struct TaggedChoice<A>(A);
 
 impl<'de, A: MapAccess<'de>> EnumAccess<'de> for TaggedChoice<A> {
@@ -145,7 +147,7 @@ impl<'de, A: MapAccess<'de>> VariantAccess<'de> for TaggedChoice<A> {
     }
 }
 
-/// The entries of a table that are left, as a table.
+/// The remaining entries of a table, as a table.
 struct Rest<A>(A);
 
 impl<'de, A: MapAccess<'de>> Deserializer<'de> for Rest<A> {
@@ -165,10 +167,10 @@ impl<'de, A: MapAccess<'de>> Deserializer<'de> for Rest<A> {
     }
 }
 
-/// Serializes an enum as a table, of which one key is the name of the choice.
+/// Serializes an enum as a table with a key for the choice.
 ///
 /// # Errors
-/// Returns an error for a choice that holds no table: its keys have nothing to stand next to.
+/// Fails for a choice that does not hold a table, because the key needs one to be in.
 pub fn write_tagged<S: Serializer>(
     tag: &str,
     written: Result<Value, WriteError>,
@@ -191,7 +193,7 @@ pub fn write_tagged<S: Serializer>(
     Node::from(Value::Table(table)).serialize(serializer)
 }
 
-/// Reads an enum of which one choice may be written without its name.
+/// Reads an enum with one choice that may be written without its name.
 #[derive(Debug)]
 pub struct Unnamed<D> {
     deserializer: D,
@@ -199,22 +201,22 @@ pub struct Unnamed<D> {
     form: Form,
 }
 
-/// Values that belong to the choice without a name.
+/// Form of the values that belong to the choice without a name.
 #[derive(Debug, Clone, Copy)]
 enum Form {
-    /// A number, or a text that is not a choice's name.
+    /// A number, or a text that is not the name of a choice.
     Value,
-    /// A table without a choice's name.
+    /// A table without the name of a choice.
     Table,
 }
 
 impl<D> Unnamed<D> {
-    /// A number, or a text that is not a choice's name, is read as this choice.
+    /// Reads a number, or a text that is not the name of a choice, as this choice.
     pub fn value(deserializer: D, choice: &'static str) -> Unnamed<D> {
         Unnamed { deserializer, choice, form: Form::Value }
     }
 
-    /// A table without any choice's name is read as this choice; an empty one, too.
+    /// Reads a table without the name of a choice, even an empty one, as this choice.
     pub fn table(deserializer: D, choice: &'static str) -> Unnamed<D> {
         Unnamed { deserializer, choice, form: Form::Table }
     }
@@ -302,7 +304,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for UnnamedVisitor<V> {
     }
 }
 
-/// The choice without a name.
+/// Deserializes the choice that has no name in the text.
 struct UnnamedChoice<T> {
     name: &'static str,
     content: T,
@@ -322,7 +324,7 @@ impl<'de, T: Deserializer<'de>> VariantAccess<'de> for UnnamedChoice<T> {
     type Error = T::Error;
 
     fn unit_variant(self) -> Result<(), T::Error> {
-        Err(Error::custom(format_args!("`{}` holds something", self.name)))
+        Err(Error::custom(format_args!("`{}` needs a value", self.name)))
     }
 
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, T::Error> {

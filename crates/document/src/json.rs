@@ -1,4 +1,4 @@
-//! Documents as JSON.
+//! Reading and writing of documents as JSON.
 
 use crate::error::{ReadError, WriteError};
 use crate::node::{Node, Spanned, Table, Value};
@@ -6,44 +6,44 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, S
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::fmt;
 
-/// Why a text could not be read as a type.
+/// Error from reading JSON text as a type.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
-    /// It is not JSON.
+    /// The text is not JSON.
     #[error(transparent)]
     Syntax(#[from] serde_json::Error),
-    /// It is JSON of something else.
+    /// The JSON does not fit the type.
     #[error(transparent)]
     Shape(#[from] ReadError),
 }
 
 impl JsonError {
-    /// Whether the text ends before its value does: the rest of it was never written.
+    /// Returns `true` if the text ends before its value does, so that the rest was never written.
     pub fn is_cut_off(&self) -> bool {
         matches!(self, JsonError::Syntax(error) if error.is_eof())
     }
 }
 
-/// The document of a JSON text. Its values have no places: errors of shape lead to them by their path.
+/// Parses JSON text. Values have no positions; errors of shape identify them by path.
 ///
 /// # Errors
-/// A text that is not JSON.
+/// Fails for text that is not JSON.
 pub fn parse(text: &[u8]) -> Result<Node, serde_json::Error> {
     serde_json::from_slice(text)
 }
 
-/// Reads a type from JSON.
+/// Reads a type from JSON text.
 ///
 /// # Errors
-/// A text that is not JSON, or JSON of something else.
+/// Fails for text that is not JSON, and for JSON of another type.
 pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
     from_slice(text.as_bytes())
 }
 
-/// Reads a type from JSON.
+/// Reads a type from JSON text.
 ///
 /// # Errors
-/// A text that is not JSON, or JSON of something else.
+/// Fails for text that is not JSON, and for JSON of another type.
 pub fn from_slice<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     Ok(crate::read(&parse(text)?)?)
 }
@@ -51,7 +51,7 @@ pub fn from_slice<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
 /// Reads a type from a JSON value.
 ///
 /// # Errors
-/// A value of something else.
+/// Fails for a value of another type.
 pub fn from_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, ReadError> {
     crate::read(&node_of(value))
 }
@@ -59,46 +59,46 @@ pub fn from_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, Re
 /// Writes a value as JSON on one line.
 ///
 /// # Errors
-/// A value that has no form as a document.
+/// Fails for a value that has no form as a document.
 pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, WriteError> {
     Ok(compact(&crate::write(value)?))
 }
 
-/// The same as bytes.
+/// Writes a value as the bytes of JSON on one line.
 ///
 /// # Errors
-/// A value that has no form as a document.
+/// Fails for a value that has no form as a document.
 pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, WriteError> {
     to_string(value).map(String::into_bytes)
 }
 
-/// Writes a value as JSON that people read, indented by two.
+/// Writes a value as JSON for people, indented by two spaces.
 ///
 /// # Errors
-/// A value that has no form as a document.
+/// Fails for a value that has no form as a document.
 pub fn to_string_pretty<T: Serialize + ?Sized>(value: &T) -> Result<String, WriteError> {
     Ok(pretty(&crate::write(value)?))
 }
 
-/// A value as a JSON value.
+/// Converts a value to a JSON value.
 ///
 /// # Errors
-/// A value that has no form as a document.
+/// Fails for a value that has no form as a document.
 pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<serde_json::Value, WriteError> {
     Ok(value_of(crate::write(value)?))
 }
 
-/// A document as JSON on one line. Numbers that JSON lacks are `null`.
+/// Formats a document as JSON on one line. Numbers that JSON lacks become `null`.
 pub fn compact(node: &Node) -> String {
     serde_json::to_string(node).unwrap_or_default()
 }
 
-/// A document as JSON that people read, indented by two.
+/// Formats a document as JSON for people, indented by two spaces.
 pub fn pretty(node: &Node) -> String {
     serde_json::to_string_pretty(node).unwrap_or_default()
 }
 
-/// A JSON value as a document.
+/// Converts a JSON value to a document.
 pub fn node_of(value: serde_json::Value) -> Node {
     use serde_json::Value as Json;
     Node::from(match value {
@@ -119,7 +119,7 @@ pub fn node_of(value: serde_json::Value) -> Node {
     })
 }
 
-/// A document as a JSON value.
+/// Converts a document to a JSON value.
 pub fn value_of(node: Node) -> serde_json::Value {
     use serde_json::Value as Json;
     match node.into_inner() {
@@ -130,7 +130,7 @@ pub fn value_of(node: Node) -> serde_json::Value {
         Value::Text(text) | Value::Date(text) => Json::String(text),
         Value::List(list) => Json::Array(list.into_iter().map(value_of).collect()),
         Value::Table(table) => {
-            // Not collected: that sorts, and is compiled anew.
+            // A loop instead of `collect`, which sorts the fields and is compiled once more.
             let mut fields = serde_json::Map::new();
             for (key, node) in table {
                 fields.insert(key.into_inner(), value_of(node));
@@ -164,7 +164,7 @@ impl Serialize for Node {
     }
 }
 
-/// Parses a document; a part of one that is read loses the places of its values.
+/// Parses a document. Reading a part of a parsed document this way loses the positions of its values.
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
         deserializer.deserialize_any(Parts).map(Node::from)

@@ -1,12 +1,12 @@
-//! Documents: what TOML and JSON texts parse into before anything is made of them.
+//! Documents: the common form of parsed TOML and JSON texts.
 //!
-//! A type derives serde's traits, and is only ever read from a [`Node`] ([`read`]) and written to one ([`write`](write())).
-//! serde instantiates a type's code for each format. With one format inside, each type is compiled once for each direction,
-//! and both formats give the same errors with the same places.
+//! A type derives serde's traits, but is only ever read from a [`Node`] ([`read`]) and written to one
+//! ([`write`](write())). serde instantiates a type's code for each format. With a single format, each type is
+//! compiled once per direction, and TOML and JSON give the same errors with the same positions.
 //!
-//! An enum is written as serde writes it: `"word"`, or `{ word = … }`. `"word"` also stands for a choice whose keys all have
-//! defaults. [`tagged!`] and [`short_form!`] are for enums with other forms, [`read_scalar`] is for types that are a text or a
-//! number.
+//! Enums are written as serde writes them: `"word"`, or `{ word = … }`. `"word"` also stands for a choice whose keys
+//! all have defaults. [`tagged!`] and [`short_form!`] are for enums with other forms, and [`read_scalar`] is for
+//! types whose form is a text or a number.
 
 mod error;
 mod forms;

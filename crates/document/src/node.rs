@@ -1,51 +1,45 @@
-//! The document itself.
+//! The nodes of a document.
 
 use std::ops::Range;
 
-/// Something with its place in the text that it came from, in bytes. What was made and not parsed lies at `0..0`.
+/// A value with its position in the text, in bytes. Values that were not parsed are at `0..0`.
 #[derive(Debug, Clone)]
 pub struct Spanned<T> {
     span: Range<usize>,
     value: T,
 }
 
-/// A value and its place.
+/// A value and its position.
 pub type Node = Spanned<Value>;
 
-/// A value of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// JSON's `null`; TOML has none.
+    /// JSON's `null`, which TOML lacks.
     Null,
-    /// `true` or `false`.
     Bool(bool),
-    /// A whole number.
     Integer(i128),
-    /// A number with a point or an exponent.
+    /// A number with a decimal point or an exponent.
     Float(f64),
-    /// A text.
     Text(String),
-    /// A date or a time of TOML's, as written.
+    /// A date or time of TOML, as written.
     Date(String),
-    /// A list.
     List(Vec<Node>),
-    /// Keys with their values.
     Table(Table),
 }
 
-/// Keys with their values, in the order in which they were written.
+/// Keys and their values, in the order in which they were written.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     entries: Vec<(Spanned<String>, Node)>,
 }
 
 impl<T> Spanned<T> {
-    /// A value at a place.
+    /// Creates a value at a position.
     pub fn new(span: Range<usize>, value: T) -> Spanned<T> {
         Spanned { span, value }
     }
 
-    /// Where it stands, in bytes.
+    /// Returns the position in the text, in bytes.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
@@ -54,23 +48,21 @@ impl<T> Spanned<T> {
         &self.span
     }
 
-    /// The value.
     pub fn get_ref(&self) -> &T {
         &self.value
     }
 
-    /// The value.
     pub fn get_mut(&mut self) -> &mut T {
         &mut self.value
     }
 
-    /// The value without its place.
+    /// Returns the value without its position.
     pub fn into_inner(self) -> T {
         self.value
     }
 }
 
-/// Equal is what says the same, wherever it stands.
+/// Compares the values and ignores their positions.
 impl<T: PartialEq> PartialEq for Spanned<T> {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value
@@ -84,7 +76,7 @@ impl From<Value> for Node {
 }
 
 impl Node {
-    /// Moves the value and all in it by so many bytes.
+    /// Moves the positions of the value and everything in it by this many bytes.
     #[must_use]
     pub fn moved(mut self, by: usize) -> Node {
         self.shift(by);
@@ -108,7 +100,6 @@ impl Node {
 }
 
 impl Value {
-    /// The text, where it is one.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Value::Text(text) => Some(text),
@@ -116,7 +107,6 @@ impl Value {
         }
     }
 
-    /// The list, where it is one.
     pub fn as_list(&self) -> Option<&[Node]> {
         match self {
             Value::List(list) => Some(list),
@@ -124,12 +114,10 @@ impl Value {
         }
     }
 
-    /// Whether it is a table.
     pub fn is_table(&self) -> bool {
         matches!(self, Value::Table(_))
     }
 
-    /// The table, where it is one.
     pub fn as_table(&self) -> Option<&Table> {
         match self {
             Value::Table(table) => Some(table),
@@ -137,7 +125,6 @@ impl Value {
         }
     }
 
-    /// The table, where it is one.
     pub fn as_table_mut(&mut self) -> Option<&mut Table> {
         match self {
             Value::Table(table) => Some(table),
@@ -147,7 +134,6 @@ impl Value {
 }
 
 impl Table {
-    /// An empty table.
     pub fn new() -> Table {
         Table::default()
     }
@@ -156,37 +142,33 @@ impl Table {
         Table { entries: Vec::with_capacity(keys) }
     }
 
-    /// How many keys it has.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether it has no key.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.get_key_value(key).map(|(_, node)| node)
     }
 
-    /// The value of a key.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         self.entries.iter_mut().find(|(name, _)| name.value == key).map(|(_, node)| node)
     }
 
-    /// A key as it was written, and its value.
+    /// Returns a key as it was written, and its value.
     pub fn get_key_value(&self, key: &str) -> Option<(&Spanned<String>, &Node)> {
         self.entries.iter().find(|(name, _)| name.value == key).map(|(name, node)| (name, node))
     }
 
-    /// Whether it has a key.
     pub fn contains_key(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
 
-    /// Sets a key: the value of one that is there is replaced, a new one comes last.
+    /// Sets a key. Replaces the value of an existing key, and appends a new one.
     pub fn insert(&mut self, key: Spanned<String>, node: Node) {
         match self.get_mut(&key.value) {
             Some(place) => *place = node,
@@ -198,48 +180,43 @@ impl Table {
         &self.entries
     }
 
-    /// Appends a key that is not there yet.
+    /// Appends a key, which must not exist yet.
     pub(crate) fn push(&mut self, key: Spanned<String>, node: Node) {
         self.entries.push((key, node));
     }
 
-    /// Takes a key out; the others keep their order.
+    /// Removes a key. The others keep their order.
     pub fn remove(&mut self, key: &str) -> Option<Node> {
         self.remove_entry(key).map(|(_, node)| node)
     }
 
-    /// The same, with the key as it was written.
+    /// Removes a key and returns it as it was written, with its value.
     pub fn remove_entry(&mut self, key: &str) -> Option<(Spanned<String>, Node)> {
         let at = self.entries.iter().position(|(name, _)| name.value == key)?;
         Some(self.entries.remove(at))
     }
 
-    /// Takes all keys out.
     pub fn clear(&mut self) {
         self.entries.clear();
     }
 
-    /// Keeps the keys for which `keep` holds.
+    /// Keeps the keys for which `keep` returns `true`.
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &mut Node) -> bool) {
         self.entries.retain_mut(|(key, node)| keep(&key.value, node));
     }
 
-    /// The keys with their values.
     pub fn iter(&self) -> Entries<'_> {
         self.into_iter()
     }
 
-    /// The keys with their values.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&Spanned<String>, &mut Node)> {
         self.entries.iter_mut().map(|(key, node)| (&*key, node))
     }
 
-    /// The keys.
     pub fn keys(&self) -> impl Iterator<Item = &Spanned<String>> + Clone {
         self.entries.iter().map(|(key, _)| key)
     }
 
-    /// The values.
     pub fn values(&self) -> impl Iterator<Item = &Node> {
         self.entries.iter().map(|(_, node)| node)
     }
@@ -254,7 +231,7 @@ impl IntoIterator for Table {
     }
 }
 
-/// The entries of a table.
+/// Iterator over the entries of a table.
 pub(crate) type Entries<'t> = std::iter::Map<
     std::slice::Iter<'t, (Spanned<String>, Node)>,
     fn(&(Spanned<String>, Node)) -> (&Spanned<String>, &Node),

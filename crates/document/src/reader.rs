@@ -1,7 +1,7 @@
-//! Types from documents: serde's deserializer of a node.
+//! Deserializing types from documents.
 //!
-//! Each method asks for the one kind of value that it stands for and words the error itself, so that errors name keys, texts
-//! and numbers, not types of Rust.
+//! Each method asks for the one kind of value that it stands for and words the error itself. Errors therefore mention
+//! keys, texts and numbers instead of Rust types.
 
 use crate::error::{LIST, ReadError, Segment, TABLE};
 use crate::node::{Node, Spanned, Table, Value};
@@ -14,16 +14,16 @@ use std::ops::Range;
 /// Reads a document as a type.
 ///
 /// # Errors
-/// Returns the misfit with its place.
+/// Returns the mismatch with its position.
 pub fn read<T: DeserializeOwned>(node: &Node) -> Result<T, ReadError> {
     T::deserialize(node).map_err(|error| error.or_at(node.place()))
 }
 
-/// A key of a table, and its value.
+/// A key of a table and its value.
 type Entry = (Spanned<String>, Node);
 
 impl Spanned<Value> {
-    /// The error of a value of the wrong kind.
+    /// Returns the error for a value of the wrong kind.
     #[cold]
     #[inline(never)]
     fn unexpected(&self, expected: &str) -> ReadError {
@@ -66,7 +66,7 @@ impl Spanned<Value> {
     }
 }
 
-/// Words a whole number within limits.
+/// Describes a whole number within limits.
 pub(crate) fn whole_number(least: i128, most: i128) -> String {
     match (least, most) {
         (0, most) if most == u64::MAX.into() => "a whole number, 0 or more".to_owned(),
@@ -200,7 +200,8 @@ impl<'de> Deserializer<'de> for &'de Node {
         self.deserialize_struct("", &[], visitor)
     }
 
-    /// The first field comes first, wherever it is written: it may decide how the others are read ([`Tagged`](crate::Tagged)).
+    /// Reads the first field of the type first, wherever it is written, because it may determine how
+    /// the others are read ([`Tagged`](crate::Tagged)).
     #[inline(never)]
     fn deserialize_struct<V: Visitor<'de>>(
         self,
@@ -213,8 +214,8 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor.visit_map(entries).map_err(|error| at(at_its_key(error, table), self))
     }
 
-    /// A word is a choice without keys, a table of one key a choice with its content. Anything else is offered to the visitor:
-    /// one that is not derived may take it ([`Unnamed`](crate::Unnamed)).
+    /// Reads a word as a choice without keys, and a table of one key as a choice with its content. Offers anything
+    /// else to the visitor, which may accept it if it is not derived ([`Unnamed`](crate::Unnamed)).
     #[inline(never)]
     fn deserialize_enum<V: Visitor<'de>>(
         self,
@@ -239,7 +240,8 @@ impl<'de> Deserializer<'de> for &'de Node {
     forward_to_deserialize_any! { i128 u128 bytes byte_buf }
 }
 
-/// The choice that a value names. There is none in a text, a whole number or a table that is left to the enum's own visitor.
+/// Returns the choice that a value names. Returns `None` for a text, a whole number or a table that is left
+/// to the enum's own visitor.
 #[inline(never)]
 fn chosen<'de>(
     node: &'de Node,
@@ -262,7 +264,7 @@ fn chosen<'de>(
 
 const MOST_U64: i128 = u64::MAX as i128;
 
-/// Returns `true` for a visitor that `#[derive(Deserialize)]` made for an enum: it takes nothing but choices.
+/// Returns `true` for an enum's visitor from `#[derive(Deserialize)]`, which accepts only choices.
 fn is_derived(visitor: &dyn Expected) -> bool {
     visitor.to_string().starts_with("enum ")
 }
@@ -271,13 +273,13 @@ fn has_any(table: &Table, names: &[&str]) -> bool {
     table.keys().any(|key| names.contains(&key.get_ref().as_str()))
 }
 
-/// The choices of an enum in words.
+/// Lists the choices of an enum.
 pub(crate) fn one_of(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     format!("one of {}", names.join(", "))
 }
 
-// Compiled once, and not into the reader of each type.
+// Separate functions, which are compiled once instead of into the reader of each type.
 
 #[cold]
 #[inline(never)]
@@ -297,7 +299,7 @@ fn of_value(error: ReadError, (key, node): &Entry) -> ReadError {
     error.or_at(node.place()).within(Segment::Key(key.get_ref().clone()))
 }
 
-/// Gives an error about a key the key's place: of a key that is there twice, the second one's.
+/// Gives an error about a key the position of that key. For a duplicate key, this is the second one.
 #[cold]
 #[inline(never)]
 fn at_its_key(error: ReadError, table: &Table) -> ReadError {
@@ -328,7 +330,7 @@ impl<'de> SeqAccess<'de> for Elements<'de> {
     }
 }
 
-/// The entries of a table, perhaps with one of them first.
+/// Entries of a table, optionally with one of them moved to the front.
 struct Entries<'de> {
     first: Option<&'de Entry>,
     is_first_read: bool,
@@ -377,7 +379,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
     }
 }
 
-/// A key of a table, or the name of a choice. Where a number is wanted, the number that it spells.
+/// A key of a table or the name of a choice. Parses it as a number if the type wants one.
 struct Key<'de>(&'de str);
 
 macro_rules! number_keys {
@@ -437,7 +439,7 @@ impl<'de> Deserializer<'de> for Key<'de> {
 
 static NOWHERE: Range<usize> = 0..0;
 
-/// A choice by its name, with its content.
+/// A choice, by its name and with its content.
 struct Choice<'de> {
     name: &'de str,
     place: &'de Range<usize>,
@@ -453,7 +455,7 @@ impl<'de> Choice<'de> {
         }
     }
 
-    /// Adds the place of the content, and the step to it.
+    /// Adds the position of the content and the segment that leads to it.
     #[cold]
     #[inline(never)]
     fn of_body(&self, error: ReadError) -> ReadError {
@@ -510,7 +512,7 @@ impl<'de> VariantAccess<'de> for Choice<'de> {
         }
     }
 
-    /// A word alone is the choice with the defaults of all its keys.
+    /// A bare word is the choice with defaults for all of its keys.
     #[inline(never)]
     fn struct_variant<V: Visitor<'de>>(
         self,
@@ -531,7 +533,7 @@ fn bare_word(name: &str) -> ReadError {
     serde::de::Error::custom(format_args!("`{name}` alone is not enough: write `{{ {name} = … }}`"))
 }
 
-/// The content of a choice that is a word alone: nothing, or a table without keys, whichever its type takes.
+/// Content of a choice that is a bare word: nothing, or a table without keys, as its type requires.
 struct NoContent<'de>(&'de str);
 
 impl<'de> Deserializer<'de> for NoContent<'de> {

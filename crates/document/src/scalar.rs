@@ -3,16 +3,13 @@
 use serde::de::{Deserializer, Error, Visitor};
 use std::fmt;
 
-/// A single value.
+/// A value that is neither a list nor a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scalar<'a> {
-    /// `true` or `false`.
     Bool(bool),
-    /// A whole number.
     Integer(i128),
-    /// A number with a point or an exponent.
+    /// A number with a decimal point or an exponent.
     Float(f64),
-    /// A text.
     Text(&'a str),
 }
 
@@ -27,11 +24,11 @@ impl fmt::Display for Scalar<'_> {
     }
 }
 
-/// Reads a type from a single value. `read` returns nothing for a value that is not what is `expected` ("a size such as
-/// `4k`"), or the message of an error of its own.
+/// Reads a type from a scalar. `read` returns `None` for a value that is not as `expected` ("a size such as `4k`"),
+/// or an error message of its own.
 ///
 /// # Errors
-/// Returns an error for a list or a table, and where `read` says so.
+/// Fails for a list or a table, and if `read` fails.
 pub fn read_scalar<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     expected: &str,

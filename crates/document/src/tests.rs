@@ -1,4 +1,4 @@
-//! What TOML and JSON say of one type is one thing, errors and all.
+//! Tests that TOML and JSON are read alike, including the errors.
 
 use crate::{Misfit, ReadError, Segment, Unnamed, Value, json, read, toml, write};
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ struct Form {
     words: Vec<Word>,
 }
 
-/// Reads a text and then refuses it, as types do whose form is a text.
+/// A type whose form is a text, with an error of its own.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Word(String);
 
@@ -62,7 +62,7 @@ enum Size {
 
 crate::short_form!(Size, "fixed");
 
-/// A choice with one that needs no name.
+/// An enum with one choice that needs no name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
 enum Way {
@@ -92,7 +92,7 @@ struct Plain {
     width: u32,
 }
 
-/// Something that may hold nothing.
+/// An enum with a choice that may be empty.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Memory {
@@ -140,7 +140,7 @@ fn a_choice_has_short_forms() {
 }
 
 #[test]
-fn a_choice_that_holds_nothing_is_its_word() {
+fn an_empty_choice_is_written_as_its_word() {
     let shared = |name: Option<&str>| Memory::Shared(name.map(str::to_owned));
     for (memory, text) in [(shared(None), r#""shared""#), (shared(Some("a")), r#"{"shared":"a"}"#)] {
         assert_eq!(json::to_string(&memory).unwrap(), text);
@@ -152,7 +152,7 @@ fn a_choice_that_holds_nothing_is_its_word() {
 }
 
 #[test]
-fn a_table_without_a_choice_s_name_is_the_one_that_needs_none() {
+fn a_table_without_a_choices_name_is_the_unnamed_choice() {
     let plain = |length, width| Way::Plain(Plain { length, width });
     let other = Way::Other(Mount { at: "/m".to_owned() });
     for (text, way) in [
@@ -180,7 +180,7 @@ fn a_table_without_a_choice_s_name_is_the_one_that_needs_none() {
     }
 }
 
-/// A choice whose keys have defaults, and one whose keys do not.
+/// An enum with one choice whose keys have defaults, and one whose keys do not.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 enum Pace {
@@ -204,7 +204,7 @@ fn a_word_is_a_choice_with_the_defaults_of_its_keys() {
     assert_eq!(read(r#""count""#).unwrap_err(), "`count` alone is not enough: write `{ count = … }`");
 }
 
-/// Parts that serde buffers before it reads them.
+/// A type whose parts serde buffers before reading them.
 #[derive(Debug, PartialEq, Deserialize)]
 struct Buffered {
     #[serde(flatten)]
@@ -229,9 +229,9 @@ enum OneOrMore {
     More(Vec<u32>),
 }
 
-// Protects readers from the names of Rust's types.
+// Protects users from the names of Rust types in errors.
 #[test]
-fn what_serde_words_itself_names_no_type() {
+fn serdes_own_errors_mention_no_rust_types() {
     const WHOLE: &str = r#"{"width": 1, "share": 2, "name": "a", "list": [true], "pair": [1, 2], "one_or_more": [3]}"#;
     let read = |text: &str| json::from_str::<Buffered>(text).map_err(|error| error.to_string());
     assert_eq!(read(WHOLE).unwrap().one_or_more, Some(OneOrMore::More(vec![3])));
@@ -252,7 +252,7 @@ fn what_serde_words_itself_names_no_type() {
 }
 
 #[test]
-fn errors_stand_where_they_arose() {
+fn errors_have_the_position_of_their_cause() {
     for (text, place, message) in [
         ("name = 'a'\nnaem = 1", "naem", "unknown key `naem`"),
         ("rate = 1", "", "`name` is missing"),
@@ -280,7 +280,7 @@ fn errors_stand_where_they_arose() {
 }
 
 #[test]
-fn json_errors_lead_to_their_value_by_its_path() {
+fn json_errors_have_the_path_of_their_value() {
     let error = json::from_str::<Form>(r#"{"name": "a", "steps": [{"kind": "fill", "share": "much"}]}"#).unwrap_err();
     let json::JsonError::Shape(error) = error else { panic!("{error}") };
     let path: Vec<Segment> = error.path().cloned().collect();
@@ -291,7 +291,7 @@ fn json_errors_lead_to_their_value_by_its_path() {
 }
 
 #[test]
-fn numbers_keep_what_their_text_says() {
+fn numbers_keep_their_exact_text() {
     for (toml_text, json_text) in
         [("0.1", "0.1"), ("1e21", "1e+21"), ("-0.0", "-0.0"), ("5e-324", "5e-324"), ("3", "3")]
     {
@@ -306,9 +306,9 @@ fn numbers_keep_what_their_text_says() {
     );
 }
 
-/// Hostile texts: each has an error or a value, and none panics.
+/// Protects against panics: every hostile text gives an error or a value.
 #[test]
-fn hostile_texts_have_an_outcome() {
+fn hostile_texts_do_not_panic() {
     let deep = |open: &str, close: &str| open.repeat(100_000) + &close.repeat(100_000);
     for text in
         [deep("[", "]"), deep("{\"a\":", "}"), "\u{0}".to_owned(), "{\"a\":1,\"a\":2}".to_owned(), String::new()]
@@ -346,7 +346,7 @@ fn forms() -> impl Strategy<Value = Form> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back_in_both_languages(form in forms()) {
+    fn written_documents_parse_back_in_both_languages(form in forms()) {
         let compact = json::to_string(&form).unwrap();
         prop_assert_eq!(&json::from_str::<Form>(&compact).unwrap(), &form);
         prop_assert_eq!(&json::from_str::<Form>(&json::to_string_pretty(&form).unwrap()).unwrap(), &form);
@@ -372,7 +372,7 @@ struct Written {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     none: Vec<u8>,
     #[serde(flatten)]
-    beside: BTreeMap<String, u8>,
+    flattened: BTreeMap<String, u8>,
     #[serde(serialize_with = "as_hex")]
     hex: u8,
     #[serde(rename = "other")]
@@ -381,7 +381,7 @@ struct Written {
     never: u8,
 }
 
-// `serialize_with` wants a reference.
+// `serialize_with` passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn as_hex<S: Serializer>(number: &u8, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{number:#x}"))
@@ -396,21 +396,21 @@ enum Named {
     Fields { a: u8 },
 }
 
-// Protects stored results and their readers: what is left out, what stands beside, and how each kind of choice is written.
+// Protects stored results and their readers: skipped fields, flattened fields, and the form of each kind of choice.
 #[test]
 fn types_are_written_as_their_attributes_say() {
     let written = Written {
         absent: None,
         empty: None,
         none: Vec::new(),
-        beside: BTreeMap::from([("b".to_owned(), 2), ("a".to_owned(), 1)]),
+        flattened: BTreeMap::from([("b".to_owned(), 2), ("a".to_owned(), 1)]),
         hex: 255,
         named: (3, true),
         never: 9,
     };
     assert_eq!(json::to_string(&written).unwrap(), r#"{"empty":null,"a":1,"b":2,"hex":"0xff","other":[3,true]}"#);
     assert_eq!(written.never, 9);
-    let written = Written { absent: Some(0), none: vec![7], beside: BTreeMap::new(), ..written };
+    let written = Written { absent: Some(0), none: vec![7], flattened: BTreeMap::new(), ..written };
     assert_eq!(
         json::to_string(&written).unwrap(),
         r#"{"absent":0,"empty":null,"none":[7],"hex":"0xff","other":[3,true]}"#

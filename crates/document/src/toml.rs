@@ -1,4 +1,4 @@
-//! Documents as TOML.
+//! Reading and writing of documents as TOML.
 
 use crate::error::ReadError;
 use crate::node::{Node, Spanned, Table, Value};
@@ -7,13 +7,12 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 use toml_writer::{ToTomlKey, ToTomlValue};
 
-/// A text that is not TOML.
+/// Error from parsing TOML text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SyntaxError {
-    /// Where, in bytes.
+    /// Position in the text, in bytes.
     pub span: Range<usize>,
-    /// What is wrong.
     pub message: String,
 }
 
@@ -23,38 +22,38 @@ impl From<toml::de::Error> for SyntaxError {
     }
 }
 
-/// The document of a TOML text.
+/// Parses TOML text.
 ///
 /// # Errors
-/// A text that is not TOML.
+/// Fails for text that is not TOML.
 pub fn parse(text: &str) -> Result<Spanned<Table>, SyntaxError> {
     let table = DeTable::parse(text)?;
     Ok(Spanned::new(table.span(), table_of(table.into_inner())?))
 }
 
-/// The document of one value, as it stands behind a key's `=`.
+/// Parses a single value, as it follows a key's `=`.
 ///
 /// # Errors
-/// A text that is no value of TOML's.
+/// Fails for text that is not a TOML value.
 pub fn parse_value(text: &str) -> Result<Node, SyntaxError> {
     node_of(DeValue::parse(text)?)
 }
 
-/// Why a text could not be read as a type.
+/// Error from reading TOML text as a type.
 #[derive(Debug, thiserror::Error)]
 pub enum TomlError {
-    /// It is not TOML.
+    /// The text is not TOML.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// It is TOML of something else.
+    /// The TOML does not fit the type.
     #[error(transparent)]
     Shape(#[from] ReadError),
 }
 
-/// Reads a type from TOML.
+/// Reads a type from TOML text.
 ///
 /// # Errors
-/// A text that is not TOML, or TOML of something else.
+/// Fails for text that is not TOML, and for TOML of another type.
 pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, TomlError> {
     let table = parse(text)?;
     Ok(crate::read(&Spanned::new(table.span(), Value::Table(table.into_inner())))?)
@@ -92,12 +91,12 @@ fn node_of(parsed: toml::Spanned<DeValue<'_>>) -> Result<Node, SyntaxError> {
     Ok(Spanned::new(span, value))
 }
 
-/// A key, in quotes where TOML wants them.
+/// Formats a key, with quotes if TOML requires them.
 pub fn key(name: &str) -> String {
     name.to_toml_key()
 }
 
-/// A value on one line, as it stands behind a key's `=`. Keys without a value are left out: TOML has no `null`.
+/// Formats a value on one line, as it follows a key's `=`. Omits keys without a value, because TOML has no `null`.
 pub fn inline(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -111,9 +110,9 @@ pub fn inline(value: &Value) -> String {
             format!("[{}]", elements.join(", "))
         }
         Value::Table(table) => {
-            let said = table.iter().filter(|(_, node)| *node.get_ref() != Value::Null);
+            let set = table.iter().filter(|(_, node)| *node.get_ref() != Value::Null);
             let entries: Vec<String> =
-                said.map(|(name, node)| format!("{} = {}", key(name.get_ref()), inline(node.get_ref()))).collect();
+                set.map(|(name, node)| format!("{} = {}", key(name.get_ref()), inline(node.get_ref()))).collect();
             if entries.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", entries.join(", ")) }
         }
     }

@@ -1,4 +1,4 @@
-//! Documents from types: serde's serializer to a node.
+//! Serializing types to documents.
 
 use crate::error::WriteError;
 use crate::node::{Node, Spanned, Table, Value};
@@ -10,12 +10,12 @@ use serde::ser::{
 /// Writes a value as a document.
 ///
 /// # Errors
-/// Returns an error for a path that is not UTF-8, and for a key that is neither text nor number.
+/// Fails for a path that is not UTF-8, and for a key that is neither text nor a number.
 pub fn write<T: Serialize + ?Sized>(value: &T) -> Result<Node, WriteError> {
     value.serialize(Writer).map(Node::from)
 }
 
-/// Serializes a value as a document.
+/// Serializer whose output is a document.
 #[derive(Debug, Clone, Copy)]
 pub struct Writer;
 
@@ -145,7 +145,7 @@ impl Serializer for Writer {
         value: &T,
     ) -> Result<Value, WriteError> {
         Ok(match value.serialize(Writer)? {
-            // TOML has no `null`, and the word alone reads as the same choice.
+            // TOML has no `null`, and the bare word parses as the same choice.
             Value::Null => text(variant),
             value => table_of(variant, value),
         })
@@ -192,7 +192,7 @@ impl Serializer for Writer {
     }
 }
 
-/// A list that is being written.
+/// A list during serialization.
 #[derive(Debug)]
 pub struct List {
     list: Vec<Node>,
@@ -207,7 +207,7 @@ impl List {
         Ok(())
     }
 
-    // Once for all types.
+    // Compiled once for all types.
     #[inline(never)]
     fn add(&mut self, value: Value) {
         self.list.push(value.into());
@@ -246,7 +246,7 @@ elements! {
     SerializeTupleVariant serialize_field
 }
 
-/// A table that is being written.
+/// A table during serialization.
 #[derive(Debug)]
 pub struct Fields {
     table: Table,
@@ -262,7 +262,7 @@ impl Fields {
         Ok(())
     }
 
-    // Once for all types.
+    // Compiled once for all types.
     #[inline(never)]
     fn add(&mut self, name: &str, value: Value) {
         self.table.push(key(name), value.into());

@@ -1,5 +1,4 @@
-//! The barrier between making a worker ready and letting it run, and the worker's main function, for threads and
-//! processes alike.
+//! The start barrier of a phase's workers, and a worker's main function. Both work for threads and processes.
 #![allow(unsafe_code)]
 
 use crate::bell::Bell;
@@ -27,7 +26,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
-/// Everything of a phase that coordinator and workers share.
+/// Shared memory of a phase's coordinator and workers.
 pub(crate) struct PhaseMemory {
     pub(crate) clock: Clock,
     pub(crate) control: ControlBlock,
@@ -35,21 +34,21 @@ pub(crate) struct PhaseMemory {
     pub(crate) reports: Reports,
     pub(crate) queues: QueueCells,
     pub(crate) priorities: PriorityCells,
-    /// Where single ops are recorded, by worker.
+    /// Files for records of single ops, by worker.
     pub(crate) logs: Vec<Option<File>>,
     pub(crate) first_finisher: FirstDone,
     pub(crate) bell: Bell,
     workers: usize,
-    /// Those of them that do I/O.
+    /// Number of workers that do I/O.
     io_workers: usize,
-    /// No group starts after another.
-    waits_for_look: bool,
+    /// No group starts after another, so workers can wait for the snapshot.
+    waits_for_snapshot: bool,
     /// The processes that run the other workers of the phase.
     pub(crate) others: Option<Arc<dyn OtherProcesses>>,
 }
 
 impl PhaseMemory {
-    /// What these workers of these groups need, under a phase with this ramp.
+    /// Allocates the memory for these workers and groups, in a phase with this ramp.
     pub(crate) fn new(
         clock: Clock,
         workers: &[WorkerSpec],
@@ -71,19 +70,19 @@ impl PhaseMemory {
             bell: Bell::new()?,
             workers: workers.len(),
             io_workers: workers.iter().filter(|spec| spec.does_io()).count(),
-            waits_for_look: groups.iter().all(|group| group.after.is_empty()),
+            waits_for_snapshot: groups.iter().all(|group| group.after.is_empty()),
             others: None,
         })
     }
 
-    /// The workers meet those of other processes too.
+    /// Lets the workers meet those of other processes too.
     pub(crate) fn with_others(self, others: Option<Arc<dyn OtherProcesses>>) -> PhaseMemory {
         PhaseMemory { others, ..self }
     }
 }
 
 impl PhaseMemory {
-    /// How many workers do I/O: companions do not.
+    /// Returns the number of workers that do I/O: companions do not.
     pub(crate) fn io_worker_count(&self) -> u64 {
         self.io_workers as u64
     }
@@ -91,7 +90,7 @@ impl PhaseMemory {
 
 #[cfg(test)]
 impl PhaseMemory {
-    /// For this many workers without anybody to use it.
+    /// Allocates memory for `workers` workers that a test simulates.
     pub(crate) fn for_tests(clock: Clock, workers: usize) -> PhaseMemory {
         PhaseMemory {
             clock,
@@ -105,33 +104,33 @@ impl PhaseMemory {
             bell: Bell::new().unwrap(),
             workers,
             io_workers: workers,
-            waits_for_look: true,
+            waits_for_snapshot: true,
             others: None,
         }
     }
 }
 
-/// What a worker's body gets: the way through the barrier.
+/// A worker's access to the barrier. Passed to its body.
 pub(crate) struct Barrier {
     memory: Arc<PhaseMemory>,
     number: usize,
     pub(crate) group: usize,
-    /// Companions do not.
+    /// `false` for companions.
     does_io: bool,
     run_as: RunAs,
     ramp_ns: u64,
-    /// The coordinator says when the ramp is over.
-    ramps_until_told: bool,
+    /// The coordinator ends the ramp.
+    coordinator_ends_ramp: bool,
     time_ns: Option<u64>,
     rules: WorkerRules,
-    /// Tests look at what a panic leaves behind.
-    panics_on_purpose: bool,
+    /// Panic after the barrier, for a test of the clean-up.
+    panics_for_test: bool,
 }
 
-/// What a worker does: makes its backend ready, passes the barrier, runs its loop.
+/// Main function of a worker: prepares its backend, passes the barrier, and runs its loop.
 pub(crate) type Body = Box<dyn FnOnce(&Barrier) -> Result<Ended, WorkerError> + Send>;
 
-/// A worker before it starts.
+/// A worker that has not started.
 pub(crate) struct WorkerSpec {
     pub(crate) name: String,
     pub(crate) group: usize,
@@ -142,13 +141,12 @@ pub(crate) struct WorkerSpec {
 }
 
 impl WorkerSpec {
-    /// Companions do not.
     fn does_io(&self) -> bool {
         self.depth > 0
     }
 }
 
-/// The number of the calling thread, which is its process' where it has no other.
+/// Returns the ID of the calling thread, or of its process on systems without thread IDs.
 fn thread_number() -> u64 {
     #[cfg(target_os = "linux")]
     {
@@ -161,7 +159,7 @@ fn thread_number() -> u64 {
 }
 
 impl Barrier {
-    /// The barrier of a worker of this group.
+    /// Creates the barrier of a worker.
     pub(crate) fn new(
         memory: Arc<PhaseMemory>,
         number: usize,
@@ -176,10 +174,10 @@ impl Barrier {
             does_io: spec.does_io(),
             run_as,
             ramp_ns: group.ramp_ns,
-            ramps_until_told: group.ramp_until.is_some(),
+            coordinator_ends_ramp: group.ramp_until.is_some(),
             time_ns: group.time_ns,
             rules: spec.rules.clone(),
-            panics_on_purpose: panics::is_on_purpose(&spec.name),
+            panics_for_test: panics::is_requested_by_test(&spec.name),
         }
     }
 
@@ -187,7 +185,7 @@ impl Barrier {
         &self.memory.clock
     }
 
-    /// Whether the worker is the only one of its phase.
+    /// Returns `true` if the worker is the only one of its phase.
     pub(crate) fn is_alone(&self) -> bool {
         self.memory.workers == 1
     }
@@ -196,64 +194,65 @@ impl Barrier {
         self.memory.reports.worker(self.number)
     }
 
-    /// The worker's way to the stonewall of its phase.
+    /// Returns the worker's access to the stonewall of its phase.
     pub(crate) fn wall(&self) -> WallMeeting {
         WallMeeting::new(&self.memory, self.number)
     }
 
-    /// Makes ready to record ops of these kinds.
+    /// Prepares to record ops of these kinds.
     pub(crate) fn expect(&self, kinds: &BTreeSet<OpKind>) {
         self.memory.cells.worker(self.number).expect(kinds);
     }
 
-    /// Counts a failure of a worker that never passed.
+    /// Counts an error of a worker that never passed the barrier.
     pub(crate) fn count_error(&self) {
         Recorder::new(self.memory.cells.worker(self.number)).count_error();
     }
 
-    /// What the worker sees of its phase.
+    /// Returns the worker's view of its phase.
     pub(crate) fn control(&self) -> WorkerControl<'_> {
         self.memory.control.worker(self.number)
     }
 
-    /// Whether the worker is to end, and not only its ramp. For backends that wait for somebody else.
+    /// Returns `true` if the worker must stop, and not only its ramp is over. For backends that wait for a peer.
     pub(crate) fn stops(&self) -> bool {
         let (control, now) = (self.control(), self.memory.clock.now());
         control.stop_requested() || (control.stops_at(now) && now >= self.ends_at(&control))
     }
 
-    /// Whether the phase is to end, or the worker was told to. For backends that wait before their worker's time begins.
+    /// Returns `true` if the phase is over or the worker was stopped. For backends that wait
+    /// before the worker's time begins.
     pub(crate) fn phase_stops(&self) -> bool {
         let (control, now) = (self.control(), self.memory.clock.now());
         control.stop_requested() || (control.stops_at(now) && now >= control.deadline())
     }
 
-    /// When the worker's measured time begins, where it starts then.
+    /// Returns the start of the worker's measured time, if the worker starts at `started_at`.
     fn measured_at(&self, control: &WorkerControl<'_>, started_at: Ticks) -> Ticks {
         started_at.max(control.ramp_ends_at()).saturating_add(self.memory.clock.ticks(self.ramp_ns))
     }
 
-    /// When the worker's time is over, as far as it is known when it starts.
+    /// Returns the end of the worker's time, as far as it is known at its start.
     fn ends_at(&self, control: &WorkerControl<'_>) -> Ticks {
         let (Some(time_ns), Some(started_at)) = (self.time_ns, control.go_at()) else { return control.deadline() };
-        let measured_at = match self.ramps_until_told {
+        let measured_at = match self.coordinator_ends_ramp {
             false => self.measured_at(control, started_at),
             true => self.memory.control.measured_at(self.number).unwrap_or(Ticks::MAX),
         };
         measured_at.saturating_add(self.memory.clock.ticks(time_ns)).min(control.deadline())
     }
 
-    /// How this worker shares a rate with its group of this many.
+    /// Returns how this worker shares a rate with the `workers` workers of its group.
     pub(crate) fn sharing(&self, workers: u32) -> Sharing<'_> {
         Sharing::Group { workers, numbers: self.memory.control.schedule(self.group) }
     }
 
-    /// What the workers of a flow share; the flow is named by the first group that belongs to it.
+    /// Returns the shared state of a flow. The first group of the flow identifies it.
     pub(crate) fn flow(&self, first_group: usize) -> &FlowWords {
         self.memory.control.flow(first_group)
     }
 
-    /// The worker fails, and its phase with it unless it is to be left.
+    /// Fails the worker, and its phase unless errors leave the phase alone.
     fn fail(&self, reason: &str) {
         self.report().fail(reason);
         if self.rules.on_error != OnError::Leave {
@@ -261,45 +260,45 @@ impl Barrier {
         }
     }
 
-    /// Waits, once the clock has stopped, until the coordinator has seen the machine: what follows would change what is
-    /// in memory and what the device wrote. Where another group starts after this one, it waits for none of that.
+    /// Waits, after the clock has stopped, until the coordinator has taken its snapshot of the machine. Later steps
+    /// would change the page cache and the device's counters. Does not wait if another group starts after this one.
     pub(crate) fn await_look(&self) {
-        if self.memory.waits_for_look {
-            self.report().awaits_look.store(1, Release);
+        if self.memory.waits_for_snapshot {
+            self.report().awaits_snapshot.store(1, Release);
             self.control().await_look(|| self.memory.bell.ring());
-            self.report().awaits_look.store(0, Release);
+            self.report().awaits_snapshot.store(0, Release);
         }
     }
 
-    /// Those of other processes are to end: see [`OtherProcesses::give_up`].
+    /// Stops the workers of other processes: see [`OtherProcesses::give_up`].
     pub(crate) fn give_up(&self) {
         if let Some(others) = &self.memory.others {
             others.give_up();
         }
     }
 
-    /// The last that is heard of the worker.
+    /// Reports the end of the worker. Its last action.
     fn leave(&self) {
         self.report().ends_at(self.memory.clock.now());
         self.control().worker_done();
-        self.report().said_done.store(1, Release);
+        self.report().reported_done.store(1, Release);
         self.memory.bell.ring();
     }
 
-    /// Says that the worker is ready and waits for its start. `None` when it was stopped before that.
+    /// Reports that the worker is ready and waits for its start. Returns `None` if it was stopped before.
     pub(crate) fn pass(&self) -> Option<Passed<'_>> {
         let (clock, control) = (self.memory.clock, self.control());
         control.worker_ready();
         self.memory.bell.ring();
         let started_at = control.wait_for_go()?;
         let measured_at = self.measured_at(&control, started_at);
-        let ramps = measured_at > started_at || self.ramps_until_told;
-        // One that is told of its end has begun, and so has another deadline than none.
-        let ends_at = if self.ramps_until_told { Ticks::MAX - 1 } else { measured_at };
+        let ramps = measured_at > started_at || self.coordinator_ends_ramp;
+        // A finite deadline tells the coordinator that the worker has begun.
+        let ends_at = if self.coordinator_ends_ramp { Ticks::MAX - 1 } else { measured_at };
         let ramp = ramps.then_some(Ramp {
             ends_at: ends_at.min(control.deadline()),
-            // The phase's ramp uses up what a worker may do by itself; its group's does not.
-            budget: (self.ramp_ns > 0 || self.ramps_until_told).then_some(self.rules.budget),
+            // The phase's ramp uses up a worker's budget; its group's ramp does not.
+            budget: (self.ramp_ns > 0 || self.coordinator_ends_ramp).then_some(self.rules.budget),
             shares_limit: self.rules.budget.shares_limit,
             time: self.time_ns.map(|ns| clock.ticks(ns)),
         });
@@ -308,7 +307,7 @@ impl Barrier {
         if !control.move_deadline(Ticks::MAX, deadline) || wait_until(&clock, control, started_at) == Waited::Stopped {
             return None;
         }
-        if self.panics_on_purpose {
+        if self.panics_for_test {
             panics::panic_on_purpose();
         }
         let measured = self.memory.cells.worker(self.number);
@@ -349,7 +348,7 @@ impl Barrier {
     }
 }
 
-/// A worker behind the barrier.
+/// A worker that has passed the barrier.
 pub(crate) struct Passed<'a> {
     pub(crate) context: WorkerContext<'a>,
     pub(crate) started_at: Ticks,
@@ -357,8 +356,8 @@ pub(crate) struct Passed<'a> {
 }
 
 impl Passed<'_> {
-    /// What came before was waiting for somebody else: the worker's time begins now. A ramp counts from the start, and
-    /// leaves out what was waited by itself.
+    /// Starts the worker's time now, because it has only waited for a peer so far. With a ramp, time counts from the
+    /// start: the ramp itself excludes the wait.
     pub(crate) fn start_over(&mut self) {
         if self.context.ramp.is_some() {
             return;
@@ -368,15 +367,14 @@ impl Passed<'_> {
             let ends_at =
                 |start: Ticks| start.saturating_add(self.context.clock.ticks(time_ns)).min(control.deadline());
             let (from, to) = (ends_at(self.started_at), ends_at(now));
-            // One who was stopped meanwhile stays so.
+            // This fails if the worker was stopped in the meantime.
             control.move_deadline(from, to);
         }
         self.started_at = now;
         self.context.measure_from(now);
     }
 
-    /// Stops the worker's clock. Called as soon as the loop and the backend's own finish are over, before anything is
-    /// taken down.
+    /// Stops the worker's clock. Call it right after the loop and the backend's `finish`, before anything is torn down.
     pub(crate) fn stop_clock(&mut self) {
         let report = self.barrier.report();
         report.ended_at.store(self.barrier.memory.clock.now(), Release);
@@ -401,11 +399,12 @@ impl Passed<'_> {
 }
 
 fn prepare_thread(cpu: Option<u32>) -> Result<(), WorkerError> {
-    // SAFETY: sigset_t is plain data that sigfillset initialises; the mask of this thread only.
+    // SAFETY: sigset_t is plain data that sigfillset initialises; only this thread's mask changes.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&raw mut all);
-        // An I/O error under a mapping must still end the worker, or it would fault for ever.
+        // An I/O error under a mapping must still kill the worker. If SIGBUS were blocked,
+        // the access would fault endlessly.
         for signal in [libc::SIGBUS, libc::SIGSEGV, libc::SIGILL, libc::SIGFPE, libc::SIGABRT] {
             libc::sigdelset(&raw mut all, signal);
         }
@@ -413,7 +412,7 @@ fn prepare_thread(cpu: Option<u32>) -> Result<(), WorkerError> {
     }
     #[cfg(target_os = "linux")]
     {
-        // The default slack of 50 µs would make paced ops late.
+        // The default slack of 50 µs would delay paced ops.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         if let Some(cpu) = cpu {
             let mut set = rustix::thread::CpuSet::new();
@@ -429,8 +428,8 @@ fn prepare_thread(cpu: Option<u32>) -> Result<(), WorkerError> {
     Ok(())
 }
 
-/// Runs a worker, in its own thread or process, or on virtual time. Catches its panic, which ends the phase even if the worker may
-/// fail alone. In a process of its own, the hook has done that already.
+/// Runs a worker in its own thread or process, or on virtual time. Catches its panic, which ends the phase even if the
+/// worker may fail alone. In a separate process, the panic hook has already done that.
 pub(crate) fn worker_main(barrier: &Barrier, cpu: Option<u32>, body: Body) {
     let ended = panics::catch(|| {
         if !barrier.memory.clock.is_virtual() {

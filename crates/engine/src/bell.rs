@@ -1,4 +1,4 @@
-//! What wakes the coordinator of a phase.
+//! Wakes the coordinator of a phase.
 
 use crate::virtual_time;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Wakes the coordinator from any worker, thread or process: an eventfd.
+/// An eventfd that wakes the coordinator, from any worker thread or process.
 pub(crate) struct Bell {
     fd: OwnedFd,
 }
@@ -20,16 +20,16 @@ impl Bell {
         if virtual_time::ring() {
             return;
         }
-        // It can only fail when the counter is full, and then it has rung.
+        // A write can fail only if the counter is full, and then the coordinator wakes anyway.
         let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
     }
 
-    /// Waits for a ring, a signal, or the time-out.
+    /// Waits for a ring, a signal, or the timeout.
     pub(crate) fn wait(&self, timeout: Duration) {
         self.wait_or(timeout, &[]);
     }
 
-    /// The same, or until one of these can be read.
+    /// Like [`wait`](Bell::wait), but also returns when one of `others` is readable.
     pub(crate) fn wait_or(&self, timeout: Duration, others: &[BorrowedFd<'_>]) {
         let longest = Timespec {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX).min(i32::MAX.into()),
@@ -50,17 +50,18 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    /// A ring is heard once, also one that came before; without any the wait is as long as it may be.
+    /// Protects the bell: a ring wakes one wait, even if it came before. Without a ring, the
+    /// wait lasts its full timeout.
     #[test]
-    fn a_ring_is_heard_once() {
+    fn a_ring_wakes_one_wait() {
         let bell = Bell::new().unwrap();
         bell.ring();
         bell.ring();
         let start = Instant::now();
         bell.wait(Duration::from_secs(60));
-        assert!(start.elapsed() < Duration::from_secs(30), "the ring was not heard");
+        assert!(start.elapsed() < Duration::from_secs(30), "the ring did not end the wait");
         let start = Instant::now();
         bell.wait(Duration::from_millis(20));
-        assert!(start.elapsed() >= Duration::from_millis(20), "it was heard twice");
+        assert!(start.elapsed() >= Duration::from_millis(20), "the ring ended two waits");
     }
 }

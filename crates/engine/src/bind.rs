@@ -1,4 +1,4 @@
-//! Binds a worker of block I/O to its source, its backend and its pacer, once, before the loop starts.
+//! Connects a block I/O worker to its source, backend and pacer, once, before its loop starts.
 
 use crate::backend::payload::Payload;
 use crate::backend::record_locks::LockRule;
@@ -39,9 +39,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A worker of block I/O, planned.
+/// A planned worker of block I/O.
 pub(crate) struct BlockWorker {
-    /// The name of its group.
     pub(crate) name: String,
     pub(crate) group: WorkerGroup,
     pub(crate) plan: StreamPlan,
@@ -49,36 +48,36 @@ pub(crate) struct BlockWorker {
     pub(crate) backend: BoundBackend,
     pub(crate) queue: Queue,
     pub(crate) pacing: Pacing,
-    /// What its target's writes hold.
+    /// Content of writes to its target.
     pub(crate) content: Content,
-    /// The headers of its target's blocks, where they are Plumb's own.
+    /// Header rules of its target's blocks, if they have Plumb's own headers.
     pub(crate) stamping: Option<Stamping>,
     /// Whether other workers of the phase write to its files.
     pub(crate) writers: Writers,
-    /// Where output of commands and blocks that differ go, and relative paths begin.
+    /// Base of relative paths, and directory for command output and wrong blocks.
     pub(crate) base: PathBuf,
-    /// Where draws come from that are not the stream's own.
+    /// Random stream for choices outside of the op stream.
     pub(crate) stream: StreamId,
-    /// Different in every run, so that no two runs write the same bytes.
+    /// Differs in every run, so that no two runs write the same bytes.
     pub(crate) content_stream: StreamId,
-    /// Opens its recording, where it replays one.
+    /// Opens the recording of a replay.
     pub(crate) recordings: Option<&'static dyn Recordings>,
-    /// What it keeps of it, where that is to be said.
+    /// Counts the replayed part of the recording, if a report needs it.
     pub(crate) tally: Option<Arc<ReplayTally>>,
 }
 
-/// What a worker's ops go to.
+/// The files of a worker's ops.
 pub(crate) enum WorkerFiles {
-    /// Files that the run has opened, or none, of some length.
+    /// Files opened by the run, or no files but a length.
     Held(BlockFiles),
-    /// Files and devices under their own names, which it opens by the rules of its group.
+    /// Named files and devices, which the worker opens by the rules of its group.
     Named { target: Arc<JobTarget>, files: JobFiles },
-    /// Nothing, in files of these lengths.
+    /// No files; ops go nowhere, with these file lengths.
     Nothing { lengths: Lengths },
 }
 
 impl WorkerFiles {
-    /// Bytes of all files together.
+    /// Returns the total size of all files in bytes.
     pub(crate) fn total_bytes(&self) -> u64 {
         match self {
             WorkerFiles::Held(files) => files.lengths.iter().sum(),
@@ -96,14 +95,14 @@ impl WorkerFiles {
 }
 
 impl BlockWorker {
-    /// The worker's body: everything up to the barrier happens before the clock starts.
+    /// Returns the worker's body. Everything before the barrier happens before the clock starts.
     pub(crate) fn body(self) -> Body {
         Box::new(move |barrier: &Barrier| self.run(barrier))
     }
 
     fn run(mut self, barrier: &Barrier) -> Result<Ended, WorkerError> {
         let rules = &self.group.process;
-        // The thread of a simulation is its coordinator's.
+        // A simulation runs in the thread of its coordinator, whose properties must not change.
         let joined = match barrier.clock().is_virtual() {
             true => None,
             false => process::apply(rules)?,
@@ -126,7 +125,7 @@ impl BlockWorker {
         ended.and_then(|ended| removed.map(|()| ended))
     }
 
-    /// Removes the files, where the group is to leave none.
+    /// Removes the files, if the group asks for it.
     fn remove_files(&self) -> Result<(), WorkerError> {
         let WorkerFiles::Named { target, .. } = &self.files else { return Ok(()) };
         if !self.group.files.unlink {
@@ -155,7 +154,7 @@ impl BlockWorker {
         let files = match &mut self.files {
             WorkerFiles::Held(files) => std::mem::take(files),
             WorkerFiles::Named { target, .. } => {
-                let devices = DeviceHandle::of(&self.group);
+                let devices = DeviceHandle::for_group(&self.group);
                 let opener = Arc::new(JobOpener::new(Arc::clone(target), rules.clone(), access, devices));
                 let opened = donor::open(target, &self.base, &self.group).and_then(|found| {
                     gives = found;
@@ -202,7 +201,7 @@ impl BlockWorker {
         Running { worker, barrier, epilogue, lock_files }.run(backend)
     }
 
-    /// Opens the recording, and begins to read it.
+    /// Opens the recording and starts to read it.
     fn replay(&self, plan: &TracePlan, barrier: &Barrier) -> Result<Replay, WorkerError> {
         let recording = &plan.recording;
         let Some(recordings) = self.recordings else {
@@ -222,7 +221,7 @@ impl BlockWorker {
         Ok(trace::replay(ops, barrier.clock(), recording, self.queue.depth, tally))
     }
 
-    /// What its writes hold, and what its reads should.
+    /// Prepares the content of writes and the verification of reads.
     fn bytes(&self, in_flight_max: usize) -> Result<BlockBytes, WorkerError> {
         let moves = self.group.work.moves();
         let verify = self.group.verify.as_ref();
@@ -271,7 +270,7 @@ impl BlockWorker {
         })?)
     }
 
-    /// Buffers for this many ops in flight; what their content costs goes into the report.
+    /// Allocates buffers for `slots` ops in flight, and reports the cost of their content.
     fn payload(&self, barrier: &Barrier, slots: usize) -> Result<Payload, WorkerError> {
         let largest = block_bytes(self.plan.largest_block_bytes())?;
         let make = |slots: usize| {
@@ -279,10 +278,10 @@ impl BlockWorker {
                 .map_err(|source| WorkerError::Buffers { slots, bytes: largest.into(), source })
         };
         let payload = make(slots)?;
-        // What reads back what it wrote keeps account of each op, and is not asked for ops that are none.
+        // A worker that reads its writes back keeps track of each op, so trial ops would confuse it.
         let reads_back = self.group.verify.is_some() && !matches!(self.plan, StreamPlan::Plumb(_));
         if payload.works_each_op() && !reads_back {
-            // Not with the worker's own, which keep account of each op.
+            // Measured with a separate payload, because the worker's own may keep track of each op.
             let costs = make(1)?.costs(largest);
             barrier.report().times.fill_cost_ns.store(costs.fill_ns, Relaxed);
             barrier.report().times.check_cost_ns.store(costs.check_ns, Relaxed);
@@ -295,15 +294,15 @@ fn block_bytes(bytes: u64) -> Result<u32, WorkerError> {
     u32::try_from(bytes).map_err(|_| WorkerError::TooLong { bytes })
 }
 
-/// A worker's source and pacer, bound to each other.
+/// A worker's source with its pacer.
 struct Bound<'a> {
     source: AnySource,
     pacer: AnyPacer<'a>,
-    /// Where errors of reading the ops go, where they are read.
+    /// Receives errors from reading the ops, if they come from a file.
     reading: Option<ReadingError>,
 }
 
-/// A worker with its files and its backend.
+/// A worker with its files, while it runs.
 struct Running<'a> {
     worker: &'a BlockWorker,
     barrier: &'a Barrier,
@@ -325,11 +324,11 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Makes the source and the pacer.
+    /// Creates the source and the pacer.
     fn bind(&self) -> Result<Bound<'a>, WorkerError> {
         let BlockWorker { group, plan, pacing, stream, .. } = self.worker;
         let paced = |kinds| bind_pacer(pacing, self.barrier, stream.rng(Purpose::Arrival), kinds);
-        // Said by the pacer and asked by the source, where rates decide over a mix.
+        // Set by the pacer and read by the source, if rates determine the mix.
         let kinds = || KindsDue::of(group.work.moves(), &pacing.pace);
         let drawn = |source, kinds| Bound { source, pacer: paced(kinds), reading: None };
         Ok(match plan {
@@ -366,8 +365,8 @@ impl<'a> Running<'a> {
             Ok(()) => ended,
             Err(unfinished) => passed.context.unfinished(&unfinished),
         };
-        self.keep_dry(source.table());
-        let ended = self.read_through(&mut passed, ended, reading.as_ref());
+        self.report_dry_ops(source.table());
+        let ended = self.check_recording(&mut passed, ended, reading.as_ref());
         Ok(self.conclude(passed, ended, || backend.conclude()))
     }
 
@@ -380,17 +379,17 @@ impl<'a> Running<'a> {
         let ended = run_any_queued(&mut passed.context, &mut source, &mut backend, &mut pacer, queue);
         let backend = backend.table();
         let ended = ended.map_err(|source| WorkerError::Backend { backend: backend.name(), source })?;
-        self.keep_dry(source.table());
-        let ended = self.read_through(&mut passed, ended, reading.as_ref());
+        self.report_dry_ops(source.table());
+        let ended = self.check_recording(&mut passed, ended, reading.as_ref());
         let ended = self.conclude(passed, ended, || backend.conclude());
-        // Polling is not free: a kernel thread that does it is charged to the worker.
+        // Polling uses CPU time: charge the kernel's polling thread to the worker.
         let helped_ns = backend.helpers_cpu_ns().saturating_sub(helped_before_ns);
         self.barrier.report().usage.cpu_system_ns.fetch_add(helped_ns, Relaxed);
         Ok(ended)
     }
 
-    /// Keeps what counts as done although nothing was done.
-    fn keep_dry(&self, source: &dyn Source<Op = BlockOp>) {
+    /// Reports ops that count as done although nothing was executed.
+    fn report_dry_ops(&self, source: &dyn Source<Op = BlockOp>) {
         for (kind, Moved { count, bytes }) in source.dry() {
             let cells = &self.barrier.report().dry[kind as usize];
             cells.count.store(count, Relaxed);
@@ -398,8 +397,8 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// How the ops ended where they were read: what was wrong with the recording fails the worker that came so far.
-    fn read_through(&self, passed: &mut Passed<'_>, ended: Ended, reading: Option<&ReadingError>) -> Ended {
+    /// Fails a worker that ran to its end, if reading its recording failed.
+    fn check_recording(&self, passed: &mut Passed<'_>, ended: Ended, reading: Option<&ReadingError>) -> Ended {
         let (Ended::Done, Some(text), Some(recording)) =
             (ended, reading.and_then(ReadingError::text), self.worker.group.work.trace())
         else {
@@ -408,33 +407,33 @@ impl<'a> Running<'a> {
         passed.context.failed(OpKind::Read, &recording.path, None, &text)
     }
 
-    /// What comes behind the last op: flushes inside the worker's time, then what was still being verified.
+    /// Ends the worker: flushes inside its time, then waits for pending verification.
     fn conclude(&self, mut passed: Passed<'_>, ended: Ended, finish: impl FnOnce() -> Concluded) -> Ended {
         let ended = match ended {
-            // What requests from one queue have at their end comes however they end.
+            // Requests from one queue flush at their end, however they end.
             Ended::Done if self.worker.group.work.requests().is_some() => self.epilogue.run(&mut passed.context, ended),
-            // The stream has yielded its last flushes by itself.
+            // The stream itself has yielded its last flushes.
             Ended::Failed | Ended::Done => ended,
             Ended::Stopped => self.epilogue.run(&mut passed.context, ended),
         };
         passed.stop_clock();
-        let mut wrong = false;
+        let mut has_mismatches = false;
         let concluded = finish();
         if let Some(read_back_ns) = concluded.read_back_ns {
             let report = self.barrier.report();
             report.times.read_back_ns.store(read_back_ns, Relaxed);
             report.load_reads.store(u64::from(self.worker.group.work.moves().read), Relaxed);
         }
-        for mismatch in concluded.wrong {
-            wrong = true;
+        for mismatch in concluded.mismatches {
+            has_mismatches = true;
             passed.context.recorder.count_error();
             passed.context.faults.keep(OpKind::Read, 0, 0, None, Path::new(""), &mismatch.to_string());
         }
-        if wrong { Ended::Failed } else { ended }
+        if has_mismatches { Ended::Failed } else { ended }
     }
 }
 
-/// The pacer of a worker. `kinds` is what its source asks which kind of op is due.
+/// Creates the pacer of a worker. Through `kinds`, its source asks which kind of op is due.
 pub(crate) fn bind_pacer<'a>(
     pacing: &Pacing,
     barrier: &'a Barrier,
@@ -458,7 +457,7 @@ pub(crate) fn bind_pacer<'a>(
     AnyPacer::of(&request)
 }
 
-/// Passes the barrier, runs the loop of one op at a time, and stops the clock.
+/// Passes the barrier, runs the loop with one op at a time, and stops the clock.
 pub(crate) fn run_to_end<S, B, P>(barrier: &Barrier, source: &mut S, backend: &mut B, pacer: &mut P) -> Ended
 where
     S: Source + ?Sized,
@@ -481,7 +480,7 @@ where
     }
 }
 
-/// Behind the barrier: begins with the backend, and starts the pacer where the worker's time begins.
+/// Runs the backend's setup after the barrier, then starts the pacer at the beginning of the worker's time.
 pub(crate) fn begin<B: SyncBackend + ?Sized, P: Pacer + ?Sized>(
     passed: &mut Passed<'_>,
     backend: &mut B,
@@ -489,7 +488,7 @@ pub(crate) fn begin<B: SyncBackend + ?Sized, P: Pacer + ?Sized>(
 ) -> Result<(), Ended> {
     match backend.begin() {
         Ok(Begun::AtOnce) => {}
-        Ok(Begun::BehindOther) => passed.start_over(),
+        Ok(Begun::AfterOther) => passed.start_over(),
         Err(NotBegun::Stopped) => return Err(Ended::Stopped),
         Err(NotBegun::Failed { errno, reason }) => {
             return Err(passed.context.failed(OpKind::Open, Path::new(""), errno, &reason));

@@ -1,5 +1,5 @@
-//! From the place of a worker of block I/O in its phase to the worker: everything that can be wrong is found here, before
-//! anything starts.
+//! Plans a worker of block I/O from its place in the phase. All errors of the plan are
+//! found here, before anything starts.
 
 use crate::backend::FileKind;
 use crate::bind::{BlockWorker, WorkerFiles};
@@ -25,16 +25,16 @@ use plumb_workload::files::FileLock;
 use plumb_workload::{Backend, BlockStream, Bytes, CachePolicy, Target, Work, WorkerGroup, Workload};
 use std::sync::Arc;
 
-/// No more files are made of a null target.
+/// Maximum number of files of a null target.
 const NULL_FILES_MAX: u64 = 1 << 20;
 
 /// Plans the block I/O of a worker on an open target.
 pub(crate) fn plan(seat: &WorkerSeat<'_>, seed: u64, target: &OpenTarget) -> Result<StreamPlan, WorkerPlanError> {
-    plan_as(seat, &begun(seat.group, target), seed, target)
+    plan_as(seat, &with_appended_ranges(seat.group, target), seed, target)
 }
 
-/// The group as its files are: where it appends, its ranges begin behind them.
-fn begun(group: &WorkerGroup, target: &OpenTarget) -> WorkerGroup {
+/// Returns the group adapted to its files: if it appends, its ranges begin at their ends.
+fn with_appended_ranges(group: &WorkerGroup, target: &OpenTarget) -> WorkerGroup {
     let mut group = group.clone();
     if let (OpenTarget::Job(files), true, Some(stream)) = (target, group.files.append, group.work.fio_mut()) {
         append(&mut stream.ranges, files);
@@ -60,8 +60,8 @@ fn plan_as(
             let alignment = if group.files.direct { files.direct_alignment_bytes } else { 1 };
             (reached_lengths(group, files), alignment)
         }
-        OpenTarget::Null { .. } | OpenTarget::Sim(_) => (lengths_of_nothing(seat, group, target)?, 1),
-        // What Plumb lays out itself, only recordings use besides its own generator.
+        OpenTarget::Null { .. } | OpenTarget::Sim(_) => (virtual_lengths(seat, group, target)?, 1),
+        // On files that Plumb laid out, only recordings run besides Plumb's own generator.
         OpenTarget::Files(files) if matches!(stream, BlockStream::Trace(_)) => {
             let direct = seat.phase.cache == CachePolicy::Direct;
             (Lengths::from_each(files.lengths()), if direct { DIRECT_ALIGNMENT_BYTES } else { 1 })
@@ -120,13 +120,13 @@ fn no_files(seat: &WorkerSeat<'_>) -> WorkerPlanError {
     })
 }
 
-/// Whether a backend's ops go through the page cache.
+/// Returns `true` if a backend's ops go through the page cache.
 fn caches(backend: &Backend) -> bool {
     let moves_no_bytes = matches!(backend, Backend::Fallocate | Backend::Truncate | Backend::MoveExtents { .. });
-    FileUse::of(backend) == FileUse::Opened && !moves_no_bytes
+    FileUse::for_backend(backend) == FileUse::Opened && !moves_no_bytes
 }
 
-/// The worker of block I/O.
+/// Builds a worker of block I/O.
 pub(crate) fn worker(
     workload: &Workload,
     seat: &WorkerSeat<'_>,
@@ -135,7 +135,7 @@ pub(crate) fn worker(
     notes: &mut Vec<String>,
 ) -> Result<BlockWorker, WorkerPlanError> {
     let Some(target) = targets.get(&seat.group.target) else { return Err(no_files(seat)) };
-    let group = begun(seat.group, target);
+    let group = with_appended_ranges(seat.group, target);
     let plan = plan_as(seat, &group, workload.seed, target)?;
     let bound = || BoundBackend::of(&group.backend, group.depth).map_err(|error| seat.error(error));
     let (files, (backend, note)) = match (target, workload.target.get(&group.target)) {
@@ -147,15 +147,15 @@ pub(crate) fn worker(
             (WorkerFiles::Held(files), bound()?)
         }
         (OpenTarget::Job(open), Some(Target::JobFiles(files))) => {
-            refuse_torn(seat, &group)?;
+            check_atomic_writes(seat, &group)?;
             (WorkerFiles::Named { target: Arc::clone(open), files: files.clone() }, bound()?)
         }
         (OpenTarget::Null { .. } | OpenTarget::Sim(_), _) => {
-            let lengths = lengths_of_nothing(seat, &group, target)?;
+            let lengths = virtual_lengths(seat, &group, target)?;
             let backend = match target {
                 OpenTarget::Sim(sim) => (BoundBackend::Sim(sim.device.clone()), None),
-                // A socket needs no files; everything else has nothing to go to.
-                _ if FileUse::of(&group.backend) == FileUse::Unused => bound()?,
+                // A socket needs no files. Without files, every other backend becomes the null backend.
+                _ if FileUse::for_backend(&group.backend) == FileUse::Unused => bound()?,
                 _ => (BoundBackend::Null, None),
             };
             (WorkerFiles::Nothing { lengths }, backend)
@@ -172,7 +172,7 @@ pub(crate) fn worker(
         return Err(seat.error(format!("{path}: recordings cannot be read here; use the `plumb` command")));
     }
     notes.extend(note.filter(|note| !notes.contains(note)));
-    // Each worker's writes have sequences of their own, later phases' above earlier ones'.
+    // Each worker's writes have their own sequences; those of later phases are higher.
     let first_sequence = (u64::from(seat.phase_number) + 1) << 48 | u64::from(seat.worker) << 32;
     let (content, stamping) = match target {
         OpenTarget::Files(open) => (open.content, open.stamping),
@@ -181,7 +181,7 @@ pub(crate) fn worker(
     let content_stream = content_stream(workload, setting, seat.phase_number, seat.worker);
     Ok(BlockWorker {
         name: seat.group_name(),
-        stream: draws(seat, &group, workload.seed, content_stream),
+        stream: draw_stream(seat, &group, workload.seed, content_stream),
         content_stream,
         plan,
         files,
@@ -198,7 +198,7 @@ pub(crate) fn worker(
     })
 }
 
-/// What a replay keeps of its recording, where that is to be said.
+/// Creates the counter for a replay, if its recording asks for a sheet.
 fn tally(
     seat: &WorkerSeat<'_>,
     group: &WorkerGroup,
@@ -208,14 +208,14 @@ fn tally(
     else {
         return Ok(None);
     };
-    // The sheet is about one pass of the recording, also where the replay repeats it.
+    // The sheet describes one pass of the recording, even if the replay repeats it.
     let once = Recording { repeat_until_time: false, ..recording.clone() };
     let ops = ReplayOps::open(recordings, &once, None).map_err(|error| seat.error(error))?;
     ReplayTally::of_ops(recording, ops).map(|tally| Some(Arc::new(tally))).map_err(|error| seat.error(error))
 }
 
-/// Where draws come from that are not the stream's own.
-fn draws(seat: &WorkerSeat<'_>, group: &WorkerGroup, seed: u64, content_stream: StreamId) -> StreamId {
+/// Returns the random stream for choices outside of the op stream.
+fn draw_stream(seat: &WorkerSeat<'_>, group: &WorkerGroup, seed: u64, content_stream: StreamId) -> StreamId {
     match group.work.stream() {
         Some(BlockStream::Fio(stream)) => StreamId { seed: stream.seed, phase: 0, worker: stream.worker_number },
         Some(BlockStream::Sweep(sweep)) => StreamId { seed: sweep.seed, phase: 0, worker: sweep.worker_number },
@@ -224,7 +224,7 @@ fn draws(seat: &WorkerSeat<'_>, group: &WorkerGroup, seed: u64, content_stream: 
     }
 }
 
-/// Whether other groups of the phase write to the same target.
+/// Returns whether other groups of the phase write to the same target.
 fn writers(seat: &WorkerSeat<'_>) -> Writers {
     if seat.group.work.blocks().is_some() {
         return Writers::Several;
@@ -234,25 +234,25 @@ fn writers(seat: &WorkerSeat<'_>) -> Writers {
     if same.any(|moves| moves.write || moves.trim) { Writers::Several } else { Writers::One }
 }
 
-/// Begins where each file ends.
+/// Moves the ranges to the end of each file.
 fn append(ranges: &mut Vec<FileRange>, files: &JobTarget) {
-    let behind = |range: &FileRange, length: u64| FileRange {
+    let after_end = |range: &FileRange, length: u64| FileRange {
         start: Bytes(range.start.0.saturating_add(length)),
         length: range.length,
     };
-    let said = std::mem::take(ranges);
-    *ranges = match (&files.lengths, said.as_slice()) {
-        (Lengths::Same { bytes, .. }, ranges) => ranges.iter().map(|range| behind(range, *bytes)).collect(),
+    let planned = std::mem::take(ranges);
+    *ranges = match (&files.lengths, planned.as_slice()) {
+        (Lengths::Same { bytes, .. }, ranges) => ranges.iter().map(|range| after_end(range, *bytes)).collect(),
         (Lengths::Each(_), []) => Vec::new(),
         (Lengths::Each(each), [.., last]) => each
             .iter()
             .enumerate()
-            .map(|(number, &length)| behind(ranges.get(number).unwrap_or(last), length))
+            .map(|(number, &length)| after_end(ranges.get(number).unwrap_or(last), length))
             .collect(),
     };
 }
 
-/// Lengths of files as far as the group may go: those that it writes to without reading grow with it.
+/// Returns the file lengths that the group may reach: files that it only writes to grow with it.
 fn reached_lengths(group: &WorkerGroup, files: &JobTarget) -> Lengths {
     let Some(stream) = group.work.fio() else { return files.lengths.clone() };
     let moves = stream.moves();
@@ -265,8 +265,8 @@ fn reached_lengths(group: &WorkerGroup, files: &JobTarget) -> Lengths {
     }
 }
 
-/// Lengths of files that are not there.
-fn lengths_of_nothing(
+/// Returns the lengths of files that do not exist, on simulated and null targets.
+fn virtual_lengths(
     seat: &WorkerSeat<'_>,
     group: &WorkerGroup,
     target: &OpenTarget,
@@ -278,7 +278,7 @@ fn lengths_of_nothing(
     }
 }
 
-/// As far as the ranges of a stream go.
+/// Returns lengths that cover the ranges of a stream.
 fn null_lengths(stream: &BlockStream, bytes: u64) -> Lengths {
     Lengths::from_each(match stream {
         BlockStream::Fio(stream) if !stream.ranges.is_empty() => {
@@ -300,7 +300,7 @@ fn null_lengths(stream: &BlockStream, bytes: u64) -> Lengths {
     })
 }
 
-/// Lengths of the files of a simulated device: equal parts of it, one after another.
+/// Returns the file lengths on a simulated device: equal, consecutive parts of it.
 fn simulated_lengths(
     seat: &WorkerSeat<'_>,
     group: &WorkerGroup,
@@ -333,12 +333,12 @@ fn simulated_lengths(
         )));
     }
     if group.files.lock != FileLock::None || group.files.record_lock.is_some() {
-        return Err(seat.error("a simulated device has no files to lock; leave the locks out"));
+        return Err(seat.error("a simulated device has no files to lock; remove the locks"));
     }
     Ok(lengths)
 }
 
-/// How a backend takes ops.
+/// Returns how a backend takes ops.
 fn handing(backend: &Backend, depth: u32) -> Handing {
     match backend {
         Backend::IoUring { .. } | Backend::Libaio { .. } | Backend::PosixAio | Backend::SeekVectored => Handing::Queued,
@@ -347,8 +347,8 @@ fn handing(backend: &Backend, depth: u32) -> Handing {
     }
 }
 
-/// Whether the backend has atomic writes, where they are asked for.
-fn refuse_torn(seat: &WorkerSeat<'_>, group: &WorkerGroup) -> Result<(), WorkerPlanError> {
+/// Rejects a group that asks for atomic writes from a backend without them.
+fn check_atomic_writes(seat: &WorkerSeat<'_>, group: &WorkerGroup) -> Result<(), WorkerPlanError> {
     match &group.backend {
         Backend::Preadv2 { .. } | Backend::IoUring { .. } | Backend::Libaio { .. } => Ok(()),
         _ if !group.files.atomic_writes => Ok(()),

@@ -1,8 +1,7 @@
-//! Backends, decided and built: the one place where blocks and jobs get what executes their ops.
+//! Chooses and builds backends. This is the only place where blocks and jobs get a backend for their ops.
 //!
-//! Only those whose calls are as short as the loop itself keep a type of their own (psync, null, io_uring): see
-//! [`instances`](crate::instances). All others are reached through a table of functions, which adds a nanosecond to a
-//! system call.
+//! Only backends with calls as short as the loop itself (psync, null, io_uring) have their own compiled loops: see
+//! [`instances`](crate::instances). All others are called through a vtable, which adds a nanosecond to a system call.
 
 use crate::backend::gathered::Gathered;
 use crate::backend::io_uring::{self, Ring};
@@ -40,14 +39,14 @@ use plumb_workload::{Backend, OpKind};
 use std::io;
 use std::path::Path;
 
-/// A backend, decided: `auto` is resolved before this.
+/// The backend chosen for a worker: `auto` is already resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BoundBackend {
     Psync,
     IoUring(RingModes),
     Null,
     Sim(SimDevice),
-    /// Any other, as the workload has it.
+    /// Any other backend, as in the workload.
     Other(Backend),
 }
 
@@ -62,7 +61,8 @@ impl BoundBackend {
         }
     }
 
-    /// What a workload's backend means for a worker of this depth; `auto` where the kernel may lack io_uring says so.
+    /// Resolves a workload's backend for a worker of this depth. If `auto` finds no io_uring, the second value
+    /// is a note about it.
     pub(crate) fn of(backend: &Backend, depth: u32) -> Result<(BoundBackend, Option<String>), WorkerError> {
         Ok(match backend {
             Backend::Auto if depth > 1 => match io_uring_refusal() {
@@ -79,7 +79,7 @@ impl BoundBackend {
     }
 }
 
-/// Why this kernel gives no ring; `None` where it does.
+/// Returns the reason why this kernel rejects io_uring; `None` if it supports it.
 fn io_uring_refusal() -> Option<String> {
     io_uring::refusal().map(|error| match error.raw_os_error() {
         Some(libc::EPERM) => format!("{error} (kernel.io_uring_disabled, or a sandbox)"),
@@ -87,37 +87,36 @@ fn io_uring_refusal() -> Option<String> {
     })
 }
 
-/// What a backend needs to know of its worker.
+/// Properties of a worker that its backend depends on.
 pub(crate) struct BackendRequest {
     pub(crate) backend: BoundBackend,
-    /// Ops in flight at most.
+    /// Maximum number of ops in flight.
     pub(crate) depth: u32,
     pub(crate) files: BlockFiles,
-    /// Whether anything is written.
+    /// Whether the worker writes.
     pub(crate) access: FileAccess,
-    /// The smallest op, bytes: what a trial reads.
+    /// Size of the smallest op in bytes, used for a trial read.
     pub(crate) smallest_block_bytes: u32,
-    /// Pages are dropped as soon as they were used, where the backend goes through the page cache against the user's wish
-    /// (a mapping of a file that was to be used directly).
+    /// Drop pages right after use, if the user wanted to bypass the page cache but the backend cannot (a mapping).
     pub(crate) drops_pages: bool,
     /// Advice to the kernel about mappings, in this order.
     pub(crate) mapping_advice: Vec<MappingAdvice>,
-    /// Writes that no crash tears (`RWF_ATOMIC`), where the backend's own flags do not say so.
+    /// Use writes that a crash cannot tear (`RWF_ATOMIC`), even if the backend's own flags do not include them.
     pub(crate) atomic_writes: bool,
-    /// The file that gives its blocks, where blocks are exchanged.
+    /// The file that donates its blocks, if blocks are exchanged.
     pub(crate) donor: Option<Donor>,
-    /// Locks that reads and writes hold.
+    /// Locks held during reads and writes.
     pub(crate) record_lock: Option<LockRule>,
-    /// Priorities of some ops.
+    /// Priorities of some of the ops.
     pub(crate) priorities: Vec<CommandPriority>,
-    /// Where the backend's own choices come from: which ops are polled for, which get a priority.
+    /// Random stream of the backend's own choices: which ops are polled, and which get a priority.
     pub(crate) choices: StreamId,
-    /// What was asked for and cannot be used, as far as that is known before there is a backend.
+    /// Requested features that are known to be unavailable before the backend is built.
     pub(crate) notes: Vec<String>,
 }
 
 impl BackendRequest {
-    /// A request with everything that only jobs ask for left out.
+    /// Creates a request without the options that only jobs have.
     pub(crate) fn new(
         backend: BoundBackend,
         depth: u32,
@@ -143,7 +142,7 @@ impl BackendRequest {
         }
     }
 
-    /// Its files, with this memory.
+    /// Combines the request's files with this memory.
     fn context(&mut self, payload: Payload) -> BlockContext {
         BlockContext { files: std::mem::take(&mut self.files), payload }
     }
@@ -156,15 +155,15 @@ impl BackendRequest {
         Priorities::new(&self.priorities, self.depth, self.rng())
     }
 
-    /// The backend's flags, with what the job asks for beside them.
+    /// Returns the backend's flags, plus `RWF_ATOMIC` if the job asks for atomic writes.
     fn with_atomic(&self, flags: &[RwFlag]) -> Vec<RwFlag> {
         let asked = self.atomic_writes.then_some(RwFlag::Atomic);
         flags.iter().copied().filter(|&flag| Some(flag) != asked).chain(asked).collect()
     }
 }
 
-/// Builds the backend in the calling thread, and says in the barrier's report which one really runs. `payload` makes buffers
-/// for this many ops in flight; it is called again where a backend has to be built again.
+/// Builds the backend in the calling thread, and reports the name of the one that really runs. `payload` allocates
+/// buffers for a number of ops in flight. It is called again if the backend must be built again.
 pub(crate) fn build_backend<'a>(
     mut request: BackendRequest,
     barrier: &'a Barrier,
@@ -172,21 +171,21 @@ pub(crate) fn build_backend<'a>(
 ) -> Result<AnyBackend<'a>, WorkerError> {
     let name = request.backend.name();
     barrier.report().backend.write(name.as_bytes());
-    let say = |notes: &[String]| barrier.report().fallbacks.write(notes.join("\n").as_bytes());
+    let report_notes = |notes: &[String]| barrier.report().fallbacks.write(notes.join("\n").as_bytes());
     let record_lock = request.record_lock;
     match request.backend.clone() {
         BoundBackend::Null | BoundBackend::IoUring(_) if record_lock.is_some() => {
             Err(WorkerError::NoRecordLocks { backend: name })
         }
         BoundBackend::Null => {
-            say(&request.notes);
+            report_notes(&request.notes);
             Ok(match request.depth {
                 0 | 1 => AnyBackend::Sync(AnySync::Null(Null)),
                 depth => AnyBackend::Queued(AnyQueued::Null(NullQueue::new(depth))),
             })
         }
         BoundBackend::Sim(device) => {
-            say(&request.notes);
+            report_notes(&request.notes);
             Ok(match request.depth {
                 depth if depth > 1 && !device.is_serial() => {
                     AnyBackend::Queued(AnyQueued::Other(Box::new(SimQueue::new(device, depth))))
@@ -195,7 +194,7 @@ pub(crate) fn build_backend<'a>(
             })
         }
         BoundBackend::Psync => {
-            say(&request.notes);
+            report_notes(&request.notes);
             let psync = Psync { context: request.context(payload(1)?) };
             Ok(AnyBackend::Sync(match record_lock {
                 None => AnySync::Psync(psync),
@@ -205,11 +204,11 @@ pub(crate) fn build_backend<'a>(
         BoundBackend::IoUring(modes) => {
             let ring = ring(&mut request, modes, &mut payload)?;
             request.notes.extend_from_slice(ring.fallbacks());
-            say(&request.notes);
+            report_notes(&request.notes);
             Ok(AnyBackend::Queued(AnyQueued::Ring(ring)))
         }
         BoundBackend::Other(backend) => {
-            say(&request.notes);
+            report_notes(&request.notes);
             if let Some(queue) = queue(&backend, &mut request, &mut payload)? {
                 return Ok(AnyBackend::Queued(AnyQueued::Other(match record_lock {
                     None => queue,
@@ -233,7 +232,7 @@ pub(crate) fn build_backend<'a>(
     }
 }
 
-/// Why, without the name of the backend.
+/// Returns the reason without the name of the backend.
 fn reason(error: &WorkerError) -> String {
     match error {
         WorkerError::Backend { source, .. } => source.to_string(),
@@ -244,12 +243,12 @@ fn reason(error: &WorkerError) -> String {
 
 type BoxedSync<'a> = Box<dyn SyncBackend<Op = BlockOp> + 'a>;
 
-/// Calls under locks. All of them through one table of functions: a lock costs two system calls.
+/// Wraps a backend with record locks. One vtable serves all of them, because a lock costs two system calls anyway.
 fn locked(rule: LockRule, calls: BoxedSync<'_>) -> BoxedSync<'_> {
     Box::new(LockedCalls::new(rule, calls))
 }
 
-/// The backends with several ops in flight, apart from io_uring; `None` for a backend that has none.
+/// Builds a queued backend other than io_uring; `None` for a backend that is not queued.
 fn queue(
     backend: &Backend,
     request: &mut BackendRequest,
@@ -260,7 +259,7 @@ fn queue(
     Ok(Some(match *backend {
         Backend::Libaio { userspace_reap, vectored, nowait } => {
             let modes = LibaioModes { userspace_reap, vectored, nowait, atomic: request.atomic_writes };
-            // Before there is memory: what the system has no room for is refused for that reason.
+            // Before the memory: a depth above the system's limit must be refused for that reason.
             let kernel =
                 KernelQueue::new(depth).map_err(|source| WorkerError::Backend { backend: backend.name(), source })?;
             let priorities = request.draws_priorities();
@@ -272,7 +271,7 @@ fn queue(
     }))
 }
 
-/// The backends with one op at a time, apart from psync.
+/// Builds a sync backend other than psync.
 fn one_at_a_time<'a>(
     backend: &Backend,
     request: &mut BackendRequest,
@@ -295,7 +294,7 @@ fn one_at_a_time<'a>(
         Backend::PageFault => Box::new(PageFault::new(context).map_err(system)?),
         Backend::MoveExtents { donor, .. } => {
             let missing =
-                || system(io::Error::other(format!("the donor {donor} belongs to files under their own names")));
+                || system(io::Error::other(format!("the donor {donor} needs named files (a `job-files` target)")));
             let donor = request.donor.take().ok_or_else(missing)?;
             Box::new(MoveExtents::new(context, donor).map_err(system)?)
         }
@@ -323,7 +322,7 @@ fn one_at_a_time<'a>(
             Box::new(Mmap::new(context, rules).map_err(system)?)
         }
         Backend::Stdio => Box::new(Stdio::new(context, request.access).map_err(system)?),
-        // Those that are resolved before, or have several ops in flight.
+        // Resolved before, or queued.
         Backend::Auto
         | Backend::Psync
         | Backend::IoUring { .. }
@@ -357,7 +356,7 @@ fn ring(
         let files = ring.take_files();
         drop(ring);
         ring = build(files, &modes)?;
-        request.notes.push(format!("io_uring: completions cannot be polled here: {error}; interrupts used"));
+        request.notes.push(format!("io_uring: completions cannot be polled: {error}; interrupts used"));
     }
     Ok(ring)
 }

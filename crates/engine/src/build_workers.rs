@@ -1,4 +1,4 @@
-//! Staffs a phase: makes every worker's body from its plan and the open targets.
+//! Builds the workers of a phase: every worker's body, from its plan and the open targets.
 
 use crate::barrier::{Body, WorkerSpec};
 use crate::block_plan;
@@ -30,25 +30,23 @@ use std::sync::atomic::AtomicU64;
 /// A phase with its workers and companions.
 #[derive(Default)]
 pub(crate) struct BuiltPhase {
-    /// Of its groups in order, and behind them its companions.
+    /// Workers in the order of their groups, then companions.
     pub(crate) workers: Vec<WorkerSpec>,
     pub(crate) run_as: Vec<RunAs>,
-    /// Distinct bytes that the phase can touch; `None` where a program over a file set is among its workers.
+    /// Number of distinct bytes that the phase can touch; `None` if a program over a file set is among its workers.
     pub(crate) working_set_bytes: Option<u64>,
-    /// Targets that it writes to.
+    /// Names of the targets that it writes to.
     pub(crate) written: Vec<String>,
     pub(crate) flows: Vec<SetGroup>,
-    /// What was asked for and cannot be used.
+    /// Notes about requested features that are unavailable.
     pub(crate) notes: Vec<String>,
-    /// The statistics of single steps.
     pub(crate) board: Option<Arc<Board>>,
-    /// What replays keep of their recordings.
+    /// Counters of replayed recordings.
     pub(crate) replay: Option<Arc<ReplayTally>>,
-    /// Connections to other hosts.
     pub(crate) net: Vec<NetGroup>,
 }
 
-/// A group of workers that changes a file set, and how to know the file set afterwards.
+/// A group of workers that changes a file set, with the means to determine the file set afterwards.
 pub(crate) struct SetGroup {
     pub(crate) target: String,
     shape: Arc<TreeShape>,
@@ -56,14 +54,14 @@ pub(crate) struct SetGroup {
 }
 
 enum SetMember {
-    /// A thread leaves its state here.
+    /// A thread returns its state here.
     Thread(ReturnedState),
-    /// A process' state is recovered by going its way again; with the number of the worker in the phase.
+    /// The state of a process is reconstructed by replaying its steps. `worker` is its number in the phase.
     Process { replay: Box<FileSetReplay>, worker: usize },
 }
 
 impl SetGroup {
-    /// The file set after the phase; `None` where a worker did not come back, or a process had too many errors.
+    /// Returns the file set after the phase; `None` if a worker did not return, or a process had too many errors.
     pub(crate) fn after(self, yielded: &[Option<Yielded>]) -> Option<TreeState> {
         let states: Option<Vec<SetState>> = self
             .members
@@ -77,14 +75,14 @@ impl SetGroup {
     }
 }
 
-/// Finds what would make a later phase impossible, before the first has run.
+/// Finds errors that would make a later phase impossible, before the first one runs.
 pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), EngineError> {
     for (number, phase) in workload.phase.iter().enumerate() {
         group_runs(phase)?;
         if targets.is_simulated() {
             refuse_on_virtual_time(phase)?;
         }
-        // All programs over shared sets of the phase at once.
+        // Checks all programs over shared sets of the phase together.
         let is_over_shared_sets =
             |seat: &WorkerSeat<'_>| seat.group.work.program().is_some_and(|program| program.is_over_shared_sets());
         if let Some(seat) = seats(phase, number as u32).find(is_over_shared_sets) {
@@ -95,14 +93,14 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
             match (&seat.group.work, targets.get(&seat.group.target)) {
                 (Work::Blocks(stream), Some(target)) if targets.fault_of(&seat).is_none() => {
                     let plan = block_plan::plan(&seat, workload.seed, target)?;
-                    // What a simulated device returns is what was written.
+                    // A simulated device returns exactly the written data.
                     if let (StreamPlan::Plumb(plan), BlockStream::Plumb(blocks), Some(verifiable), false) =
                         (&plan, &**stream, &mut verifiable, matches!(target, OpenTarget::Sim(_)))
                     {
                         verifiable.add(&seat, blocks, plan)?;
                     }
                 }
-                // Read when its phase begins.
+                // Such a file is read when its phase begins.
                 (Work::Program(program), _) if program.load_file().is_some() => {}
                 (Work::Program(program), Some(OpenTarget::Scratch(files))) if seat.number == 0 => {
                     let stream = seat.stream(workload.seed);
@@ -136,7 +134,7 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
     Ok(())
 }
 
-/// Makes the workers of a phase.
+/// Builds the workers of a phase.
 pub(crate) fn build_workers(
     workload: &Workload,
     phase: &Phase,
@@ -167,10 +165,10 @@ pub(crate) fn build_workers(
     Ok(built)
 }
 
-/// Shared state of a group's workers while its seats are built, with the number of the group.
-type OfGroup<T> = Option<(usize, T)>;
+/// State shared by a group's workers while they are built, with the number of the group.
+type PerGroup<T> = Option<(usize, T)>;
 
-/// Builds workers seat by seat. The seats of a group come one after another.
+/// Builds workers seat by seat. The seats of a group are consecutive.
 struct PhaseBuilder<'a, 's> {
     workload: &'a Workload,
     phase: &'a Phase,
@@ -178,15 +176,15 @@ struct PhaseBuilder<'a, 's> {
     setting: &'a Setting<'s>,
     built: BuiltPhase,
     working_sets: WorkingSets,
-    /// Bytes of the phase that are still to come.
+    /// Bytes that the phase still has to move.
     bytes_left: Arc<AtomicU64>,
     /// All programs over shared sets of the phase.
     shared: Option<Arc<SharedPhase>>,
-    replay: OfGroup<ReplayGroup>,
-    load: OfGroup<LoadGroup>,
-    queue: OfGroup<Arc<RequestQueue>>,
-    newest: OfGroup<Newest>,
-    /// The states of the group at hand, last worker first.
+    replay: PerGroup<ReplayGroup>,
+    load: PerGroup<LoadGroup>,
+    queue: PerGroup<Arc<RequestQueue>>,
+    newest: PerGroup<Newest>,
+    /// States for the current group, last worker first.
     states: Vec<SetState>,
 }
 
@@ -229,7 +227,7 @@ impl<'a, 's> PhaseBuilder<'a, 's> {
         }
     }
 
-    /// The named files of a program that is not over a file set.
+    /// Returns the named files of a program; `None` for a program over a file set.
     fn named_target(&self, seat: &WorkerSeat<'_>, program: &Program) -> Option<NamedTarget<'_>> {
         match self.targets.get(&seat.group.target)? {
             OpenTarget::Scratch(files) => Some(NamedTarget::Files(files)),
@@ -239,7 +237,7 @@ impl<'a, 's> PhaseBuilder<'a, 's> {
         }
     }
 
-    /// The stream from which a worker's content is drawn.
+    /// Returns the random stream of a worker's content.
     fn content_stream(&self, seat: &WorkerSeat<'_>) -> StreamId {
         content_stream(self.workload, self.setting, seat.phase_number, seat.worker)
     }
@@ -298,7 +296,7 @@ impl<'a, 's> PhaseBuilder<'a, 's> {
         Ok(LoadWorker { group, client: seat.number }.body())
     }
 
-    /// A program over named files, or over shares of a file set.
+    /// Builds a program over named files, or over its share of a file set.
     fn program(&mut self, seat: &WorkerSeat<'_>, program: &Program) -> Result<Body, EngineError> {
         let stream = seat.stream(self.workload.seed);
         if let Some(target) = self.named_target(seat, program) {
@@ -342,7 +340,7 @@ impl<'a, 's> PhaseBuilder<'a, 's> {
         Ok(group.worker(seat, load.kind(), self.workload.seed, &self.bytes_left)?)
     }
 
-    /// Notes the targets that a worker writes to, those that it copies to among them.
+    /// Records the targets that a worker writes to, including targets of copies.
     fn note_written(&mut self, seat: &WorkerSeat<'_>) {
         let target = self.targets.get(&seat.group.target);
         let is_null = matches!(target, Some(OpenTarget::Null { .. } | OpenTarget::Sim(_)));
@@ -358,7 +356,8 @@ impl<'a, 's> PhaseBuilder<'a, 's> {
     }
 }
 
-/// A request that got no response is lost, and the next one is made.
+/// Returns the worker's rules. For network loads, a request without a response counts as lost, and
+/// the next one is sent.
 fn rules(seat: &WorkerSeat<'_>) -> WorkerRules {
     let mut rules = seat.rules();
     if seat.group.work.net().is_some() {
@@ -376,7 +375,7 @@ fn no_files(seat: &WorkerSeat<'_>) -> WorkerPlanError {
     seat.error(format!("`{target}` has no files for a program; use a `tree` or a `scratch` target"))
 }
 
-/// What the clients of a group have in common.
+/// Prepares the state shared by the clients of a group.
 fn load_group(
     seat: &WorkerSeat<'_>,
     program: &Program,
@@ -391,7 +390,7 @@ fn load_group(
     }
 }
 
-/// What the workers of a group of replay have in common.
+/// Prepares the state shared by the workers of a replay.
 fn replay_group(
     seat: &WorkerSeat<'_>,
     replay: &Replay,
@@ -413,18 +412,18 @@ fn compiled(seat: &WorkerSeat<'_>, program: &Program) -> Result<Arc<Compiled>, W
     compiled.map(Arc::new).map_err(|error| seat.error(error))
 }
 
-/// Whether a group leaves anything to flush.
+/// Returns `true` if the engine must flush after a group.
 fn writes(group: &WorkerGroup, targets: &OpenTargets) -> bool {
     match &group.work {
         Work::Blocks(stream) => stream.is_plumb() && stream.moves().write,
         Work::Program(_) => matches!(targets.get(&group.target), Some(OpenTarget::Tree(_))),
-        // A copy or a program over named files flushes what it is asked to, by itself, as do other generators' streams, and a
-        // replay what its recording flushes.
+        // Copies, programs over named files and streams of other generators flush as they are asked to. A replay
+        // flushes where its recording does.
         Work::Copy(_) | Work::Replay(_) | Work::Net(_) => false,
     }
 }
 
-/// Takes the file set's state for a group, a share a worker, last worker first.
+/// Takes the file set's state for a group: one share per worker, last worker first.
 fn take_states(
     seat: &WorkerSeat<'_>,
     targets: &mut OpenTargets,
@@ -506,7 +505,7 @@ fn set_worker(
     })
 }
 
-/// Working sets of the workers by target: workers of one target may share bytes, so its length bounds their sum.
+/// Working sets by target. Workers of one target may share bytes, so its length limits their sum.
 #[derive(Default)]
 struct WorkingSets {
     by_target: BTreeMap<String, u64>,

@@ -1,46 +1,45 @@
-//! Reading time in the hot loop: the invariant time-stamp counter where the kernel itself trusts it, else
-//! `clock_gettime(CLOCK_MONOTONIC)`; on simulated devices, the [virtual time](crate::virtual_time) of the thread.
+//! Clock readings in the hot loop. The source is the invariant time-stamp counter if the kernel
+//! itself trusts it, otherwise `clock_gettime(CLOCK_MONOTONIC)`. Simulated devices use the
+//! [virtual time](crate::virtual_time) of the thread.
 //!
-//! The loop keeps raw ticks and converts only differences, so one op costs two counter reads and one multiplication.
+//! The loop keeps raw ticks and converts only differences, so one op costs two counter readings and one multiplication.
 #![allow(unsafe_code)]
 
 use crate::virtual_time;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Ticks of a [`Clock`]; only differences mean something.
+/// Ticks of a [`Clock`]. Only differences are meaningful.
 pub type Ticks = u64;
 
 /// Fraction bits of the tick length.
 const SCALE_BITS: u32 = 32;
 
-/// How long the counter is compared with the system's clock at least: a pair of readings is known to about 30 ns, so that
-/// lengths of time are then right within 0.002 %. Every later call of [`Clock::best`] has compared them for longer.
+/// Minimum time to compare the counter with the system's clock. A pair of readings is accurate to about 30 ns, so
+/// durations are then accurate to 0.002 %. Every later call of [`Clock::best`] has compared them for longer.
 const CALIBRATION_NS: u64 = 2_000_000;
 
-/// A clock that every worker shares.
+/// A clock shared by all workers.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     kind: ClockKind,
-    /// Nanoseconds of a tick, in units of 2^-32.
+    /// Nanoseconds per tick, in units of 2^-32.
     ns_per_tick: u64,
-    /// Ticks of a nanosecond.
     ticks_per_ns: f64,
 }
 
-/// What a [`Clock`] reads.
+/// Time source of a [`Clock`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockKind {
-    /// The processor's time-stamp counter.
+    /// The CPU's time-stamp counter.
     Tsc,
-    /// `clock_gettime(CLOCK_MONOTONIC)`.
     Monotonic,
     /// The virtual time of a simulation, ns.
     Virtual,
 }
 
 impl ClockKind {
-    /// As written into results.
+    /// Returns the name used in results.
     pub const fn name(self) -> &'static str {
         match self {
             ClockKind::Tsc => "tsc",
@@ -50,7 +49,7 @@ impl ClockKind {
     }
 }
 
-/// `CLOCK_MONOTONIC` in nanoseconds.
+/// Reads `CLOCK_MONOTONIC`, in nanoseconds.
 pub fn monotonic_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -59,8 +58,8 @@ pub fn monotonic_ns() -> u64 {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn counter() -> u64 {
-    // SAFETY: rdtsc has no precondition; user-mode access is only ever switched off by prctl(PR_SET_TSC), which the
-    // process would have to do itself.
+    // SAFETY: rdtsc has no precondition. Only prctl(PR_SET_TSC) can disable it for user mode, and the process would
+    // have to call that itself.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
@@ -79,7 +78,8 @@ fn counter() -> u64 {
     monotonic_ns()
 }
 
-/// The kernel uses the counter itself only where it is invariant and synchronous over all processors.
+/// Returns `true` if the kernel uses the counter, which it does only if the counter is
+/// invariant and synchronous across CPUs.
 fn kernel_trusts_counter() -> bool {
     let trusted: &[&str] = if cfg!(target_arch = "x86_64") {
         &["tsc"]
@@ -92,10 +92,10 @@ fn kernel_trusts_counter() -> bool {
         .is_ok_and(|current| trusted.contains(&current.trim()))
 }
 
-/// Orders readings of the counter with what the program does before and behind.
+/// Orders counter readings with the instructions before and after them.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn fence_counter() {
-    // SAFETY: lfence is part of SSE2, which every x86-64 has.
+    // SAFETY: lfence is part of SSE2, which every x86-64 CPU has.
     unsafe { core::arch::x86_64::_mm_lfence() }
 }
 
@@ -104,18 +104,18 @@ fn fence_counter() {
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
 }
 
-/// What [`Clock::compare_processors`] found.
+/// Result of [`Clock::compare_processors`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessorsCompared {
-    /// Readings of all processors.
+    /// Number of readings on all CPUs.
     pub readings: u64,
-    /// Those that were earlier than the reading before them, on another processor.
+    /// Number of readings earlier than the previous one, on another CPU.
     pub backwards: u64,
-    /// The most that one of them was earlier, ticks.
+    /// Largest step back, in ticks.
     pub largest_step_back: Ticks,
 }
 
-/// A counter reading and the system's time at the same moment: the closest of a few tries.
+/// Reads counter and system time together. Returns the closest of 16 pairs.
 fn paired_reading() -> Paired {
     (0..16)
         .map(|_| {
@@ -135,17 +135,17 @@ struct Paired {
     ns: u64,
 }
 
-/// The time now where it takes a call to know it.
+/// Reads the time with a function call, for sources without an instruction.
 #[cold]
 #[inline(never)]
-fn called(kind: ClockKind) -> Ticks {
+fn called_now(kind: ClockKind) -> Ticks {
     match kind {
         ClockKind::Virtual => virtual_time::now(),
         ClockKind::Tsc | ClockKind::Monotonic => monotonic_ns(),
     }
 }
 
-/// The first reading, where the counter is used.
+/// The first pair of readings; `None` if the counter is not used.
 static FIRST: OnceLock<Option<Paired>> = OnceLock::new();
 
 fn first_reading() -> Option<Paired> {
@@ -153,29 +153,29 @@ fn first_reading() -> Option<Paired> {
 }
 
 impl Clock {
-    /// Begins to compare the counter with the system's clock. A program that calls it first has compared them for long enough
-    /// when it needs a clock, and does not wait.
+    /// Starts to compare the counter with the system's clock. A program that calls this first can later
+    /// create a clock without waiting.
     pub fn begin_calibration() {
         first_reading();
     }
 
-    /// The best clock of this machine, calibrated from the first such call or [`Clock::begin_calibration`] until now. Waits up
-    /// to 2 ms behind that.
+    /// Returns the best clock of this machine. It is calibrated since the first such call or
+    /// [`Clock::begin_calibration`]; if that was less than 2 ms ago, this waits for the rest.
     pub fn best() -> Clock {
         first_reading().map_or_else(Clock::monotonic, Clock::calibrated_since)
     }
 
-    /// `clock_gettime`.
+    /// Returns a clock that calls `clock_gettime`.
     pub const fn monotonic() -> Clock {
         Clock { kind: ClockKind::Monotonic, ns_per_tick: 1 << SCALE_BITS, ticks_per_ns: 1.0 }
     }
 
-    /// The virtual time of the calling thread.
+    /// Returns a clock of the calling thread's virtual time.
     pub(crate) const fn virtual_time() -> Clock {
         Clock { kind: ClockKind::Virtual, ..Clock::monotonic() }
     }
 
-    /// Whether it is the time of a simulation, in which nothing but its devices takes any.
+    /// Returns `true` for the time of a simulation, in which only its devices take time.
     pub(crate) const fn is_virtual(&self) -> bool {
         matches!(self.kind, ClockKind::Virtual)
     }
@@ -193,22 +193,20 @@ impl Clock {
         }
     }
 
-    /// What it reads.
     pub const fn kind(&self) -> ClockKind {
         self.kind
     }
 
-    /// The time now, in ticks.
+    /// Returns the current time in ticks.
     #[inline(always)]
     pub fn now(&self) -> Ticks {
         match self.kind {
             ClockKind::Tsc => counter(),
-            // By value: a clock whose address is taken is not kept in registers.
-            kind => called(kind),
+            // Passed by value: a clock whose address is taken is not kept in registers.
+            kind => called_now(kind),
         }
     }
 
-    /// Waits this many nanoseconds.
     pub(crate) fn sleep(&self, ns: u64) {
         match self.kind {
             ClockKind::Virtual => virtual_time::sleep_until(virtual_time::now().saturating_add(ns)),
@@ -216,23 +214,23 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds from one reading to a later one; 0 when a migration between processors made time run backwards.
+    /// Returns the nanoseconds between two readings; 0 if a migration between CPUs made time run backwards.
     #[inline(always)]
     pub(crate) fn ns_between(&self, from: Ticks, to: Ticks) -> u64 {
         ((u128::from(to.saturating_sub(from)) * u128::from(self.ns_per_tick)) >> SCALE_BITS) as u64
     }
 
-    /// Ticks of a length of time.
+    /// Converts nanoseconds to ticks.
     pub fn ticks(&self, ns: u64) -> Ticks {
         (ns as f64 * self.ticks_per_ns) as u64
     }
 
-    /// Ticks of a length of time that need not be whole nanoseconds.
+    /// Converts nanoseconds, with fractions, to ticks.
     pub(crate) fn fractional_ticks(&self, ns: f64) -> f64 {
         ns * self.ticks_per_ns
     }
 
-    /// Elsewhere than on Linux, threads are not bound to processors.
+    /// Fails, because threads can be bound to CPUs only on Linux.
     ///
     /// # Errors
     /// Always.
@@ -241,17 +239,17 @@ impl Clock {
         Err(std::io::ErrorKind::Unsupported.into())
     }
 
-    /// Reads the clock on each of these processors in turn, again and again for this long, and counts where it went back.
+    /// Reads the clock on each of these CPUs in turn until `time` has passed, and counts steps back.
     ///
     /// # Errors
-    /// A thread cannot be bound to a processor.
+    /// A thread cannot be bound to a CPU.
     #[cfg(target_os = "linux")]
     pub fn compare_processors(&self, cpus: &[u32], time: Duration) -> std::io::Result<ProcessorsCompared> {
         use std::sync::atomic::AtomicU64;
         use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-        /// Looks at the turn before the processor is given to others.
+        /// Number of polls before the thread yields its CPU.
         const SPINS: u32 = 10_000;
-        /// Said by whoever ends it, in place of a turn.
+        /// Value of `turn` after the end, set by the thread that notices it.
         const OVER: u64 = u64::MAX;
         let (turn, last) = (AtomicU64::new(0), AtomicU64::new(0));
         let until_ns = monotonic_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
@@ -275,14 +273,14 @@ impl Clock {
                 }
                 if now % count != place {
                     spins = (spins + 1) % SPINS;
-                    // The thread whose turn it is may wait for a processor.
+                    // The thread whose turn it is may need this CPU.
                     match spins {
                         0 => std::thread::yield_now(),
                         _ => std::hint::spin_loop(),
                     }
                     continue;
                 }
-                // What the counter says must not be read before the turn is known to be here.
+                // The counter must not be read before the turn has arrived.
                 fence_counter();
                 let ticks = self.now();
                 fence_counter();
@@ -309,8 +307,8 @@ impl Clock {
         }))
     }
 
-    /// Returns the mean cost of one reading, ns, in the fastest of several series: another program may take the processor during
-    /// one of them, for a thousand times as long as a series takes.
+    /// Returns the mean cost of a reading in ns, from the fastest of several series. Another program may preempt one of
+    /// them, for a thousand times the length of a series.
     pub(crate) fn cost_ns(&self) -> f64 {
         fastest_series(|| self.now(), |first, last| self.ns_between(first, last))
     }
@@ -335,9 +333,9 @@ fn fastest_series(mut now: impl FnMut() -> u64, ns_between: impl Fn(u64, u64) ->
 mod tests {
     use super::*;
 
-    // Protects C11 from a program that took the processor while the clock's cost was measured.
+    // Protects check C11: a program that preempts the measurement must not make the clock seem slow.
     #[test]
-    fn an_interruption_does_not_make_the_clock_dear() {
+    fn an_interruption_does_not_make_the_clock_seem_slow() {
         let mut readings = 0;
         let mut time_ns = 0;
         let now = || {
@@ -366,13 +364,13 @@ mod tests {
         assert!(there_and_back.abs_diff(day) < day / 1_000_000, "{there_and_back}");
     }
 
-    // Protects: readings go from processor to processor and come to an end, with a clock that cannot go back.
+    // Protects the comparison: CPUs take turns, it ends in time, and a monotonic clock shows no steps back.
     #[cfg(target_os = "linux")]
     #[test]
     fn processors_read_the_clock_in_turn() {
         let cpus: Vec<u32> =
             (0..2).filter(|&cpu| cpu < std::thread::available_parallelism().unwrap().get() as u32).collect();
-        // On a busy machine a thread may not have had its turn when the time is over.
+        // On a busy machine, a thread may not get a turn in time.
         let all_read = (0..10).any(|doubled| {
             let time = Duration::from_millis(5 << doubled);
             let found = Clock::monotonic().compare_processors(&cpus, time).unwrap();
@@ -384,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn time_running_backwards_is_no_time() {
+    fn time_running_backwards_counts_as_zero() {
         assert_eq!(Clock::best().ns_between(1000, 10), 0);
     }
 }

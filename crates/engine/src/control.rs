@@ -1,4 +1,4 @@
-//! What the coordinator and the workers of a phase tell each other, across threads and processes.
+//! Shared state through which the coordinator and the workers of a phase communicate, across threads and processes.
 #![allow(unsafe_code)]
 
 use crate::clock::Ticks;
@@ -13,85 +13,86 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
 
-/// The shared words of a phase. Zeroed is "not begun".
+/// Shared words of a phase. All zeros means that it has not begun.
 #[repr(C)]
 pub(crate) struct Control {
-    /// Changes whenever there is something new for a worker that waits for its start.
+    /// Incremented to wake workers that wait for a start or a meeting.
     news: AtomicU32,
-    /// Whether the coordinator has seen the machine as the clock stopped.
-    looked: AtomicU32,
-    /// When the phase begins.
+    /// Not 0 once the coordinator has taken its snapshot of the machine, after the clock stopped.
+    snapshot_taken: AtomicU32,
+    /// Start time of the phase.
     begins_at: AtomicU64,
-    /// When the phase's ramp is over.
+    /// End of the phase's ramp.
     ramp_ends_at: AtomicU64,
-    /// When the phase's time is over.
+    /// End of the phase's time.
     deadline: AtomicU64,
     ready: AtomicU64,
     done: AtomicU64,
-    /// Those of them that did no I/O.
-    beside_done: AtomicU64,
-    /// Those whose clock has stopped and who wait for the look before they go on.
-    awaiting_look: AtomicU64,
+    /// Number of those that did no I/O.
+    companion_done: AtomicU64,
+    /// Number of workers whose clock has stopped and that wait for the snapshot.
+    awaiting_snapshot: AtomicU64,
     /// Ops left of the phase's common limit.
     ops_left: AtomicU64,
     /// Bytes left of the phase's common limit.
     bytes_left: AtomicU64,
-    /// Workers that met at the stonewall.
+    /// Number of workers that reached the stonewall.
     at_wall: AtomicU64,
-    /// How far the furthest of them came.
+    /// The highest progress among them.
     furthest: AtomicU64,
-    /// Arrivals at steps at which all workers meet.
+    /// Number of arrivals at barrier steps.
     at_steps: AtomicU64,
-    /// Meetings with other processes that one of the workers here has gone to: at the stonewall, and at steps.
+    /// Number of meetings with other processes, at the stonewall and at barrier steps, that a worker
+    /// of this process has started.
     wall_led: AtomicU64,
     steps_led: AtomicU64,
-    /// And has come back from.
+    /// Number of those meetings that are over.
     wall_passed: AtomicU64,
     steps_passed: AtomicU64,
 }
 
-// SAFETY: repr(C), nothing but AtomicU64.
+// SAFETY: repr(C), only atomics.
 unsafe impl Shareable for Control {}
 
-/// What the workers of a phase may use up together.
+/// Limits that the workers of a phase share.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CommonLimit {
     pub(crate) ops: Option<u64>,
     pub(crate) bytes: Option<u64>,
 }
 
-/// The shared words of one worker, in a cache line of their own.
+/// Shared words of one worker, in their own cache line.
 #[repr(C, align(64))]
 pub(crate) struct WorkerWords {
-    /// When the worker shall look up: [`STOPPED`], or when its ramp, its own time or the phase's is over. It only falls,
-    /// but for the end of the ramp, which the worker itself exchanges for what comes next.
+    /// Time at which the worker must check its state: [`STOPPED`], or the end of its ramp, of its own time or of the
+    /// phase. It only decreases, except at the end of the ramp, when the worker itself sets the next deadline.
     deadline: AtomicU64,
-    /// When it starts; 0 while that is not known.
+    /// Start time; 0 while unknown.
     go_at: AtomicU64,
-    /// Where its measured time begins; 0 before.
+    /// Start of its measured time; 0 before that.
     measured_at: AtomicU64,
 }
 
-// SAFETY: repr(C), nothing but AtomicU64.
+// SAFETY: repr(C), only AtomicU64.
 unsafe impl Shareable for WorkerWords {}
 
 /// A deadline that is always over.
 const STOPPED: Ticks = 0;
 
-/// Longest sleep of a worker that waits for news.
+/// Longest sleep of a waiting worker.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
-/// Up to this many workers look up every [`LONGEST_SLEEP`] while they wait for their start.
+/// Up to this many waiting workers wake every [`LONGEST_SLEEP`].
 const FREQUENT_SLEEPERS: u32 = 64;
 
-/// Longest sleep of a worker that waits for its start. The start wakes it, so that it can look up less often where there are many
-/// workers: ten thousand that woke ten times a second took the processors from those still to be started.
+/// Returns the longest sleep of a worker that waits for its start. The start wakes it, so many workers can wake less
+/// often. Ten thousand workers that woke ten times a second kept the CPUs from starting the rest.
 fn longest_before_start(workers: usize) -> Duration {
     let workers = u32::try_from(workers).unwrap_or(u32::MAX);
     LONGEST_SLEEP.saturating_mul(workers.div_ceil(FREQUENT_SLEEPERS).max(1))
 }
 
-/// What one worker sees of its phase, and says to it.
+/// A worker's view of its phase.
 #[derive(Clone, Copy)]
 pub(crate) struct WorkerControl<'a> {
     phase: &'a Control,
@@ -111,34 +112,34 @@ fn stop_all(phase: &Control, workers: &[WorkerWords]) {
     for worker in workers {
         worker.deadline.store(STOPPED, Release);
     }
-    phase.tell();
+    phase.wake_all();
 }
 
 impl WorkerControl<'_> {
-    /// True when the worker shall end, or has reached the end of its ramp.
+    /// Returns `true` if the worker must stop, or has reached the end of its ramp.
     #[inline(always)]
     pub(crate) fn stops_at(&self, now: Ticks) -> bool {
         now >= self.own.deadline.load(Relaxed)
     }
 
-    /// Asks all workers of the phase to end after the op at hand.
+    /// Asks all workers of the phase to stop after the current op.
     pub(crate) fn request_stop(&self) {
         stop_all(self.phase, self.workers);
     }
 
-    /// Says how far the worker came to the stonewall, and waits until all `workers` that do I/O have, and those of
-    /// `others`. How far the furthest came; `None` where the worker is stopped meanwhile.
+    /// Reports the worker's progress at the stonewall. Waits until all `workers` that do I/O, and those of `others`,
+    /// have arrived. Returns the highest progress; `None` if the worker is stopped.
     pub(crate) fn meet_at_wall(&self, count: u64, workers: u64, others: Option<&dyn OtherProcesses>) -> Option<u64> {
         self.phase.furthest.fetch_max(count, AcqRel);
         if self.phase.at_wall.fetch_add(1, AcqRel) + 1 >= workers {
-            self.phase.tell();
+            self.phase.wake_all();
         }
         loop {
             let news = self.phase.news.load(Acquire);
             if self.stop_requested() {
                 return None;
             }
-            // Who ended before the wall never comes: nobody passes it before all others are there.
+            // Workers that are done count as arrived. None of them has passed the wall, so none counts twice.
             if self.phase.at_wall.load(Acquire) + self.phase.io_done() >= workers
                 && self.has_met(others, &self.phase.wall_led, &self.phase.wall_passed, 1)
             {
@@ -148,26 +149,26 @@ impl WorkerControl<'_> {
         }
     }
 
-    /// Comes to the next meeting with a count.
+    /// Reports progress for the next meeting.
     pub(crate) fn bring(&self, count: u64) {
         self.phase.furthest.fetch_max(count, AcqRel);
     }
 
-    /// The highest count that anybody came with so far.
+    /// Returns the highest progress reported so far.
     pub(crate) fn furthest(&self) -> u64 {
         self.phase.furthest.load(Acquire)
     }
 
-    /// Waits until all `workers` that do I/O, and those of `others`, have reached their `number`th barrier step, counted from
-    /// 1, or the run stops.
+    /// Waits until all `workers` that do I/O, and those of `others`, have reached their `number`th barrier step,
+    /// counted from 1. Returns early if the run stops.
     pub(crate) fn meet_at_step(&self, number: u64, workers: u64, others: Option<&dyn OtherProcesses>) {
         let arrivals = number.saturating_mul(workers);
         if self.phase.at_steps.fetch_add(1, AcqRel) + 1 >= arrivals {
-            self.phase.tell();
+            self.phase.wake_all();
         }
         loop {
             let news = self.phase.news.load(Acquire);
-            // Who is done has left its last such step behind, or never comes.
+            // A worker that is done has passed its last barrier step, or will never arrive.
             if self.stop_requested() || self.phase.io_done() > 0 {
                 return;
             }
@@ -180,14 +181,15 @@ impl WorkerControl<'_> {
         }
     }
 
-    /// Comes to the wall where other processes wait, whether the worker is stopped or not; it is the only one of this process.
+    /// Joins the meeting at the wall even if the worker is stopped, because other processes wait there. Only for the
+    /// single worker of a process.
     pub(crate) fn keep_appointment_at_wall(&self, others: Option<&dyn OtherProcesses>) {
         self.has_met(others, &self.phase.wall_led, &self.phase.wall_passed, 1);
     }
 
-    /// The same at their `number`th barrier step.
+    /// Joins the meetings with other processes up to the `number`th barrier step, even if the worker is stopped.
     pub(crate) fn keep_appointment_at_step(&self, number: u64, others: Option<&dyn OtherProcesses>) {
-        // With those before it that a stopped worker has passed over.
+        // Includes the earlier meetings that a stopped worker has skipped.
         loop {
             let led = self.phase.steps_led.load(Acquire);
             if led >= number {
@@ -197,8 +199,8 @@ impl WorkerControl<'_> {
         }
     }
 
-    /// Whether the `number`th meeting with other processes is over, now that all workers of this one are there. One of them
-    /// goes to it.
+    /// Returns `true` once the `number`th meeting with other processes is over. All workers of this process have
+    /// arrived, and one of them represents it.
     fn has_met(&self, others: Option<&dyn OtherProcesses>, led: &AtomicU64, passed: &AtomicU64, number: u64) -> bool {
         let Some(others) = others else { return true };
         if led.compare_exchange(number - 1, number, AcqRel, Relaxed).is_ok() {
@@ -210,22 +212,22 @@ impl WorkerControl<'_> {
                 }
             };
             passed.store(number, Release);
-            self.phase.tell();
+            self.phase.wake_all();
         }
         passed.load(Acquire) >= number
     }
 
-    /// When this worker starts, once that is known.
+    /// Returns the worker's start time, once known.
     pub(crate) fn go_at(&self) -> Option<Ticks> {
         Some(self.own.go_at.load(Acquire)).filter(|&at| at != 0)
     }
 
-    /// True when this worker was asked to end.
+    /// Returns `true` if this worker was asked to stop.
     pub(crate) fn stop_requested(&self) -> bool {
         self.own.deadline.load(Acquire) == STOPPED
     }
 
-    /// Waits until it is known when the worker starts. `None` when it is stopped before that.
+    /// Waits until the start time is known. Returns `None` if the worker is stopped before.
     pub(crate) fn wait_for_go(&self) -> Option<Ticks> {
         loop {
             let news = self.phase.news.load(Acquire);
@@ -239,48 +241,48 @@ impl WorkerControl<'_> {
         }
     }
 
-    /// When the worker is to look up.
+    /// Returns the worker's current deadline.
     pub(crate) fn own_deadline(&self) -> Ticks {
         self.own.deadline.load(Acquire)
     }
 
-    /// Exchanges the deadline at hand for the next. False when the worker was stopped meanwhile.
+    /// Replaces the deadline `from` with `to`. Returns `false` if the worker was stopped in the meantime.
     pub(crate) fn move_deadline(&self, from: Ticks, to: Ticks) -> bool {
         self.own.deadline.compare_exchange(from, to.max(STOPPED + 1), AcqRel, Relaxed).is_ok()
     }
 
-    /// Says where the worker's measured time begins.
+    /// Sets the start of the worker's measured time.
     pub(crate) fn measures_from(&self, at: Ticks) {
         self.own.measured_at.store(at.max(1), Release);
     }
 }
 
 impl Control {
-    /// When the phase's time is over.
+    /// Returns the end of the phase's time.
     pub(crate) fn deadline(&self) -> Ticks {
         self.deadline.load(Relaxed)
     }
 
-    /// When the phase began.
+    /// Returns the start of the phase.
     pub(crate) fn began_at(&self) -> Ticks {
         self.begins_at.load(Relaxed)
     }
 
-    /// When the phase's ramp is over.
+    /// Returns the end of the phase's ramp.
     pub(crate) fn ramp_ends_at(&self) -> Ticks {
         self.ramp_ends_at.load(Relaxed)
     }
 
-    /// Wakes those who wait for their start.
-    fn tell(&self) {
+    /// Wakes all waiting workers.
+    fn wake_all(&self) {
         self.news.fetch_add(1, Release);
         virtual_time::tell();
         #[cfg(target_os = "linux")]
-        // Not private: workers may be processes.
+        // A shared futex: workers may be processes.
         let _ = futex::wake(&self.news, futex::Flags::empty(), i32::MAX.unsigned_abs());
     }
 
-    /// Waits until there is other news than `seen`, but no longer than `longest`.
+    /// Waits until `news` differs from `seen`, for at most `longest`.
     fn wait_for_news(&self, seen: u32, longest: Duration) {
         if virtual_time::in_worker() {
             return virtual_time::wait_for_news();
@@ -288,7 +290,7 @@ impl Control {
         #[cfg(target_os = "linux")]
         {
             let longest = futex::Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
-            // That the word has changed, a signal and the time-out all end in another look.
+            // A changed word, a signal and the timeout all make the caller check again.
             let _ = futex::wait(&self.news, futex::Flags::empty(), seen, Some(&longest));
         }
         #[cfg(not(target_os = "linux"))]
@@ -297,61 +299,62 @@ impl Control {
         }
     }
 
-    /// A worker is ready for the barrier.
+    /// Counts a worker as ready for the barrier.
     pub(crate) fn worker_ready(&self) {
         self.ready.fetch_add(1, Release);
     }
 
-    /// How many workers are ready.
+    /// Returns the number of ready workers.
     pub(crate) fn ready(&self) -> u64 {
         self.ready.load(Acquire)
     }
 
-    /// A worker is done.
+    /// Counts a worker as done.
     pub(crate) fn worker_done(&self) {
         self.done.fetch_add(1, Release);
     }
 
-    /// How many workers are done.
+    /// Returns the number of workers that are done.
     pub(crate) fn done(&self) -> u64 {
         self.done.load(Acquire)
     }
 
-    /// Waits, as a worker whose clock has stopped, until the coordinator has seen the machine. `says` wakes it.
-    pub(crate) fn await_look(&self, says: impl FnOnce()) {
-        self.awaiting_look.fetch_add(1, Release);
-        says();
+    /// Waits, after the worker's clock has stopped, until the coordinator has taken its
+    /// snapshot. `wake` wakes the coordinator.
+    pub(crate) fn await_look(&self, wake: impl FnOnce()) {
+        self.awaiting_snapshot.fetch_add(1, Release);
+        wake();
         loop {
             let news = self.news.load(Acquire);
-            if self.looked.load(Acquire) != 0 {
+            if self.snapshot_taken.load(Acquire) != 0 {
                 break;
             }
             self.wait_for_news(news, LONGEST_SLEEP);
         }
-        self.awaiting_look.fetch_sub(1, Release);
+        self.awaiting_snapshot.fetch_sub(1, Release);
     }
 
-    /// How many workers wait for the look.
-    pub(crate) fn awaiting_look(&self) -> u64 {
-        self.awaiting_look.load(Acquire)
+    /// Returns the number of workers that wait for the snapshot.
+    pub(crate) fn awaiting_snapshot(&self) -> u64 {
+        self.awaiting_snapshot.load(Acquire)
     }
 
-    /// The coordinator has seen the machine: what no clock sees may go on.
-    pub(crate) fn looked(&self) {
-        self.looked.store(1, Release);
-        self.tell();
+    /// Releases the workers that wait for the snapshot.
+    pub(crate) fn snapshot_taken(&self) {
+        self.snapshot_taken.store(1, Release);
+        self.wake_all();
     }
 
-    /// A worker that does no I/O is about to be done.
-    pub(crate) fn beside_done(&self) {
-        self.beside_done.fetch_add(1, Release);
+    /// Counts a worker without I/O that is about to be done.
+    pub(crate) fn companion_done(&self) {
+        self.companion_done.fetch_add(1, Release);
     }
 
-    /// How many workers that do I/O are done; never more than there are, but for a moment perhaps fewer.
+    /// Returns the number of I/O workers that are done. It may briefly be too low, but never too high.
     pub(crate) fn io_done(&self) -> u64 {
-        // In this order: what is among the first is among the second.
+        // Read `done` first: every companion in it is then also in `companion_done`.
         let done = self.done();
-        done.saturating_sub(self.beside_done.load(Acquire))
+        done.saturating_sub(self.companion_done.load(Acquire))
     }
 
     /// Sets the common limit, before the workers start.
@@ -360,7 +363,7 @@ impl Control {
         self.bytes_left.store(limit.bytes.unwrap_or(u64::MAX), Relaxed);
     }
 
-    /// Takes one op of `bytes` from the common limit; false when it is used up.
+    /// Takes one op of `bytes` from the common limit. Returns `false` if it is used up.
     pub(crate) fn claim(&self, bytes: u64) -> bool {
         let take = |left: &AtomicU64, amount: u64| {
             left.fetch_update(Relaxed, Relaxed, |left| match left {
@@ -374,37 +377,34 @@ impl Control {
     }
 }
 
-/// What the jobs of a flow share. Zeroed is "nobody is there".
+/// State shared by the jobs of a flow. All zeros means that no job has joined.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct FlowWords {
-    /// Ops that those who are there have started.
+    /// Number of ops started by the jobs that have joined.
     pub(crate) started: AtomicU64,
     /// Sum of their weights.
     pub(crate) weight: AtomicU64,
-    /// What the readers of the group know of their consumer.
+    /// Shared state of the readers' emulated consumer.
     pub(crate) consumer: ConsumerWords,
 }
 
-/// What the readers of an emulated consumer share. Zeroed is "nothing is read".
+/// State shared by the readers of an emulated consumer. All zeros means that nothing was read.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct ConsumerWords {
-    /// Ops that were started,
     pub(crate) started: AtomicU64,
-    /// and that came to their end.
     pub(crate) completed: AtomicU64,
-    /// Bytes that were read.
     pub(crate) read: AtomicU64,
-    /// When it is done with all batches that were read, ticks.
+    /// Time at which it has consumed all batches read so far, in ticks.
     pub(crate) free_at: AtomicU64,
 }
 
-// SAFETY: repr(C), nothing but AtomicU64.
+// SAFETY: repr(C), only atomics.
 unsafe impl Shareable for FlowWords {}
 
-/// The control words of one phase and of its workers, and the numbers of its shared schedules and the words of its flows,
-/// one a worker group.
+/// Control words of a phase and its workers. Also holds the state of its shared schedules and
+/// flows, one per worker group.
 pub(crate) struct ControlBlock {
     control: SharedSlice<Control>,
     workers: SharedSlice<WorkerWords>,
@@ -413,7 +413,7 @@ pub(crate) struct ControlBlock {
 }
 
 impl ControlBlock {
-    /// Words of a phase with this many groups and workers that has not begun.
+    /// Allocates the words of a phase that has not begun.
     pub(crate) fn new(groups: usize, workers: usize) -> io::Result<ControlBlock> {
         let workers: SharedSlice<WorkerWords> = SharedSlice::new(workers)?;
         for worker in workers.iter() {
@@ -427,17 +427,15 @@ impl ControlBlock {
         })
     }
 
-    /// The phase's words.
     pub(crate) fn control(&self) -> &Control {
         &self.control[0]
     }
 
-    /// What a worker sees.
     pub(crate) fn worker(&self, number: usize) -> WorkerControl<'_> {
         WorkerControl { phase: self.control(), workers: &self.workers, own: &self.workers[number] }
     }
 
-    /// Sets when the phase begins and ends, before the first worker is released.
+    /// Sets the start and end of the phase, before the first worker is released.
     pub(crate) fn set_times(&self, times: PhaseTimes) {
         let control = self.control();
         control.begins_at.store(times.begins_at, Relaxed);
@@ -445,26 +443,26 @@ impl ControlBlock {
         control.deadline.store(times.deadline.unwrap_or(Ticks::MAX), Relaxed);
     }
 
-    /// Starts these workers, each at its time.
+    /// Sets the start times of these workers and wakes them.
     pub(crate) fn release(&self, workers: impl Iterator<Item = Departure>) {
         for Departure { worker, at } in workers {
             self.workers[worker].go_at.store(at.max(1), Release);
         }
-        self.control().tell();
+        self.control().wake_all();
     }
 
-    /// Asks all workers to end after the op at hand.
+    /// Asks all workers to stop after the current op.
     pub(crate) fn request_stop(&self) {
         stop_all(self.control(), &self.workers);
     }
 
-    /// Asks one worker to end after the op at hand.
+    /// Asks one worker to stop after the current op.
     pub(crate) fn stop_worker(&self, number: usize) {
         self.workers[number].deadline.store(STOPPED, Release);
-        self.control().tell();
+        self.control().wake_all();
     }
 
-    /// Ends the ramp of a worker that has begun and whose ramp has no time of its own. False where it has not begun.
+    /// Ends the ramp of a worker if the coordinator decides its end. Returns `false` if the worker has not begun.
     pub(crate) fn end_ramp(&self, number: usize) -> bool {
         let of_ramp = |deadline: Ticks| (deadline != STOPPED && deadline != Ticks::MAX).then_some(STOPPED + 1);
         let ended = self.workers[number].deadline.fetch_update(AcqRel, Acquire, of_ramp).is_ok();
@@ -472,37 +470,37 @@ impl ControlBlock {
         ended
     }
 
-    /// When a worker starts, once that is known.
+    /// Returns a worker's start time, once known.
     pub(crate) fn go_at(&self, number: usize) -> Option<Ticks> {
         Some(self.workers[number].go_at.load(Acquire)).filter(|&at| at != 0)
     }
 
-    /// Where a worker's measured time begins, once it has.
+    /// Returns the start of a worker's measured time, once it has begun.
     pub(crate) fn measured_at(&self, number: usize) -> Option<Ticks> {
         Some(self.workers[number].measured_at.load(Acquire)).filter(|&at| at != 0)
     }
 
-    /// The number of the next start of a group's shared schedule.
+    /// Returns the number of the next start in a group's shared schedule.
     pub(crate) fn schedule(&self, group: usize) -> &AtomicU64 {
         &self.schedules[group]
     }
 
-    /// What the jobs of a flow share; the flow is named by the first group that belongs to it.
+    /// Returns the shared state of a flow. The first group of the flow identifies it.
     pub(crate) fn flow(&self, first_group: usize) -> &FlowWords {
         &self.flows[first_group]
     }
 }
 
-/// When a phase begins and ends.
+/// Start, ramp end and deadline of a phase.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PhaseTimes {
     pub(crate) begins_at: Ticks,
     pub(crate) ramp_ends_at: Ticks,
-    /// When its time is over, where it has one.
+    /// End of its time; `None` for no limit.
     pub(crate) deadline: Option<Ticks>,
 }
 
-/// A worker and when it starts.
+/// A worker and its start time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Departure {
     pub(crate) worker: usize,
@@ -513,12 +511,13 @@ pub(crate) struct Departure {
 mod tests {
     use super::*;
 
-    // Protects many workers from those that wait: few look up as often as ever, and ten thousand not a thousand times a second.
+    // Protects machines with many workers: a few waiting workers wake as often as before, but ten thousand do not wake
+    // a thousand times a second.
     #[test]
-    fn many_that_wait_for_their_start_look_up_seldom() {
+    fn many_waiting_workers_wake_rarely() {
         assert_eq!([1, 64].map(longest_before_start), [LONGEST_SLEEP; 2]);
-        let looks_per_s = 10_000.0 / longest_before_start(10_000).as_secs_f64();
-        assert!(looks_per_s < 1_000.0, "{looks_per_s}");
+        let wakeups_per_s = 10_000.0 / longest_before_start(10_000).as_secs_f64();
+        assert!(wakeups_per_s < 1_000.0, "{wakeups_per_s}");
     }
 
     #[test]
@@ -541,8 +540,8 @@ mod tests {
         assert!(!worker.stops_at(899) && worker.stops_at(900));
         block.stop_worker(1);
         assert!(worker.stops_at(1) && worker.stop_requested());
-        assert!(!worker.move_deadline(900, 1200), "nobody who was stopped goes on");
-        assert!(!block.worker(0).stop_requested(), "which is nobody else's stop");
+        assert!(!worker.move_deadline(900, 1200), "a stopped worker does not continue");
+        assert!(!block.worker(0).stop_requested(), "the other worker is not stopped");
         block.worker(0).request_stop();
         assert!(block.worker(0).stop_requested());
     }

@@ -1,4 +1,4 @@
-//! Why a workload could not be run, and what is kept of what was.
+//! Errors of the engine, and which results survive them.
 
 use crate::content::ContentError;
 use crate::copy::CopyError;
@@ -10,16 +10,16 @@ use crate::prepare::{NotCold, PrepareError, PressureError};
 use crate::testdir::TestDirError;
 use plumb_result::Measurement;
 
-/// Why a workload could not be run.
+/// Error from running a workload.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The workload cannot be, as it stands.
+    /// The workload is not possible as written.
     #[error("{0}")]
     Plan(String),
-    /// A worker of it cannot be.
+    /// A worker of the workload is not possible.
     #[error(transparent)]
     Worker(#[from] WorkerPlanError),
-    /// The write guard refuses.
+    /// The write guard refused access.
     #[error(transparent)]
     Refused(Refusal),
     /// A target could not be opened or laid out.
@@ -27,66 +27,35 @@ pub enum EngineError {
     Prepare(PrepareError),
     /// A file set could not be laid out.
     #[error("target `{target}`: {reason}")]
-    Tree {
-        /// The target.
-        target: String,
-        /// In words.
-        reason: String,
-    },
-    /// What fills the files of a target cannot be made.
+    Tree { target: String, reason: String },
+    /// The content for a target's files could not be made.
     #[error("target `{target}`: {source}")]
-    Content {
-        /// The target.
-        target: String,
-        /// Why.
-        source: ContentError,
-    },
+    Content { target: String, source: ContentError },
     /// The files of a job could not be opened or laid out.
     #[error("target `{target}`: {source}")]
-    JobFiles {
-        /// The target.
-        target: String,
-        /// Why.
-        source: Box<JobFilesError>,
-    },
-    /// No test directory could be made.
+    JobFiles { target: String, source: Box<JobFilesError> },
+    /// The test directory could not be created.
     #[error(transparent)]
     TestDir(TestDirError),
     /// The cache could not be emptied.
     #[error("phase `{phase}` needs a cold cache: {source}")]
-    NotCold {
-        /// The phase.
-        phase: String,
-        /// Why.
-        source: NotCold,
-    },
+    NotCold { phase: String, source: NotCold },
     /// The cache could not be warmed.
     #[error("phase `{phase}` needs a warm cache: {source}")]
-    NotWarm {
-        /// The phase.
-        phase: String,
-        /// Why.
-        source: Box<PrepareError>,
-    },
-    /// Memory could not be held.
+    NotWarm { phase: String, source: Box<PrepareError> },
+    /// The memory for a phase's memory pressure could not be held.
     #[error("phase `{phase}`: {source}")]
-    Pressure {
-        /// The phase.
-        phase: String,
-        /// Why.
-        source: PressureError,
-    },
+    Pressure { phase: String, source: PressureError },
     /// A copy could not begin.
     #[error(transparent)]
     Copy(#[from] CopyError),
-    /// Another host is not there, or does not do what is asked of it.
+    /// Another host is unreachable, or does not do what it was asked.
     #[error("phase `{phase}`, {part}: {reason}")]
     Network {
-        /// The phase.
         phase: String,
-        /// The group of workers, or `probe`.
+        /// Name of the group of workers, or `probe`.
         part: String,
-        /// In words, with the way out.
+        /// The reason in words, with a fix.
         reason: String,
     },
     /// A phase could not run.
@@ -95,12 +64,12 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// A plan that cannot be, with the reason.
+    /// Creates a plan error from a reason.
     pub(crate) fn plan(reason: impl ToString) -> EngineError {
         EngineError::Plan(reason.to_string())
     }
 
-    /// The guard's refusal, where it is one.
+    /// Returns the guard's refusal, if that is the error.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             EngineError::Refused(refusal)
@@ -112,7 +81,7 @@ impl EngineError {
         }
     }
 
-    /// Whether the workload, rather than the system, is to blame.
+    /// Returns `true` if the workload and not the system is at fault.
     pub fn is_plan(&self) -> bool {
         match self {
             EngineError::Plan(_)
@@ -126,7 +95,7 @@ impl EngineError {
         }
     }
 
-    /// Whether a signal is to blame.
+    /// Returns `true` if a signal caused the error.
     pub(crate) fn is_stop(&self) -> bool {
         match self {
             EngineError::NotWarm { source, .. } => matches!(**source, PrepareError::Stopped { .. }),
@@ -153,7 +122,7 @@ impl From<Refusal> for EngineError {
     }
 }
 
-/// What an error leaves of a run: the phases before it. Where there are none, the run has come to nothing.
+/// Keeps the phases that finished before an error. Without any, returns the error itself.
 pub(crate) fn keep_finished(measurement: Measurement, error: EngineError) -> Result<Measurement, EngineError> {
     match measurement.phases.is_empty() {
         true => Err(error),

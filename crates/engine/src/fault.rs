@@ -1,5 +1,5 @@
-//! Failures of ops on their way from a worker, which may be another process, to the coordinator: text of fixed size in
-//! shared memory.
+//! Passes op failures from a worker, which may be another process, to the coordinator: as text of
+//! fixed size in shared memory.
 #![allow(unsafe_code)]
 
 use crate::clock::Ticks;
@@ -24,7 +24,7 @@ pub(crate) struct TextCell {
 }
 
 impl TextCell {
-    /// Writes the text, cut to what fits.
+    /// Writes the text, cut to fit.
     pub(crate) fn write(&self, text: &[u8]) {
         let length = text.len().min(TEXT_BYTES);
         for (cell, byte) in self.bytes.iter().zip(&text[..length]) {
@@ -33,7 +33,6 @@ impl TextCell {
         self.length.store(length as u64, Release);
     }
 
-    /// What was written.
     pub(crate) fn read(&self) -> Vec<u8> {
         let length = self.length.load(Acquire) as usize;
         self.bytes[..length.min(TEXT_BYTES)].iter().map(|cell| cell.load(Relaxed)).collect()
@@ -45,40 +44,40 @@ struct FaultCell {
     kind: AtomicU64,
     offset: AtomicU64,
     length: AtomicU64,
-    /// 0 where it was no error of the system.
+    /// 0 if it was not a system error.
     errno: AtomicU64,
     path: TextCell,
     message: TextCell,
 }
 
-/// One worker's report about itself, apart from its recorder.
+/// A worker's report about itself, apart from its recorder.
 #[repr(C)]
 pub(crate) struct ReportCells {
     faults: FaultCells,
-    /// Why it could not start, or failed, or died.
+    /// Reason why it could not start, failed, or died.
     pub(crate) failure: TextCell,
-    /// What was asked for and could not be used, a line each.
+    /// Requested features that could not be used, one per line.
     pub(crate) fallbacks: TextCell,
-    /// The backend that really ran.
+    /// Name of the backend that really ran.
     pub(crate) backend: TextCell,
     pub(crate) ended_at: AtomicU64,
-    /// Not 0 when it has rung the bell for the last time: a process that ends before that has died.
-    pub(crate) said_done: AtomicU64,
-    /// Not 0 while its clock has stopped and it waits until the machine has been seen.
-    pub(crate) awaits_look: AtomicU64,
-    /// Not 0 when it panicked.
+    /// Not 0 after its last ring of the bell. A process that exits before that has died.
+    pub(crate) reported_done: AtomicU64,
+    /// Not 0 while its clock has stopped and it waits for the snapshot of the machine.
+    pub(crate) awaits_snapshot: AtomicU64,
+    /// Not 0 if it panicked.
     panicked: AtomicU64,
-    /// Its process number, or its thread's; 0 until it says so.
+    /// ID of its process or thread; 0 until it has started.
     pub(crate) pid: AtomicU64,
-    /// Not 0 when it ended otherwise than by a limit or a stop.
+    /// Not 0 if it ended for another reason than a limit or a stop.
     pub(crate) failed: AtomicU64,
     pub(crate) usage: UsageCells,
     pub(crate) times: TimeCells,
-    /// One more than the items that it had done when it met the stonewall of its phase; 0 where it met none.
+    /// Number of items that it had done at the stonewall of its phase, plus 1; 0 without a stonewall.
     pub(crate) at_wall: AtomicU64,
-    /// Ops that count as done although nothing was done, by kind.
+    /// Ops that count as done although nothing was executed, by kind.
     pub(crate) dry: [DryCells; OpKind::COUNT],
-    /// Not 0 when its load reads, too.
+    /// Not 0 if its load also reads.
     pub(crate) load_reads: AtomicU64,
     /// Progress of the search for a depth, for jobs with a latency goal.
     pub(crate) search: SearchWords,
@@ -92,83 +91,83 @@ struct FaultCells {
     kept: AtomicU64,
 }
 
-/// Resources that a worker used: CPU time, context switches, page faults.
+/// Resources used by a worker: CPU time, context switches, page faults.
 #[repr(C)]
 pub(crate) struct UsageCells {
     pub(crate) cpu_user_ns: AtomicU64,
     pub(crate) cpu_system_ns: AtomicU64,
-    /// Voluntary context switches: how often it went to sleep by itself.
+    /// Voluntary context switches: it slept.
     pub(crate) sleeps: AtomicU64,
-    /// Involuntary context switches: how often its processor was taken away.
+    /// Involuntary context switches: it was preempted.
     pub(crate) preemptions: AtomicU64,
-    /// Page faults that needed I/O.
+    /// Page faults with I/O.
     pub(crate) major_faults: AtomicU64,
-    /// Page faults that needed none.
+    /// Page faults without I/O.
     pub(crate) minor_faults: AtomicU64,
-    /// Time that it was runnable and waited for a processor, ns.
+    /// Time that it was runnable but waited for a CPU, ns.
     pub(crate) queue_wait_ns: AtomicU64,
-    /// One more than the times that it was put on a processor; 0 where the kernel does not say.
+    /// Number of times that it was scheduled, plus 1; 0 if the kernel does not count.
     pub(crate) queue_turns: AtomicU64,
 }
 
 /// Durations of parts of a worker's own work.
 #[repr(C)]
 pub(crate) struct TimeCells {
-    /// Longest time of all calls that were made of one record, ns; 0 where one call is all.
+    /// Longest total time of the calls for one record, ns; 0 if a record is a single call.
     pub(crate) longest_record_ns: AtomicU64,
-    /// Time to make the content of one write, ns; of this many bytes, where writes differ in length.
+    /// Time to make the content of one write, ns. If writes differ in length, `fill_cost_bytes` is
+    /// the length of that write.
     pub(crate) fill_cost_ns: AtomicU64,
-    /// Bytes of the write that took `fill_cost_ns`; 0 where all writes take as long.
+    /// Length of the write that took `fill_cost_ns`; 0 if all writes take equally long.
     pub(crate) fill_cost_bytes: AtomicU64,
     /// Time to verify the content of one read, ns.
     pub(crate) check_cost_ns: AtomicU64,
-    /// Time of reading back after its load, ns.
+    /// Time to read back after its load, ns.
     pub(crate) read_back_ns: AtomicU64,
-    /// From the start of a script's first step to the end of its last, ns; 0 for other work.
+    /// Time from the start of a script's first step to the end of its last, ns; 0 for other work.
     pub(crate) steps_ns: AtomicU64,
 }
 
 /// Progress of a worker's source.
 #[repr(C)]
 struct YieldedCells {
-    /// One more than the ops that it yielded; 0 until the worker says so.
+    /// Number of yielded ops, plus 1; 0 until the worker reports it.
     ops: AtomicU64,
-    /// How many of them were not done, kept or not.
+    /// Number of yielded ops that were not executed, stored in `undone` or not.
     undone_count: AtomicU64,
-    /// Their numbers, the first that there is room for.
+    /// Numbers of the first of those ops.
     undone: [AtomicU64; UNDONE_KEPT],
 }
 
-/// This many ops that were not done are remembered by number. Pages that are not written take no memory.
+/// Maximum number of unexecuted ops to store. Unwritten pages take no memory.
 const UNDONE_KEPT: usize = 8192;
 
-/// Ops of a kind that count as done although nothing was done.
+/// Ops of one kind that count as done although nothing was executed.
 #[repr(C)]
 pub(crate) struct DryCells {
     pub(crate) count: AtomicU64,
     pub(crate) bytes: AtomicU64,
 }
 
-/// How far a worker's source came.
+/// Progress of a worker's source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Yielded {
-    /// Ops, delays included.
+    /// Number of ops, including delays.
     pub(crate) ops: u64,
-    /// Numbers, from 1 and ascending, of those that failed, or that were drawn when a limit or the end of the phase came
-    /// before them.
+    /// Numbers, from 1 and ascending, of ops that failed or were drawn but not started before a limit or
+    /// the end of the phase.
     pub(crate) undone: Vec<u64>,
-    /// How many there are of them; more than are kept, where there were too many.
+    /// Total number of such ops; more than `undone` holds, if there were too many.
     pub(crate) undone_count: u64,
 }
 
 impl Yielded {
-    /// Another op was yielded.
     #[inline]
     pub(crate) fn count(&mut self) {
         self.ops += 1;
     }
 
-    /// The last one was not done.
+    /// Records that the last op was not executed.
     #[cold]
     pub(crate) fn last_is_undone(&mut self) {
         self.undone_count += 1;
@@ -178,38 +177,37 @@ impl Yielded {
     }
 }
 
-// SAFETY: repr(C), nothing but atomics and arrays of them; all zeros is valid.
+// SAFETY: repr(C), only atomics and arrays of them; all zeros is valid.
 unsafe impl Shareable for ReportCells {}
 
-/// The reports of all workers of a phase.
+/// Reports of all workers of a phase.
 pub(crate) struct Reports {
     cells: SharedSlice<ReportCells>,
 }
 
 impl Reports {
-    /// Empty reports for this many workers.
+    /// Allocates empty reports for `workers` workers.
     pub(crate) fn new(workers: usize) -> io::Result<Reports> {
         Ok(Reports { cells: SharedSlice::new(workers)? })
     }
 
-    /// The report of one worker.
     pub(crate) fn worker(&self, number: usize) -> &ReportCells {
         &self.cells[number]
     }
 
-    /// All workers' kept failures, in the order of the workers.
+    /// Returns the stored failures of all workers, in the order of the workers.
     pub(crate) fn faults(&self) -> Vec<Fault> {
         self.cells.iter().flat_map(ReportCells::faults).collect()
     }
 }
 
 impl ReportCells {
-    /// Keeps the time of its end, unless that is known already.
+    /// Sets the end time, unless it is already set.
     pub(crate) fn ends_at(&self, now: Ticks) {
         let _ = self.ended_at.compare_exchange(0, now, Release, Relaxed);
     }
 
-    /// Adds a line to what was asked for and could not be used.
+    /// Adds a note about a requested feature that could not be used.
     pub(crate) fn add_fallback(&self, note: &str) {
         let mut notes = self.fallbacks.read();
         if !notes.is_empty() {
@@ -219,32 +217,32 @@ impl ReportCells {
         self.fallbacks.write(&notes);
     }
 
-    /// Keeps why it failed, unless that is known already.
+    /// Records the reason of a failure, unless one is already recorded.
     pub(crate) fn fail(&self, reason: &str) {
         if self.failed.swap(1, AcqRel) == 0 {
             self.failure.write(reason.as_bytes());
         }
     }
 
-    /// Keeps the message of its panic, in place of any earlier failure.
+    /// Records the message of a panic, replacing any earlier failure.
     pub(crate) fn panic(&self, reason: &str) {
         self.failed.store(1, Relaxed);
         self.failure.write(reason.as_bytes());
         self.panicked.store(1, Release);
     }
 
-    /// The message of its panic.
+    /// Returns the message of its panic.
     pub(crate) fn panic_reason(&self) -> Option<String> {
         let panicked = self.panicked.load(Acquire) != 0;
         panicked.then(|| String::from_utf8_lossy(&self.failure.read()).into_owned())
     }
 
-    /// Whether it ended otherwise than by a limit or a stop.
+    /// Returns `true` if it ended for another reason than a limit or a stop.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Acquire) != 0
     }
 
-    /// How far its source came; `None` where it never said so, or more was not done than can be remembered.
+    /// Returns the progress of its source; `None` if it was never reported, or if too many ops were not executed.
     pub(crate) fn yielded(&self) -> Option<Yielded> {
         let ops = self.yielded.ops.load(Acquire).checked_sub(1)?;
         let undone_count = self.yielded.undone_count.load(Relaxed);
@@ -252,7 +250,7 @@ impl ReportCells {
         Some(Yielded { ops, undone, undone_count })
     }
 
-    /// Says how far its source came.
+    /// Reports the progress of its source.
     pub(crate) fn set_yielded(&self, yielded: &Yielded) {
         for (cell, number) in self.yielded.undone.iter().zip(&yielded.undone) {
             cell.store(*number, Relaxed);
@@ -261,7 +259,6 @@ impl ReportCells {
         self.yielded.ops.store(yielded.ops + 1, Release);
     }
 
-    /// Its kept failures.
     pub(crate) fn faults(&self) -> Vec<Fault> {
         let kept = (self.faults.kept.load(Acquire) as usize).min(Fault::KEPT);
         let text = |cell: &TextCell| String::from_utf8_lossy(&cell.read()).into_owned();
@@ -281,18 +278,18 @@ impl ReportCells {
     }
 }
 
-/// The writing side of one worker's failures.
+/// Writer of one worker's failures.
 pub(crate) struct FaultLog<'a> {
     cells: &'a ReportCells,
 }
 
 impl<'a> FaultLog<'a> {
-    /// The log over a worker's cells. Only one may exist for each.
+    /// Creates the log over a worker's cells. Only one may exist per worker.
     pub(crate) fn new(cells: &'a ReportCells) -> FaultLog<'a> {
         FaultLog { cells }
     }
 
-    /// Keeps a failure, as long as there is room.
+    /// Stores a failure if there is room.
     #[cold]
     pub(crate) fn keep(
         &mut self,
@@ -314,7 +311,7 @@ impl<'a> FaultLog<'a> {
         self.cells.faults.kept.store(kept + 1, Release);
     }
 
-    /// The worker ends as failed.
+    /// Marks the worker as failed.
     #[cold]
     pub(crate) fn fail(&mut self, reason: &str) {
         self.cells.fail(reason);
@@ -325,12 +322,13 @@ impl<'a> FaultLog<'a> {
 mod tests {
     use super::*;
 
-    /// A process' files are followed by these numbers: with one missing, the next phase would look for what is not there.
+    /// Protects the next phase: the files left by a process are reconstructed from these numbers. If one were missing,
+    /// the phase would look for files that do not exist.
     #[test]
-    fn what_was_not_done_is_told_whole_or_not_at_all() {
+    fn undone_ops_are_reported_completely_or_not_at_all() {
         let reports = Reports::new(1).unwrap();
         let report = reports.worker(0);
-        assert_eq!(report.yielded(), None, "it has said nothing");
+        assert_eq!(report.yielded(), None, "it has reported nothing");
         let mut yielded = Yielded::default();
         for number in 1..=10 {
             yielded.count();
@@ -342,11 +340,11 @@ mod tests {
         assert_eq!(report.yielded().map(|yielded| (yielded.ops, yielded.undone)), Some((10, vec![5, 10])));
         (0..UNDONE_KEPT).for_each(|_| yielded.last_is_undone());
         report.set_yielded(&yielded);
-        assert_eq!(report.yielded(), None, "too many to remember");
+        assert_eq!(report.yielded(), None, "too many to store");
     }
 
     #[test]
-    fn a_failure_keeps_its_address_and_the_rest_is_dropped() {
+    fn a_failure_keeps_its_location_and_the_rest_is_dropped() {
         let reports = Reports::new(1).unwrap();
         let mut log = FaultLog::new(reports.worker(0));
         for number in 0..Fault::KEPT as u64 + 5 {

@@ -1,4 +1,4 @@
-//! What all workers had done when the first of them was done: taken by that worker itself, at the end of its own time.
+//! Progress of all workers when the first one is done. That worker reads it at the end of its own time.
 
 use crate::recorder::PhaseCells;
 use crate::shared::SharedSlice;
@@ -9,14 +9,14 @@ use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// Nobody is done.
+/// No worker is done.
 const OPEN: u64 = 0;
-/// Somebody is, and is writing down what he sees.
+/// A worker is done and is storing the progress.
 const TAKEN: u64 = 1;
-/// It is written down.
-const THERE: u64 = 2;
+/// The progress is stored.
+const STORED: u64 = 2;
 
-/// What all workers had done when the first of them was done.
+/// Progress of all workers when the first one was done.
 pub(crate) struct FirstDone {
     /// The state, then a count and bytes for each kind of op.
     words: SharedSlice<AtomicU64>,
@@ -24,12 +24,11 @@ pub(crate) struct FirstDone {
 }
 
 impl FirstDone {
-    /// For this many workers.
     pub(crate) fn new(workers: usize) -> io::Result<FirstDone> {
         Ok(FirstDone { words: SharedSlice::new(1 + 2 * OpKind::COUNT)?, workers })
     }
 
-    /// Called by each worker as soon as its own time is over; what the first one sees counts.
+    /// Stores the progress if this worker is the first to end. Every worker calls this right after its time is over.
     pub(crate) fn take(&self, cells: &PhaseCells) {
         if self.workers < 2 || self.words[0].compare_exchange(OPEN, TAKEN, AcqRel, Relaxed).is_err() {
             return;
@@ -41,12 +40,12 @@ impl FirstDone {
                 self.words[at + 1].fetch_add(moved.bytes, Relaxed);
             }
         }
-        self.words[0].store(THERE, Release);
+        self.words[0].store(STORED, Release);
     }
 
-    /// What was seen; nothing where nobody is done, or nobody else was there.
+    /// Returns the stored progress; empty if no worker is done, or if there is only one.
     pub(crate) fn read(&self) -> BTreeMap<OpKind, Moved> {
-        if self.words[0].load(Acquire) != THERE {
+        if self.words[0].load(Acquire) != STORED {
             return BTreeMap::new();
         }
         let moved = |kind: OpKind| {
@@ -63,9 +62,9 @@ mod tests {
     use super::*;
     use crate::recorder::{Ramps, Recorder};
 
-    // Protects: only what the first one saw counts, of all workers, and a worker alone is no first.
+    // Protects the result: only the snapshot of the first worker counts, and a single worker has none.
     #[test]
-    fn the_first_one_counts_all_of_them() {
+    fn the_first_finisher_counts_all_workers() {
         let cells = PhaseCells::new(2, Ramps::None).unwrap();
         let (mut one, mut two) = (Recorder::new(cells.worker(0)), Recorder::new(cells.worker(1)));
         one.record(OpKind::Read, 4096, 10);

@@ -1,19 +1,20 @@
-//! When the workers of a phase's groups start, and whom the end of a worker ends.
+//! Starts the workers of a phase's groups, and stops others when a worker ends.
 
 use crate::clock::{Clock, Ticks};
 use crate::control::{ControlBlock, Departure};
 use crate::plan::{Ends, GroupRun};
 
-/// From the decision to start to the start, so that every worker sees it in time.
+/// Delay between the decision to start and the start, so that every worker sees it in time.
 const RELEASE_DELAY_NS: u64 = 300_000;
 
-/// The delay where there is only one worker, which is to be woken and has no other to start at the same time as.
+/// The delay for a single worker, which only has to wake up.
 const RELEASE_DELAY_ALONE_NS: u64 = 60_000;
 
-/// The same for each worker beyond: to wake them takes so long.
+/// Additional delay per worker, which is the time to wake it.
 const RELEASE_DELAY_EACH_NS: u64 = 5_000;
 
-/// From the decision that this many workers start to their start. On virtual time everybody sees everything at once.
+/// Returns the delay between the decision to start this many workers and their start. On virtual
+/// time, no delay is needed.
 pub(crate) fn release_delay(clock: &Clock, workers: usize) -> Ticks {
     match workers {
         _ if clock.is_virtual() => 0,
@@ -22,26 +23,24 @@ pub(crate) fn release_delay(clock: &Clock, workers: usize) -> Ticks {
     }
 }
 
-/// How a worker stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// It is at work, or waits.
-    Present,
-    /// It has ended.
-    Over,
-    /// It has ended otherwise than by a limit or a stop.
+pub(crate) enum WorkerStatus {
+    /// It runs or waits.
+    Active,
+    /// It has ended by a limit or a stop.
+    Ended,
+    /// It has ended for another reason.
     Failed,
 }
 
-/// Watches over the groups of a phase.
+/// Starts and stops the groups of a phase.
 pub(crate) struct GroupScheduler {
     clock: Clock,
     groups: Vec<GroupRun>,
-    /// Workers of each group.
     members: Vec<Vec<usize>>,
-    /// By worker.
+    /// Group of each worker.
     group_of: Vec<usize>,
-    /// By group.
+    /// By group: whether its workers were released.
     released: Vec<bool>,
     over: Vec<bool>,
     left: Vec<usize>,
@@ -49,7 +48,7 @@ pub(crate) struct GroupScheduler {
 }
 
 impl GroupScheduler {
-    /// Of these groups, and workers that belong to them.
+    /// Creates the scheduler of these groups. `group_of` maps workers to groups.
     pub(crate) fn new(clock: Clock, groups: &[GroupRun], group_of: Vec<usize>) -> GroupScheduler {
         let mut members = vec![Vec::new(); groups.len()];
         for (worker, &group) in group_of.iter().enumerate() {
@@ -67,28 +66,29 @@ impl GroupScheduler {
         }
     }
 
-    /// The phase begins: those that wait for nobody start.
+    /// Begins the phase: starts the groups that wait for no other.
     pub(crate) fn begin(&mut self, control: &ControlBlock, at: Ticks) {
         self.release(control, at, |group| group.after.is_empty());
     }
 
-    /// Whether the end of a worker has ended the whole run.
+    /// Returns `true` if the end of a worker has ended the whole run.
     pub(crate) fn ends_run(&self) -> bool {
         self.ends_run
     }
 
-    /// Looks who has ended since the last look, ends whom that ends, and starts who has waited for it.
-    pub(crate) fn look(&mut self, control: &ControlBlock, standing: impl Fn(usize) -> Standing, now: Ticks) {
+    /// Finds workers that have ended since the last call. Stops the workers that this ends, and starts the
+    /// groups that waited for it.
+    pub(crate) fn update(&mut self, control: &ControlBlock, status: impl Fn(usize) -> WorkerStatus, now: Ticks) {
         let mut news = false;
         for worker in 0..self.over.len() {
-            let stands = if self.over[worker] { Standing::Present } else { standing(worker) };
-            if stands == Standing::Present {
+            let reached = if self.over[worker] { WorkerStatus::Active } else { status(worker) };
+            if reached == WorkerStatus::Active {
                 continue;
             }
             news = true;
             self.over[worker] = true;
             self.left[self.group_of[worker]] -= 1;
-            self.end(control, self.group_of[worker], stands);
+            self.end(control, self.group_of[worker], reached);
         }
         if news {
             let left = self.left.clone();
@@ -97,11 +97,11 @@ impl GroupScheduler {
         }
     }
 
-    /// Does what the end of a worker of this group does.
-    fn end(&mut self, control: &ControlBlock, group: usize, stands: Standing) {
+    /// Applies the group's rule for the end of a worker.
+    fn end(&mut self, control: &ControlBlock, group: usize, status: WorkerStatus) {
         match &self.groups[group].ends {
             Ends::Itself => {}
-            Ends::GroupsIfFailed(_) | Ends::PhaseIfFailed | Ends::RunIfFailed if stands != Standing::Failed => {}
+            Ends::GroupsIfFailed(_) | Ends::PhaseIfFailed | Ends::RunIfFailed if status != WorkerStatus::Failed => {}
             Ends::Groups(groups) | Ends::GroupsIfFailed(groups) => {
                 let workers = groups.iter().flat_map(|&group| &self.members[group]);
                 workers.for_each(|&worker| control.stop_worker(worker));
@@ -114,7 +114,7 @@ impl GroupScheduler {
         }
     }
 
-    /// Starts the workers of groups that may start, each group after its delay.
+    /// Releases the groups that may start, each after its delay.
     fn release(&mut self, control: &ControlBlock, at: Ticks, may_start: impl Fn(&GroupRun) -> bool) {
         let mut departures = Vec::new();
         for (number, group) in self.groups.iter().enumerate() {
@@ -146,31 +146,31 @@ mod tests {
         group_scheduler.begin(&control, 1_000);
         assert_eq!([0, 1, 2].map(|worker| control.go_at(worker)), [Some(1_000), Some(1_000), None]);
         let of = |over: &'static [usize]| {
-            move |worker| if over.contains(&worker) { Standing::Over } else { Standing::Present }
+            move |worker| if over.contains(&worker) { WorkerStatus::Ended } else { WorkerStatus::Active }
         };
-        group_scheduler.look(&control, of(&[0]), 2_000);
+        group_scheduler.update(&control, of(&[0]), 2_000);
         assert_eq!(control.go_at(2), None);
-        group_scheduler.look(&control, of(&[0, 1]), 3_000);
+        group_scheduler.update(&control, of(&[0, 1]), 3_000);
         assert_eq!(control.go_at(2), Some(3_000 + RELEASE_DELAY_NS + 50));
     }
 
     #[test]
-    fn an_end_ends_whom_it_is_said_to_end() {
+    fn an_end_stops_the_configured_workers() {
         let ends = |ends: Ends| GroupRun { ends, ..GroupRun::default() };
-        for (rule, stands, stopped, ends_run) in [
-            (Ends::Itself, Standing::Failed, [false, false, false], false),
-            (Ends::Groups(vec![1]), Standing::Over, [false, true, false], false),
-            (Ends::Phase, Standing::Over, [true, true, true], false),
-            (Ends::Run, Standing::Over, [true, true, true], true),
-            (Ends::RunIfFailed, Standing::Over, [false, false, false], false),
-            (Ends::RunIfFailed, Standing::Failed, [true, true, true], true),
+        for (rule, status, stopped, ends_run) in [
+            (Ends::Itself, WorkerStatus::Failed, [false, false, false], false),
+            (Ends::Groups(vec![1]), WorkerStatus::Ended, [false, true, false], false),
+            (Ends::Phase, WorkerStatus::Ended, [true, true, true], false),
+            (Ends::Run, WorkerStatus::Ended, [true, true, true], true),
+            (Ends::RunIfFailed, WorkerStatus::Ended, [false, false, false], false),
+            (Ends::RunIfFailed, WorkerStatus::Failed, [true, true, true], true),
         ] {
             let groups = [ends(rule.clone()), ends(Ends::Itself), ends(Ends::Itself)];
             let (control, mut group_scheduler) = group_scheduler(&groups, &[0, 1, 2]);
             group_scheduler.begin(&control, 1);
-            group_scheduler.look(&control, |worker| if worker == 0 { stands } else { Standing::Present }, 2);
+            group_scheduler.update(&control, |worker| if worker == 0 { status } else { WorkerStatus::Active }, 2);
             let found = [0, 1, 2].map(|worker| control.worker(worker).stop_requested());
-            assert_eq!((found, group_scheduler.ends_run()), (stopped, ends_run), "{rule:?} {stands:?}");
+            assert_eq!((found, group_scheduler.ends_run()), (stopped, ends_run), "{rule:?} {status:?}");
         }
     }
 }

@@ -1,15 +1,15 @@
-//! The loops that have a type of their own, by name: the one place where it is decided which combinations of source,
-//! backend and pacer are compiled apart.
+//! Hot loops with their own compiled instance. This is the only place that decides which combinations of source,
+//! backend and pacer get one.
 //!
 //! | | null, psync | null queue, io_uring | any other backend |
 //! |---|---|---|---|
-//! | sequential, random or permuted ops of one size and kind on one file, Plumb's own or fio's; as soon as there is room | a loop each | a loop for each backend | through tables |
-//! | any other source; as soon as there is room | a loop for each backend | a loop for each backend | through tables |
-//! | any other pace | through tables | through tables | through tables |
+//! | sequential, random or permuted ops of one size and kind on one file, Plumb's own or fio's; as soon as there is room | a loop each | a loop for each backend | through vtables |
+//! | any other source; as soon as there is room | a loop for each backend | a loop for each backend | through vtables |
+//! | any other pace | through vtables | through vtables | through vtables |
 //!
-//! These carry the speed bars: on the fastest storage, the loop is a good part of what an op costs. "Through tables" is
-//! one loop for all of it, which calls source, backend and pacer by tables of functions, a nanosecond or two each. The
-//! loops of programs have ops of their own; [`bind`](crate::bind) makes them.
+//! These instances matter for the speed bars: on the fastest storage, the loop is a good part of an op's cost. "Through
+//! vtables" means a single loop that calls source, backend and pacer through vtables, at one or two nanoseconds per
+//! call. Programs have loops with their own op types; [`bind`](crate::bind) creates them.
 
 use crate::backend::io_uring::Ring;
 use crate::backend::null::{Null, NullQueue};
@@ -24,27 +24,24 @@ use crate::terms::{Ended, Queue};
 use crate::worker::{WorkerContext, run_queued, run_sync};
 use std::io;
 
-/// A source of block ops.
 pub(crate) enum AnySource {
     Plumb(PlumbSource),
     Fio(FioSource),
     Other(Box<dyn Source<Op = BlockOp>>),
 }
 
-/// A backend of block I/O.
 #[expect(
     clippy::large_enum_variant,
-    reason = "one a worker, moved before the clock starts; a box would be one more load an op"
+    reason = "one per worker, moved before the clock starts; a box would cost one more load per op"
 )]
 pub(crate) enum AnyBackend<'a> {
     Sync(AnySync<'a>),
     Queued(AnyQueued),
 }
 
-/// One with one op at a time.
 #[expect(
     clippy::large_enum_variant,
-    reason = "one a worker, moved before the clock starts; a box would be one more load an op"
+    reason = "one per worker, moved before the clock starts; a box would cost one more load per op"
 )]
 pub(crate) enum AnySync<'a> {
     Null(Null),
@@ -52,10 +49,9 @@ pub(crate) enum AnySync<'a> {
     Other(Box<dyn SyncBackend<Op = BlockOp> + 'a>),
 }
 
-/// One with several ops in flight.
 #[expect(
     clippy::large_enum_variant,
-    reason = "one a worker, moved before the clock starts; a box would be one more load an op"
+    reason = "one per worker, moved before the clock starts; a box would cost one more load per op"
 )]
 pub(crate) enum AnyQueued {
     Null(NullQueue),
@@ -74,7 +70,7 @@ impl AnySource {
 }
 
 impl<'a> AnySync<'a> {
-    /// Through a table of functions.
+    /// Returns the backend as a trait object.
     pub(crate) fn table(&mut self) -> &mut (dyn SyncBackend<Op = BlockOp> + 'a) {
         match self {
             AnySync::Null(backend) => backend,
@@ -83,7 +79,7 @@ impl<'a> AnySync<'a> {
         }
     }
 
-    /// For a backend around it.
+    /// Boxes the backend, to be wrapped by another one.
     pub(crate) fn boxed(self) -> Box<dyn SyncBackend<Op = BlockOp> + 'a> {
         match self {
             AnySync::Null(backend) => Box::new(backend),
@@ -94,7 +90,7 @@ impl<'a> AnySync<'a> {
 }
 
 impl AnyQueued {
-    /// Through a table of functions.
+    /// Returns the backend as a trait object.
     pub(crate) fn table(&mut self) -> &mut dyn QueuedBackend {
         match self {
             AnyQueued::Null(backend) => backend,
@@ -104,7 +100,7 @@ impl AnyQueued {
     }
 }
 
-/// The sources with a type of their own, and all others.
+/// Matches the source types with their own instance, and all others.
 macro_rules! by_source {
     ($source:expr, |$typed:ident| $run:expr) => {
         match $source {
@@ -122,7 +118,7 @@ macro_rules! by_source {
     };
 }
 
-/// The loop of one op at a time.
+/// Runs the loop with one op at a time.
 pub(crate) fn run_any_sync(
     context: &mut WorkerContext<'_>,
     source: &mut AnySource,
@@ -140,7 +136,7 @@ pub(crate) fn run_any_sync(
     }
 }
 
-/// The loop of several ops in flight.
+/// Runs the loop with several ops in flight.
 pub(crate) fn run_any_queued(
     context: &mut WorkerContext<'_>,
     source: &mut AnySource,

@@ -1,18 +1,18 @@
-//! Test data that outlives a run, so that many runs over the same file lay it out once.
+//! Test data that outlives a run, so that many runs over the same file lay it out only once.
 
 use plumb_guard::testdir::{TestDir, TestDirError, TestDirs};
 use plumb_workload::Content;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-/// A test directory whose files stay as they are laid out from one run to the next. It is removed when it is dropped.
+/// A test directory whose laid out files persist between runs. Dropping it removes the directory.
 #[derive(Debug)]
 pub struct KeptFiles {
     dir: TestDir,
     laid_out: RefCell<Vec<LaidOut>>,
 }
 
-/// Files of one target, written in full.
+/// Fully written files of one target.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LaidOut {
     pub(crate) path: PathBuf,
@@ -21,30 +21,29 @@ pub(crate) struct LaidOut {
     pub(crate) content: Content,
 }
 
-/// Where a target's files are to come from.
+/// Source of a target's files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FilesFrom<'a> {
-    /// They are there already.
     There(&'a TestDir),
-    /// They are to be laid out here, for this run and the later ones.
+    /// Lay the files out here, for this run and later ones.
     New(&'a TestDir),
-    /// Other data lies at their path: they belong into the run's own directory.
+    /// Other data is at their path: use the run's own directory.
     Taken,
 }
 
 impl KeptFiles {
-    /// Makes the directory in `base` and registers it.
+    /// Creates the directory in `base` and registers it.
     ///
     /// # Errors
-    /// As [`TestDirs::create`].
+    /// Those of [`TestDirs::create`].
     pub fn create(dirs: &TestDirs, base: &Path, label: &str) -> Result<KeptFiles, TestDirError> {
         Ok(KeptFiles { dir: dirs.create(base, label)?, laid_out: RefCell::default() })
     }
 
-    /// Removes the directory with all its files; what dropping does, but saying what went wrong.
+    /// Removes the directory with all its files. Like dropping it, but reports errors.
     ///
     /// # Errors
-    /// [`TestDirError::Remove`] with what stayed.
+    /// [`TestDirError::Remove`] with the files that remain.
     pub fn remove(self) -> Result<(), TestDirError> {
         self.dir.remove()
     }
@@ -57,7 +56,7 @@ impl KeptFiles {
         }
     }
 
-    /// These files are complete from now on.
+    /// Marks these files as complete.
     pub(crate) fn complete(&self, files: LaidOut) {
         self.laid_out.borrow_mut().push(files);
     }

@@ -1,10 +1,10 @@
 //! Generates load: sources, backends, pacers, recorders, barriers, the simulated device.
 //!
-//! [`run`] is the door. Inside, a workload becomes open [`targets`], each phase gets [workers](build_workers) who are
-//! [bound](bind) to a [`source`], a [`backend`](bound) and a [`pacer`], a coordinator ([`phase`]) releases them together
-//! and watches, and each runs one of two hot loops ([`worker`]), of which [`instances`] says which have types of their
-//! own. An [`Observer`] looks on.
-// What only Linux's own ways of I/O use lies idle elsewhere.
+//! [`run`] is the entry point. A workload becomes open [`targets`], and each phase gets [workers](build_workers). Each
+//! worker is [bound](bind) to a [`source`], a [`backend`](bound) and a [`pacer`]. A coordinator ([`phase`]) starts them
+//! together and watches them. Each worker runs one of two hot loops ([`worker`]); [`instances`] lists the ones with
+//! their own compiled instance. An [`Observer`] receives the results as they come.
+// On other systems, code for Linux-only I/O calls is unused.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

@@ -1,24 +1,25 @@
-//! Logarithm, exponential and a normal variate from `+ - * /`, square root and `floor` only, which IEEE 754 fixes to
-//! the last bit.
+//! Logarithm, exponential and a normal variate. They use only `+ - * /`, square root and `floor`, which IEEE 754
+//! defines to the last bit.
 //!
 //! The `ln` and `exp` of the standard library come from the system's C library, and differ in the last bit between
-//! glibc, musl and macOS. One such bit can move an offset, and "the same seed gives the same ops, on any machine, for
-//! ever" would not hold. These are within a few units in the last place, which a benchmark's distributions never see.
+//! glibc, musl and macOS. One such bit can move an offset, which would break the promise that the same seed gives the
+//! same ops on any machine, in every version. These functions are accurate to a few units in the last place, a
+//! difference that a benchmark's distributions never show.
 
 use crate::rng::Rng;
 use std::f64::consts::{LN_2, LOG2_E, SQRT_2};
 
-/// Greatest common divisor; of a number and 0, the number.
+/// Returns the greatest common divisor. For a number and 0, that is the number.
 pub fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// ln 2 with its low 21 bits cleared, so that its product with an exponent is exact.
 const LN_2_HIGH: f64 = f64::from_bits(LN_2.to_bits() & !0x1f_ffff);
-/// What [`LN_2_HIGH`] lacks of ln 2; the second summand is ln 2 minus its nearest `f64`.
+/// The difference between ln 2 and [`LN_2_HIGH`]. The second summand is ln 2 minus its nearest `f64`.
 const LN_2_LOW: f64 = (LN_2 - LN_2_HIGH) + 2.319_046_813_846_299_6e-17;
 
-/// 1/23, 1/21 … 1/3: the terms of the inverse hyperbolic tangent, from the smallest.
+/// 1/23, 1/21 … 1/3: coefficients of the inverse hyperbolic tangent, smallest first.
 const ODD_RECIPROCALS: [f64; 11] = {
     let mut reciprocals = [0.0; 11];
     let mut i = 0;
@@ -29,7 +30,7 @@ const ODD_RECIPROCALS: [f64; 11] = {
     reciprocals
 };
 
-/// 1/14, 1/13 … 1.
+/// 1/14, 1/13 … 1: factors of the exponential series.
 const RECIPROCALS: [f64; 14] = {
     let mut reciprocals = [0.0; 14];
     let mut i = 0;
@@ -40,7 +41,7 @@ const RECIPROCALS: [f64; 14] = {
     reciprocals
 };
 
-/// Natural logarithm of a normal, positive number; minus infinity for 0 and below.
+/// Returns the natural logarithm of a normal, positive number; minus infinity for 0 and below.
 pub fn ln(x: f64) -> f64 {
     if x <= 0.0 {
         return f64::NEG_INFINITY;
@@ -55,7 +56,7 @@ pub fn ln(x: f64) -> f64 {
         mantissa *= 0.5;
         exponent += 1;
     }
-    // ln m = 2 artanh((m - 1) / (m + 1)); |f| <= 0.172, so the first term left out is below 2^-57.
+    // ln m = 2 artanh((m - 1) / (m + 1)); |f| <= 0.172, so the first omitted term is below 2^-57.
     let f = (mantissa - 1.0) / (mantissa + 1.0);
     let square = f * f;
     let mut series = 0.0;
@@ -66,7 +67,7 @@ pub fn ln(x: f64) -> f64 {
     exponent * LN_2_HIGH + (2.0 * f + (2.0 * f * series + exponent * LN_2_LOW))
 }
 
-/// e to the power of `x`; 0 below -708 and infinite above 709.
+/// Returns e to the power of `x`; 0 below -708 and infinity above 709.
 pub fn exp(x: f64) -> f64 {
     if x < -708.0 {
         return 0.0;
@@ -76,7 +77,7 @@ pub fn exp(x: f64) -> f64 {
     }
     let twos = (x * LOG2_E + 0.5).floor();
     let rest = (x - twos * LN_2_HIGH) - twos * LN_2_LOW;
-    // Taylor's series; |rest| <= 0.347, so the first term left out is below 2^-57.
+    // Taylor series; |rest| <= 0.347, so the first omitted term is below 2^-57.
     let mut series = 1.0;
     for reciprocal in RECIPROCALS {
         series = 1.0 + series * rest * reciprocal;
@@ -84,8 +85,8 @@ pub fn exp(x: f64) -> f64 {
     series * f64::from_bits(((twos as i64 + 1023) as u64) << 52)
 }
 
-/// ln(1 + x), exact for small `x`. Source: Kahan's correction, in Goldberg, "What every computer scientist should know
-/// about floating-point arithmetic", 1991, theorem 4.
+/// Returns ln(1 + x), exact for small `x`. Source: Kahan's correction, in Goldberg, "What every computer scientist
+/// should know about floating-point arithmetic", 1991, theorem 4.
 pub fn ln_1p(x: f64) -> f64 {
     let sum = 1.0 + x;
     if sum == 1.0 {
@@ -97,8 +98,8 @@ pub fn ln_1p(x: f64) -> f64 {
     }
 }
 
-/// e^x - 1, exact for small `x`. Source: Kahan's correction, in Higham, "Accuracy and stability of numerical
-/// algorithms", 2002, section 1.14.1.
+/// Returns e^x - 1, exact for small `x`. Source: Kahan's correction, in Higham, "Accuracy and stability of
+/// numerical algorithms", 2002, section 1.14.1.
 pub fn exp_m1(x: f64) -> f64 {
     let power = exp(x);
     let less_one = power - 1.0;
@@ -111,7 +112,7 @@ pub fn exp_m1(x: f64) -> f64 {
     }
 }
 
-/// A normal variate with mean 0 and deviation 1. Source: Marsaglia's polar method, 1964.
+/// Draws a normal variate with mean 0 and deviation 1. Source: Marsaglia's polar method, 1964.
 pub fn normal(rng: &mut Rng) -> f64 {
     loop {
         let a = 2.0 * rng.unit() - 1.0;
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn they_agree_with_the_standard_library() {
+    fn results_agree_with_the_standard_library() {
         let mut rng = Rng::new(1);
         for _ in 0..20_000 {
             let x = std::hint::black_box((rng.unit() - 0.5) * 1400.0);
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_are_right() {
+    fn special_values_are_right() {
         assert_eq!(ln(1.0), 0.0);
         assert_eq!(exp(0.0), 1.0);
         assert_eq!(ln(0.0), f64::NEG_INFINITY);
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_last_bit_is_the_same_everywhere() {
-        // These bits are the promise; a platform on which they differ would yield other ops from the same seed.
+        // These bits are a promise: on a platform with other bits, the same seed would yield other ops.
         let bits = [ln(3.0), ln(1e-9), exp(1.5), exp(-20.25), ln_1p(1e-7), exp_m1(-0.3)].map(f64::to_bits);
         let promised = [
             4607626529066517259,

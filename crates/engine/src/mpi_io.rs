@@ -1,90 +1,92 @@
-//! MPI-IO, as whoever has an MPI library offers it to workers.
+//! MPI-IO for workers, provided by a caller that has an MPI library.
 
 use plumb_workload::program::OpenStep;
 use std::ffi::CStr;
 
-/// Why a call of MPI-IO failed.
+/// Error from a call of MPI-IO.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MpiIoError {
-    /// MPI's function with the library's words.
+    /// Name of the MPI function, with the library's message.
     pub message: String,
-    /// The closest number of the system's.
+    /// The closest system error number.
     pub errno: i32,
 }
 
-/// Opens files. Its callers are workers, one of each process; calls may wait for those of other processes.
+/// Opens files with MPI-IO. The callers are workers, one per process. Calls may wait for those of other processes.
 pub trait MpiIo: Send + Sync {
-    /// How many processes there are.
+    /// Returns the number of processes.
     fn ranks(&self) -> u32;
 
-    /// Makes ready for files that the first `ranks` processes open together, each of which calls this.
+    /// Prepares for files that the first `ranks` processes open together. Each of them calls this.
     ///
     /// # Errors
-    /// The library reports one.
+    /// The library reports an error.
     fn prepare(&self, ranks: u32) -> Result<(), MpiIoError>;
 
-    /// What the first process says, to the first `ranks` of them, each of which calls this.
+    /// Broadcasts the first process's value of `says` to the first `ranks` processes. Each of them calls this.
     ///
     /// # Errors
-    /// The library reports one.
+    /// The library reports an error.
     fn of_first(&self, ranks: u32, says: bool) -> Result<bool, MpiIoError>;
 
-    /// Opens a file as the step's `mpi` says and sets its view, together with the other processes. It writes nothing.
+    /// Opens a file by the rules of the step's `mpi` and sets its view, together with
+    /// the other processes. Writes nothing.
     ///
     /// # Errors
-    /// The library reports one.
+    /// The library reports an error.
     fn open(&self, path: &CStr, step: &OpenStep) -> Result<Box<dyn MpiFile>, MpiIoError>;
 }
 
-/// A file that MPI-IO opened. `together`: all processes that opened it make the call, and each waits for the others.
+/// A file opened by MPI-IO. With `together`, a call is collective: all processes that opened the file make it
+/// and wait for each other.
 pub trait MpiFile: Send {
-    /// Reads at a place of what the process sees of the file; the bytes that were read.
+    /// Reads at an offset of the process's view of the file. Returns the number of bytes read.
     ///
     /// # Errors
-    /// The library reports one.
+    /// The library reports an error.
     fn read(&mut self, offset: u64, into: &mut [u8], together: bool) -> Result<u64, MpiIoError>;
 
-    /// Writes there; the bytes that were written.
+    /// Writes at an offset of the process's view. Returns the number of bytes written.
     ///
     /// # Errors
-    /// The library reports one.
+    /// The library reports an error.
     fn write(&mut self, offset: u64, from: &[u8], together: bool) -> Result<u64, MpiIoError>;
 
-    /// Sets the view for strided calls: records of `record` bytes, the first one at offset `first`, a new one every `stride` bytes.
-    /// All ranks that opened the file must call this.
+    /// Sets the view for strided calls: records of `record` bytes, the first one at offset `first`, a new one every
+    /// `stride` bytes. All ranks that opened the file must call this.
     ///
     /// # Errors
-    /// The library reports one.
+    /// The library reports an error.
     fn show_strided(&mut self, first: u64, record: u64, stride: u64) -> Result<(), MpiIoError>;
 
-    /// Reads `records` records of the view. Each overwrites the one before it in `into`, which holds one record. Returns the bytes that
-    /// were read.
+    /// Reads `records` records of the view. Each overwrites the one before it in `into`, which holds one record.
+    /// Returns the number of bytes read.
     ///
     /// # Errors
-    /// The library reports one.
+    /// The library reports an error.
     fn read_strided(&mut self, records: u64, into: &mut [u8], together: bool) -> Result<u64, MpiIoError>;
 
-    /// Writes `from`, which holds one record, to `records` records of the view. Returns the bytes that were written.
+    /// Writes `from`, which holds one record, to `records` records of the view. Returns the number of bytes written.
     ///
     /// # Errors
-    /// The library reports one.
+    /// The library reports an error.
     fn write_strided(&mut self, records: u64, from: &[u8], together: bool) -> Result<u64, MpiIoError>;
 
-    /// Reserves space up to this length, together.
+    /// Reserves space up to `bytes`. Collective.
     ///
     /// # Errors
-    /// The library reports one.
+    /// The library reports an error.
     fn preallocate(&mut self, bytes: u64) -> Result<(), MpiIoError>;
 
-    /// Makes durable what was written, together.
+    /// Makes written data durable. Collective.
     ///
     /// # Errors
-    /// The library reports one.
+    /// The library reports an error.
     fn sync(&mut self) -> Result<(), MpiIoError>;
 
-    /// Closes it, together.
+    /// Closes the file. Collective.
     ///
     /// # Errors
-    /// The library reports one.
+    /// The library reports an error.
     fn close(self: Box<Self>) -> Result<(), MpiIoError>;
 }

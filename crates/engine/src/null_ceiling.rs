@@ -1,4 +1,4 @@
-//! The rate of the null backend: a bound of Plumb itself on this machine.
+//! Measures the op rate of the null backend: Plumb's own ceiling on this machine.
 
 use crate::backend::BlockFiles;
 use crate::barrier::WorkerSpec;
@@ -15,8 +15,8 @@ use crate::stream_plan::StreamPlan;
 use plumb_workload::{Blocks, Bytes, OpKind, Pattern, Phase, RunAs, When, WorkerGroup, Workload};
 use std::path::PathBuf;
 
-/// Ops per second that this many workers reach on the null backend, which no result of this machine can exceed. Takes about
-/// `time_ns`: the best of three measurements, since other programs can only make one smaller.
+/// Returns the ops per second of `workers` workers on the null backend, which no result of this machine can exceed.
+/// Takes about `time_ns`. Returns the best of three measurements, because other programs can only slow one down.
 pub fn null_ceiling_ops(workers: u32, time_ns: u64) -> Result<f64, PhaseError> {
     const MEASUREMENTS: u64 = 3;
     let mut best: f64 = 0.0;

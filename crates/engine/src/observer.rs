@@ -1,5 +1,5 @@
-//! Who looks on while a workload runs: the probe takes its readings here, the live line is drawn here, and every second
-//! is stored here. Called by the coordinator, never by a worker.
+//! Hooks into a running workload: the probe takes its readings here, the live line is drawn here, and every second is
+//! stored here. The coordinator calls them, never a worker.
 
 use crate::files::JobFilesError;
 use crate::oplog::LoggedOp;
@@ -12,181 +12,173 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-/// The open files of one target, for looking at.
+/// The open files of one target, for inspection.
 #[derive(Debug, Clone)]
 pub struct TargetView<'a> {
-    /// The target's name.
     pub name: &'a str,
-    /// Where it lies: the file, the first of several files, the root of a tree, or the device.
+    /// The file, the first of several files, the root of a tree, or the device.
     pub path: &'a Path,
-    /// Its files; empty for a tree, and for the files of jobs until workers have opened them.
+    /// Its files; empty for a tree, and for files of jobs until the workers have opened them.
     pub files: Vec<BorrowedFd<'a>>,
-    /// How many files it has: `files` holds some of them, evenly spread, where they are too many.
+    /// Total number of files. If there are too many, `files` holds an evenly spread sample.
     pub file_count: usize,
 }
 
-/// Length of an entry of the interval series, ns.
+/// Length of an interval in the interval series, ns.
 pub const INTERVAL_NS: u64 = 1_000_000_000;
 
-/// What a phase looks like while it runs: the last second.
+/// State of a running phase after its last second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Live {
-    /// The phase's name.
     pub phase: String,
-    /// Since the end of the ramp, ns.
+    /// Time since the end of the ramp, ns.
     pub elapsed_ns: u64,
-    /// When it will end by time, since the end of the ramp, ns.
+    /// Planned duration after the ramp, ns; `None` for no time limit.
     pub time_ns: Option<u64>,
     /// The second that has just ended.
     pub interval: Interval,
-    /// Service times of the ops that ended in it, ns.
+    /// Service times of the ops that ended in this second, ns.
     pub service: BTreeMap<OpKind, Histogram>,
-    /// Mean ops in flight over it.
+    /// Mean number of ops in flight in this second.
     pub in_flight: f64,
-    /// Errors of ops in the interval.
+    /// Number of failed ops in this second.
     pub interval_fault_count: u64,
-    /// Errors of ops since the phase began.
+    /// Number of failed ops since the phase began.
     pub fault_count: u64,
-    /// The first of them.
+    /// The first of these failures.
     pub faults: Vec<Fault>,
-    /// Reads and writes since the end of the ramp that moved fewer bytes than asked.
+    /// Number of short reads and writes since the end of the ramp.
     pub short_count: u64,
     /// See [`PhaseMeasurement::working_set_bytes`].
     pub working_set_bytes: Option<u64>,
-    /// Asked ops in flight, all workers together.
+    /// Requested number of ops in flight, over all workers.
     pub depth_asked: u32,
 }
 
-/// A phase at one moment. What is not asked for is not read.
+/// A phase at one moment. Data is read only on request.
 pub trait PhaseNow {
-    /// The phase's name.
+    /// Returns the name of the phase.
     fn phase(&self) -> &str;
 
-    /// Since the phase began, ramps included, ns.
+    /// Returns the time since the phase began, including ramps, ns.
     fn elapsed_ns(&self) -> u64;
 
-    /// How each worker stands, in order. Cheap: only counts and bytes are read.
+    /// Returns the state of each worker, in order. Cheap: reads only counts and bytes.
     fn workers(&self) -> Vec<WorkerNow>;
 
-    /// The statistics of single steps so far, where there are any. Cheap.
+    /// Returns the statistics of single steps so far, if there are any. Cheap.
     fn steps(&self) -> Vec<StepMeasurement> {
         Vec::new()
     }
 
-    /// What would be measured if the phase ended here. Reads every distribution; what is known only at a worker's end,
-    /// such as its processor time, is left at 0.
+    /// Returns the measurement as if the phase ended now. Reads every distribution. Values known only at a worker's
+    /// end, such as its CPU time, are 0.
     fn measurement(&self) -> PhaseMeasurement;
 }
 
-/// One worker at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerNow {
-    /// Its name.
     pub name: String,
-    /// How it stands.
     pub state: WorkerState,
-    /// How long it has been measured, ns: since its own start and ramp, and up to its end.
+    /// Measured time so far, ns: from the end of its own ramp to its end.
     pub measured_ns: u64,
-    /// What it has done in that time.
+    /// Ops in its measured time, by kind.
     pub ops: BTreeMap<OpKind, Moved>,
 }
 
-/// How a worker stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerState {
-    /// It has not started.
+    /// Has not started.
     Waiting,
-    /// It runs, and is not measured yet.
+    /// Runs, but is not measured yet.
     Ramp,
-    /// It runs and is measured.
+    /// Runs and is measured.
     Running,
-    /// It has ended.
     Over,
 }
 
-/// How far a file set that workers share has come in being laid out.
+/// Progress of laying out a file set that workers share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FileSetStep<'a> {
-    /// It is known what is to be in it.
+    /// The content of the file set was decided.
     Populated(&'a TreeFacts),
-    /// What is there already is removed.
+    /// Existing files are being removed.
     Removing,
-    /// Directories are made.
     MakingDirectories,
-    /// Files are made.
     MakingFiles,
 }
 
-/// Looks on while a workload runs. Every method has an empty default.
+/// Follows a running workload. Every method has an empty default.
 pub trait Observer {
-    /// Something slow goes on that is not measured: laying out files, evicting, warming.
+    /// A slow, unmeasured step begins: laying out files, evicting, warming.
     fn preparing(&mut self, _what: &str) {}
 
     /// A file set that workers share is being laid out.
     fn file_set(&mut self, _name: &str, _step: FileSetStep<'_>) {}
 
-    /// The files of a job cannot be obtained; it fails when its turn comes, and the others run.
+    /// The files of a job cannot be opened. The job fails when its turn comes, and the others run.
     fn job_failed(&mut self, _target: &str, _why: &JobFilesError) {}
 
-    /// The targets exist, and may be changed; none of the phases has begun. Who measures together with other processes waits for them
-    /// here.
+    /// The targets exist and may be changed. No phase has begun. An observer that measures together with other
+    /// processes waits for them here.
     fn targets_ready(&mut self, _targets: &[TargetView<'_>]) {}
 
-    /// A phase is to come that only reads, and of whose files each of several processes has its own. Who measures together with
-    /// others waits until all have come here, passes on to one of them where this process' files are, and answers what another one
-    /// passed on: the phase reads the files of that one. Where there is `None`, it reads its own. Own files are complete once
-    /// `own` has said where they are.
+    /// The next phase only reads, and each of several processes has its own files for it. An observer that measures
+    /// together with others waits until all have arrived. It sends the location of this process's files to one of them,
+    /// and returns the location that another one sent: the phase reads the files there. With `None`, it reads its own.
+    /// When `own` has returned the location of the own files, they are complete.
     fn exchange_files(&mut self, _own: &dyn Fn() -> Result<Vec<u8>, String>) -> Option<Vec<u8>> {
         None
     }
 
-    /// The cache is as the phase wants it; workers are about to be made.
+    /// The cache is in the state that the phase asks for. The workers are created next.
     fn phase_begins(&mut self, _phase: &str, _targets: &[TargetView<'_>]) {}
 
-    /// The workers have opened and prepared their files; none has begun.
+    /// The workers have opened and prepared their files. None has begun.
     fn workers_ready(&mut self, _phase: &str, _targets: &[TargetView<'_>]) {}
 
-    /// The clock starts as this returns; with a ramp, at its end.
+    /// The clock starts when this returns, or at the end of the ramp.
     fn clock_starts(&mut self, _phase: &str) {}
 
-    /// Everything is ready; the workers start as this returns. Who measures together with other processes waits for them here.
+    /// Everything is ready. The workers start when this returns. An observer that measures together with other
+    /// processes waits for them here.
     fn await_start(&mut self, _phase: &str) {}
 
     /// A second of the phase has passed.
     fn interval(&mut self, _live: &Live) {}
 
-    /// How often [`tick`](Observer::tick) is called while a phase runs, ns; never where `None`. Asked once a phase.
+    /// Returns the interval between calls of [`tick`](Observer::tick) in ns; `None` for no
+    /// calls. Called once per phase.
     fn tick_ns(&self) -> Option<u64> {
         None
     }
 
-    /// So much time has passed again; ramps count. Late where the coordinator was held up, and then once.
+    /// The tick interval has passed; ramps count. After a delay of the coordinator, this comes late, but only once.
     fn tick(&mut self, _now: &dyn PhaseNow) {}
 
-    /// What one worker of a phase did, op by op in the order of their ends, where its job keeps that. Called after
-    /// [`Observer::clock_stopped`], worker by worker.
+    /// Passes the ops of one worker in the order of their ends, if its job records them. Called
+    /// after [`Observer::clock_stopped`], worker by worker.
     fn op_log(&mut self, _phase: &str, _worker: &str, _ops: &mut dyn Iterator<Item = LoggedOp>) {}
 
-    /// The clock has stopped; what is flushed outside the clock is not flushed yet. What `processes` read and wrote is
-    /// not counted with this one's: they are workers with more to do.
+    /// The clock has stopped. Data that is flushed outside the clock is not flushed yet. `processes` are workers with
+    /// more to do, whose I/O is not yet included in the counters of this process.
     fn clock_stopped(&mut self, _phase: &str, _targets: &[TargetView<'_>], _processes: &[u32]) {}
 
-    /// Counters of simulated devices, which no probe can see: as the clock starts, with 0, and at the end of each second, with the
-    /// measured time so far, ns.
+    /// Passes the counters of simulated devices, which no probe can read: once when the clock starts, with time 0, and
+    /// at the end of each second, with the measured time so far in ns.
     fn simulated_counters(&mut self, _elapsed_ns: u64, _now: &Counters) {}
 
-    /// A simulated phase has run; this is what would have been seen around it.
+    /// A simulated phase has run. Passes what probes would have observed around it.
     fn simulated(&mut self, _phase: PhaseObservations) {}
 
-    /// The phase is over, and this is what was measured of it. Called after [`Observer::clock_stopped`] or
-    /// [`Observer::simulated`].
+    /// The phase is over. Passes its measurement. Called after [`Observer::clock_stopped`] or [`Observer::simulated`].
     fn phase_ended(&mut self, _measured: &PhaseMeasurement) {}
 
-    /// No phase is left; test data are still there.
+    /// All phases are over. The test data still exists.
     fn phases_over(&mut self) {}
 }
 
-/// Nobody looks on.
+/// An observer that ignores everything.
 pub struct Nobody;
 
 impl Observer for Nobody {}

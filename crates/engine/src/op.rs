@@ -1,102 +1,101 @@
-//! Operations as they pass through the hot loop: small, `Copy`, and free of paths.
+//! Operations of the hot loop: small, `Copy`, and without paths.
 
 use plumb_workload::OpKind;
 
-/// What the loop, the recorder and the simulated device need to know of any op.
+/// Properties of any op that the loop, the recorder and the simulated device need.
 pub trait Operation: Copy {
-    /// What it does.
     fn kind(&self) -> OpKind;
-    /// Where, in bytes; 0 where that means nothing.
+    /// Returns the offset in bytes; 0 if not applicable.
     fn offset(&self) -> u64;
-    /// How much, in bytes; 0 where that means nothing.
+    /// Returns the length in bytes; 0 if not applicable.
     fn length(&self) -> u64;
 
-    /// Whether limits of ops count it. The flushes that a pattern puts behind its writes do not, nor what is read back.
+    /// Returns `true` if op limits count it. They do not count flushes that a pattern adds
+    /// after its writes, nor read-backs.
     #[inline(always)]
     fn counts(&self) -> bool {
         true
     }
 
-    /// Whether it starts only when nothing else of its worker is in flight.
+    /// Returns `true` if it starts only when no other op of its worker is in flight.
     #[inline(always)]
     fn after_all(&self) -> bool {
         false
     }
 
-    /// Whether rates and pauses of a job hold for it: they do for what moves data and is its load.
+    /// Returns `true` if a job's rates and pauses apply to it: to ops that move data and are part of the load.
     #[inline(always)]
     fn paced(&self) -> bool {
         self.kind().moves_bytes()
     }
 
-    /// Which of the target's files; 0 where that means nothing.
+    /// Returns the number of the file within the target; 0 if not applicable.
     #[inline(always)]
     fn file(&self) -> u32 {
         0
     }
 
-    /// What it is for.
+    /// Returns the purpose of the op.
     #[inline(always)]
     fn role(&self) -> Role {
         Role::Load
     }
 
-    /// The op of block I/O that it is, where it is one.
+    /// Returns it as a block op; `None` for other ops.
     #[inline(always)]
     fn as_block(&self) -> Option<&BlockOp> {
         None
     }
 
-    /// Bytes that limits of bytes count.
+    /// Returns the number of bytes that byte limits count.
     #[inline(always)]
     fn moves(&self) -> u64 {
         if self.kind().moves_bytes() { self.length() } else { 0 }
     }
 }
 
-/// One op of block I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockOp {
     /// Read, write, trim, fsync or fdatasync.
     pub kind: OpKind,
-    /// Which of the target's files.
+    /// Number of the file within the target.
     pub file: u32,
-    /// Where in it, in bytes.
+    /// Offset in the file, in bytes.
     pub offset: u64,
-    /// How much, in bytes.
+    /// Length in bytes.
     pub length: u32,
-    /// What it is for.
     pub role: Role,
-    /// It starts only when nothing else of its worker is in flight.
+    /// Whether it starts only when no other op of its worker is in flight.
     pub after_all: bool,
-    /// Which of the worker's writes it is, or reads back, counted from 0 and wrapping; 0 where nobody counts.
+    /// Number of the write among its worker's writes, or of the write that it reads back. Starts at 0 and wraps; 0 if
+    /// the source does not number writes.
     pub number: u32,
 }
 
-/// The number of a place in the queue, below the depth.
+/// Index of a place in the queue, below the depth.
 pub(crate) type Slot = u16;
 
-/// What an op is for.
+/// Purpose of an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum Role {
-    /// It is the load.
+    /// Part of the load.
     #[default]
     Load,
-    /// It is the load, and what it reads is verified.
+    /// Part of the load; its data is verified.
     LoadVerified,
-    /// It reads back what was written, to verify it.
+    /// Reads back written data to verify it.
     ReadBack,
-    /// It reads back what was trimmed, where zeros are expected.
+    /// Reads back a trimmed range, which must be zeros.
     ReadTrimmed,
-    /// It flushes a file that is about to be closed.
+    /// Flushes a file that is about to be closed.
     AtClose,
-    /// It is not done: its file is open all the time, and a log shows where the job opens or closes it.
+    /// Not executed, because its file is always open. A log shows where the job opens or closes it.
     Note,
 }
 
 impl Role {
-    /// Whether it is the load, rather than what is done to verify it.
+    /// Returns `true` for the load itself, `false` for ops that only verify it.
     #[inline(always)]
     pub const fn is_load(self) -> bool {
         matches!(self, Role::Load | Role::LoadVerified)
@@ -104,7 +103,7 @@ impl Role {
 }
 
 impl BlockOp {
-    /// An op of the load.
+    /// Creates an op of the load.
     #[inline(always)]
     pub const fn load(kind: OpKind, file: u32, offset: u64, length: u32) -> BlockOp {
         BlockOp { kind, file, offset, length, role: Role::Load, after_all: false, number: 0 }
@@ -156,7 +155,7 @@ pub(crate) enum Seek {
     #[default]
     None,
     To(u64),
-    /// One that would leave the file is made, and fails, as the tools have it behind the last record.
+    /// A seek that would leave the file is executed and fails. The tools do the same after the last record.
     By(i64),
     FromEnd(i64),
 }

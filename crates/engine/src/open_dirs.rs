@@ -1,8 +1,8 @@
 //! Directories that a worker keeps open, so that its calls name each file relative to its parent directory.
 //!
-//! The kernel would resolve a path of several names through any symbolic links that are there at that moment. So each
-//! directory is opened once, beneath the one that the guard admitted and without following links. Calls get its
-//! descriptor and one name.
+//! The kernel would resolve a path of several names through any symbolic links that are there at that moment. So
+//! each directory is opened once, below the one that the guard admitted and without following links. Calls get
+//! its descriptor and one name.
 
 use crate::backend::Errno;
 use crate::guard::{Mounts, Roots, open_beneath};
@@ -97,7 +97,7 @@ impl OpenDirs {
     /// Returns the descriptor of a base, and opens it if necessary.
     ///
     /// # Errors
-    /// The system's; `ESTALE` if another directory has taken its place.
+    /// System errors; `ESTALE` if another directory has taken its place.
     pub(crate) fn base(&mut self, base: u32) -> Result<BorrowedFd<'_>, Errno> {
         self.open_base(base)?;
         self.opened_base(base)
@@ -132,7 +132,7 @@ impl OpenDirs {
     /// system call if the directory is open.
     ///
     /// # Errors
-    /// The system's: `ELOOP` for a symbolic link in the path, `ESTALE` if another directory has taken the base's place.
+    /// System errors: `ELOOP` for a symbolic link in the path, `ESTALE` if another directory has taken the base's place.
     #[inline]
     pub(crate) fn at<'a>(&'a mut self, base: u32, path: &'a CStr) -> Result<DirEntry<'a>, Errno> {
         let bytes = path.to_bytes_with_nul();
@@ -198,7 +198,7 @@ impl OpenDirs {
     /// path's directory again and repeats the call once.
     ///
     /// # Errors
-    /// The call's, and those of [`OpenDirs::at`].
+    /// Errors of `call`, and those of [`OpenDirs::at`].
     #[inline]
     pub(crate) fn call<T>(
         &mut self,
@@ -206,9 +206,9 @@ impl OpenDirs {
         path: &CStr,
         mut call: impl FnMut(BorrowedFd<'_>, &CStr) -> rustix::io::Result<T>,
     ) -> Result<T, Errno> {
-        let spot = self.at(base, path)?;
-        match call(spot.dir, spot.name) {
-            Err(rustix::io::Errno::NOENT) if spot.was_open && is_gone(spot.dir) => {
+        let entry = self.at(base, path)?;
+        match call(entry.dir, entry.name) {
+            Err(rustix::io::Errno::NOENT) if entry.was_open && is_gone(entry.dir) => {
                 self.call_again(base, path, &mut call)
             }
             done => Ok(done?),
@@ -227,8 +227,8 @@ impl OpenDirs {
         } else if let Some(open) = self.open_bases.get_mut(base as usize) {
             self.bases_open -= usize::from(open.take().is_some());
         }
-        let spot = self.at(base, path)?;
-        Ok(call(spot.dir, spot.name)?)
+        let entry = self.at(base, path)?;
+        Ok(call(entry.dir, entry.name)?)
     }
 }
 
@@ -290,9 +290,9 @@ mod tests {
         })
     }
 
-    /// Checks that names resolve correctly when directories evict each other from the four slots.
+    /// Protects path resolution when directories evict each other from the four slots.
     #[test]
-    fn each_name_lies_in_its_own_directory() {
+    fn each_name_resolves_in_its_own_directory() {
         let place = tempfile::tempdir().unwrap();
         let mut dirs = dirs(place.path());
         for number in 0..20 {
@@ -311,9 +311,9 @@ mod tests {
         assert_eq!(make(&mut dirs, "none/f"), Err(Errno(libc::ENOENT)));
     }
 
-    /// Checks that a recreated directory is opened again, and that a link in its place is not followed.
+    /// Protects the guard's decision: a recreated directory is opened again, but a link in its place is not followed.
     #[test]
-    fn directories_are_opened_anew_but_not_through_links() {
+    fn directories_are_reopened_but_not_through_links() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         let mut dirs = dirs(place.path());

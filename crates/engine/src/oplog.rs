@@ -1,10 +1,10 @@
-//! The record of single ops: kept in memory by the worker that does them, written out between two ops when that is full,
-//! and read by the coordinator after the phase.
+//! Records of single ops. The worker keeps them in memory, writes them out between two ops when its buffer is full, and
+//! the coordinator reads them after the phase.
 //!
-//! A worker's records go to a file without a name in the directory for temporary files (`TMPDIR`), which it shares with
-//! the coordinator whether it is a thread or a process. What a full buffer costs, some tens of microseconds in a
-//! thousand ops, lies outside of every op's time with one op in flight; with several, those in flight are reaped later
-//! by it. A worker that is killed takes with it what it had not written out.
+//! A worker's records go to an unnamed file in the directory for temporary files (`TMPDIR`), which it shares with the
+//! coordinator as a thread or as a process. Writing a full buffer takes some tens of microseconds every thousand ops.
+//! With one op in flight, this is outside of every op's time. With several, the ops in flight are reaped that much
+//! later. A killed worker loses the records that it had not written out.
 
 use crate::backend::Errno;
 use crate::clock::{Clock, Ticks};
@@ -15,43 +15,41 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
-/// One op, as it was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedOp {
-    /// When it was handed over, from the phase's start, its ramp included, ns.
+    /// Time of submission since the phase's start, including its ramp, ns.
     pub submit_ns: u64,
-    /// When it was known to be over, from the same start, ns.
+    /// Time at which it was known to be complete, since the same start, ns.
     pub complete_ns: u64,
-    /// What it did.
     pub kind: OpKind,
-    /// What it was for. Of a note, nothing was done: it shows where the job opened or closed a file.
+    /// Purpose. A note was not executed: it shows where the job opened or closed a file.
     pub role: Role,
-    /// Which of the target's files it went to.
+    /// Number of the file within the target.
     pub file: u32,
-    /// Where in the file, bytes.
+    /// Offset in the file, in bytes.
     pub offset: u64,
-    /// Bytes asked for.
+    /// Requested number of bytes.
     pub length: u64,
     /// Bytes moved, or the system's error number.
     pub result: Result<u64, Errno>,
-    /// How long handing it over took, ns; only where that is timed apart from waiting.
+    /// Duration of the submission in ns, if it is timed separately from waiting.
     pub submission_ns: Option<u64>,
-    /// It was done in the worker's ramp.
+    /// Whether it was executed in the worker's ramp.
     pub in_ramp: bool,
-    /// Its place in the order in which the worker's ops were handed over, from 0. Those that are handed over together have
-    /// one time, and complete in any order.
+    /// Position in the worker's order of submission, from 0. Ops submitted together have equal times,
+    /// and complete in any order.
     pub sequence: u64,
 }
 
-/// Words of a record.
+/// Number of words per record.
 const WORDS: usize = 8;
 
 const RECORD_BYTES: usize = WORDS * 8;
 
-/// Records in memory before they are written out.
-const KEPT: usize = 1024;
+/// Number of records kept in memory before they are written out.
+const BUFFERED_RECORDS: usize = 1024;
 
-/// Records read at once.
+/// Number of records read at once.
 const READ_AT_ONCE: usize = 1024;
 
 impl LoggedOp {
@@ -100,61 +98,59 @@ impl LoggedOp {
     }
 }
 
-/// A file for the records of one worker, which nobody else can open.
+/// Creates an unnamed file for the records of one worker.
 pub(crate) fn log_file() -> io::Result<File> {
     tempfile::tempfile()
 }
 
-/// An op and its times, as a loop knows them.
+/// Times and result of an op, from a loop.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpOutcome {
     pub(crate) start: Ticks,
     pub(crate) end: Ticks,
     /// Bytes moved, or the error.
     pub(crate) result: Result<u64, Errno>,
-    /// When handing it over was done, where that is timed.
+    /// End of the submission, if it is timed.
     pub(crate) handed_at: Option<Ticks>,
-    /// Of [`OpLog::number`].
+    /// Sequence number from [`OpLog::number`].
     pub(crate) sequence: u64,
 }
 
-/// The writing side, held by one worker.
+/// Writer of the records, owned by one worker.
 pub(crate) struct OpLog<'a> {
     file: &'a File,
     report: &'a ReportCells,
     clock: Clock,
-    /// The phase's start.
     zero: Ticks,
     in_ramp: bool,
     numbered: u64,
     buffer: Vec<u8>,
-    /// The file took no more.
+    /// Set after a write to the file failed.
     full: bool,
 }
 
 impl<'a> OpLog<'a> {
-    /// An empty log. Only one may exist for each worker.
+    /// Creates an empty log. Only one may exist per worker.
     pub(crate) fn new(file: &'a File, report: &'a ReportCells, clock: Clock, zero: Ticks) -> OpLog<'a> {
-        let buffer = Vec::with_capacity(KEPT * RECORD_BYTES);
+        let buffer = Vec::with_capacity(BUFFERED_RECORDS * RECORD_BYTES);
         OpLog { file, report, clock, zero, in_ramp: false, numbered: 0, buffer, full: false }
     }
 
-    /// Whether what follows is done in the ramp.
+    /// Sets whether the next ops are part of the ramp.
     pub(crate) fn set_in_ramp(&mut self, in_ramp: bool) {
         self.in_ramp = in_ramp;
     }
 
-    /// The number of an op that is handed over.
+    /// Returns the sequence number for the next submitted op.
     pub(crate) fn number(&mut self) -> u64 {
         self.numbered += 1;
         self.numbered - 1
     }
 
-    /// Keeps an op.
     #[inline(never)]
     pub(crate) fn keep<O: Operation>(&mut self, op: &O, outcome: OpOutcome) {
         let submit_ns = self.clock.ns_between(self.zero, outcome.start);
-        // An op takes what the histogram says: both ends rounded by themselves can lie a nanosecond further apart, or closer.
+        // Its duration must equal the one in the histogram. Rounding both ends separately could differ by a nanosecond.
         let complete_ns = submit_ns + self.clock.ns_between(outcome.start, outcome.end);
         let record = LoggedOp {
             submit_ns,
@@ -172,33 +168,32 @@ impl<'a> OpLog<'a> {
         for word in record.encode() {
             self.buffer.extend_from_slice(&word.to_ne_bytes());
         }
-        if self.buffer.len() == KEPT * RECORD_BYTES {
+        if self.buffer.len() == BUFFERED_RECORDS * RECORD_BYTES {
             self.write_out();
         }
     }
 
-    /// Writes out what is in memory.
+    /// Writes out the records in memory.
     pub(crate) fn write_out(&mut self) {
         if !self.full
             && let Err(error) = self.file.write_all(&self.buffer)
         {
             self.full = true;
             let place = std::env::temp_dir();
-            let note =
-                format!("the record of single ops ends early: {}: {error}; set TMPDIR elsewhere", place.display());
+            let note = format!("the op log ends early: {}: {error}; set TMPDIR to another directory", place.display());
             self.report.add_fallback(&note);
         }
         self.buffer.clear();
     }
 }
 
-/// Reads a worker's records in the order in which they were kept. Ends at the first that is not whole.
+/// Reads a worker's records in the order in which they were stored. Ends at the first incomplete one.
 pub(crate) struct LogReader<'a> {
     file: &'a File,
-    /// Bytes read from the file.
+    /// Number of bytes read from the file.
     at: u64,
     buffer: Vec<u8>,
-    /// Bytes of the buffer that were handed out.
+    /// Number of bytes of the buffer that were returned.
     taken: usize,
 }
 
@@ -247,13 +242,13 @@ mod tests {
     use crate::fault::Reports;
     use crate::op::BlockOp;
 
-    // Protects: what is logged is read back whole and in order, whether it fits the buffer or not.
+    // Protects the log: records are read back complete and in order, whether they fit the buffer or not.
     #[test]
-    fn every_op_comes_back_in_order() {
+    fn every_op_is_read_back_in_order() {
         let file = log_file().unwrap();
         let reports = Reports::new(1).unwrap();
         let mut log = OpLog::new(&file, reports.worker(0), Clock::monotonic(), 1_000);
-        let count = KEPT as u64 * 2 + 7;
+        let count = BUFFERED_RECORDS as u64 * 2 + 7;
         for number in 0..count {
             log.set_in_ramp(number < 10);
             let mut op = BlockOp::load(OpKind::Write, 3, number * 4096, 4096);
@@ -273,9 +268,9 @@ mod tests {
         assert_eq!((ops[9].in_ramp, ops[10].in_ramp), (true, false));
     }
 
-    // Protects: the log and the histogram agree on the time of each op, whatever the ticks of the clock are.
+    // Protects consistency: log and histogram agree on the duration of each op, for any tick length of the clock.
     #[test]
-    fn an_op_takes_what_the_histogram_says() {
+    fn durations_equal_those_of_the_histogram() {
         let file = log_file().unwrap();
         let reports = Reports::new(1).unwrap();
         let clock = Clock::best();

@@ -1,18 +1,18 @@
-//! The workers of a phase that other processes run, and what processes send each other.
+//! Coordination with other processes that run workers of the same phase.
 
-/// Processes that run a workload together, each a [part](crate::Part) of it, as one of them asks the others. A phase has the same
-/// meetings in every process, in the same order.
+/// The other processes of a workload, as seen by one of them. Each runs a [part](crate::Part) of the workload. A phase
+/// has the same meetings in every process, in the same order.
 pub trait OtherProcesses: Send + Sync {
-    /// Waits until the workers of all processes have come to a meeting, those of this one to `count`: how far the furthest came. `None`
-    /// where a process does not come.
+    /// Waits until the workers of all processes have arrived at a meeting. `count` is the progress of this process.
+    /// Returns the highest progress; `None` if a process does not arrive.
     fn meet(&self, count: u64) -> Option<u64>;
 
-    /// A worker of this process cannot go on in step with the others, which may wait for it where nothing but their own process
-    /// can end that: all are to end.
+    /// Stops all processes, because a worker here cannot keep in step with the others. They may wait for it in a call
+    /// that only their own process can interrupt.
     fn give_up(&self);
 }
 
-/// The number at the head of what was sent, which is left with the rest.
+/// Reads the number at the head of a message, and removes it from `bytes`.
 pub(crate) fn number(bytes: &mut &[u8]) -> Option<u64> {
     let (number, rest) = bytes.split_first_chunk()?;
     *bytes = rest;

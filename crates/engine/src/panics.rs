@@ -1,10 +1,11 @@
-//! Panics, which are defects of Plumb. A worker's panic is caught where the worker begins and ends its run in order; the hook
-//! reports any panic with a backtrace that names functions.
+//! Panics, which are bugs of Plumb. A worker's panic is caught in its main function, which ends the run in an orderly
+//! way. The hook reports any panic with a backtrace that names functions.
 //!
-//! A worker process is a copy of the one thread that forked it. Locks that other threads held at that moment are never
-//! released in the copy: above all the lock that the standard library takes for a backtrace, and for its own report of a
-//! panic. The hook therefore takes no lock in a forked process, and a worker process ends in the hook: the C library and
-//! the unwinder lock as well while they look for a stack frame (glibc before 2.35: `dl_iterate_phdr`).
+//! A worker process is a copy of the one thread that forked it. Locks that other threads held at that moment
+//! are never released in the copy. The most important ones are the standard library's locks for backtraces and
+//! for its own panic report. The hook therefore takes no lock in a forked process. A worker process ends
+//! inside the hook, because the C library and the unwinder take locks as well while they search for a stack
+//! frame (glibc before 2.35: `dl_iterate_phdr`).
 
 use std::any::Any;
 use std::backtrace::Backtrace;
@@ -17,41 +18,42 @@ use std::sync::{Once, OnceLock};
 /// Whether any thread of the process has panicked.
 static HAPPENED: AtomicBool = AtomicBool::new(false);
 
-/// Completed when the hook knows forked processes.
+/// Completed once the hook handles forked processes.
 static KNOWS_FORKS: Once = Once::new();
 
-/// Set in a worker process only, after the fork.
+/// Set only in a worker process, after the fork.
 static WORKER_PROCESS: OnceLock<WorkerProcess> = OnceLock::new();
 
-/// A worker process, as its panic finds it.
+/// A worker process, for its panic hook.
 struct WorkerProcess {
-    /// Whether the thread that forked was the only one of its process, so that no other can have held a lock.
+    /// Whether the forking thread was the only one of its process, so that no other can have held a lock.
     is_whole_copy: bool,
     /// Reports the panic to the coordinator and ends the process.
     end: Box<dyn Fn(&CaughtPanic) + Send + Sync>,
-    /// Whether a thread of the process is ending it.
+    /// Set once a thread of the process is ending it.
     ends: AtomicBool,
 }
 
 thread_local! {
-    /// Source position of the thread's last panic: the payload does not contain it.
+    /// Source location of the thread's last panic, which its payload does not contain.
     static PLACE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Replaces the standard hook: prints thread, place, message and a backtrace, even if `RUST_BACKTRACE` is unset.
+/// Replaces the standard hook: prints thread, location, message and a backtrace, even if `RUST_BACKTRACE` is unset.
 pub fn install_hook() {
     set_hook(|panic| {
         HAPPENED.store(true, Relaxed);
         let place = place_of(panic);
-        // In one call, so that the reports of several workers do not mix. Nothing can be done if it fails.
+        // A single write, so that reports of several workers do not mix. Errors are ignored: there is no
+        // other way to report them.
         let _ = stderr().lock().write_all(report(panic, place.as_deref(), &Backtrace::force_capture()).as_bytes());
-        // The thread's storage is gone if one of its last destructors panics.
+        // This fails if one of the thread's last destructors panics, when its storage is gone.
         let _ = PLACE.try_with(|kept| kept.set(place));
     });
     KNOWS_FORKS.call_once(|| ());
 }
 
-/// Has the hook of this process call `first` before it reports a panic. Forked processes do not.
+/// Makes the hook of this process call `first` before it reports a panic. Forked processes do not call it.
 pub fn before_report(first: impl Fn() + Send + Sync + 'static) {
     let report = std::panic::take_hook();
     set_hook(move |panic| {
@@ -60,20 +62,20 @@ pub fn before_report(first: impl Fn() + Send + Sync + 'static) {
     });
 }
 
-/// Makes the hook safe for forks if it is another than [`install_hook`]'s, such as the standard one, which locks. Called
-/// before a fork: setting a hook takes a lock that every panic takes as well.
+/// Makes the hook safe for forks if it is not from [`install_hook`]. The standard hook takes locks. Call this before a
+/// fork: setting a hook takes a lock that every panic takes as well.
 pub(crate) fn prepare_for_forks() {
     KNOWS_FORKS.call_once(|| set_hook(std::panic::take_hook()));
 }
 
-/// In a worker process, after the fork: a panic calls `end`, which reports it and ends the process.
+/// Sets up a worker process after the fork: a panic calls `end`, which reports it and ends the process.
 pub(crate) fn become_worker_process(is_whole_copy: bool, end: impl Fn(&CaughtPanic) + Send + Sync + 'static) {
     let process = WorkerProcess { is_whole_copy, end: Box::new(end), ends: AtomicBool::new(false) };
-    // Fails only in a worker process that forks another one, which none does.
+    // This fails only in a worker process that forks another one, which none does.
     let _ = WORKER_PROCESS.set(process);
 }
 
-/// Sets the hook of this process. Processes that it forks inherit it and take the way without locks.
+/// Sets the hook of this process. Forked processes inherit it, and then use the report without locks.
 fn set_hook(here: impl Fn(&PanicHookInfo<'_>) + Send + Sync + 'static) {
     let process = std::process::id();
     std::panic::set_hook(Box::new(move |panic| match std::process::id() == process {
@@ -82,7 +84,7 @@ fn set_hook(here: impl Fn(&PanicHookInfo<'_>) + Send + Sync + 'static) {
     }));
 }
 
-/// Reports a panic of a forked process without locks. A worker process ends here.
+/// Reports a panic of a forked process without locks. Ends a worker process.
 fn report_forked(panic: &PanicHookInfo<'_>) {
     let place = place_of(panic);
     let worker = WORKER_PROCESS.get();
@@ -101,9 +103,9 @@ fn report_forked(panic: &PanicHookInfo<'_>) {
     }
 }
 
-/// In place of the backtrace of a forked process.
+/// Printed instead of the backtrace of a forked process.
 const NO_BACKTRACE: &str =
-    "No backtrace: this is a forked process, in which a backtrace could wait for a lock without end.";
+    "No backtrace: this is a forked process, in which a backtrace could wait for a lock forever.";
 
 /// Writes to standard error without the lock of [`std::io::Stderr`].
 fn write_unlocked(mut bytes: &[u8]) {
@@ -111,34 +113,36 @@ fn write_unlocked(mut bytes: &[u8]) {
         match rustix::io::write(stderr(), bytes) {
             Ok(written @ 1..) => bytes = &bytes[written..],
             Err(rustix::io::Errno::INTR) => {}
-            // Nothing can be done.
+            // There is no other way to report this.
             Ok(0) | Err(_) => return,
         }
     }
 }
 
-/// Whether any thread of this process, or one of its worker processes, has panicked. The exit code of the program is 4 then.
+/// Returns `true` if any thread of this process, or one of its worker processes, has panicked. The program's
+/// exit code is then 4.
 pub fn happened() -> bool {
     HAPPENED.load(Relaxed)
 }
 
-/// Records a worker's panic, which may have happened in a process of its own.
+/// Records a worker's panic, which may have happened in another process.
 pub(crate) fn happened_in_worker() {
     HAPPENED.store(true, Relaxed);
 }
 
-/// The variable that names a worker, or the coordinator (`main`), to panic as the clock starts. Tests check the clean-up.
-const ON_PURPOSE: &str = "PLUMB_PANIC_WORKER";
+/// Environment variable with the name of a worker, or of the coordinator (`main`), that must panic when the clock
+/// starts. Tests check the clean-up.
+const TEST_PANIC: &str = "PLUMB_PANIC_WORKER";
 
-/// Whether the worker of this name is to panic on purpose.
-pub(crate) fn is_on_purpose(worker: &str) -> bool {
-    std::env::var_os(ON_PURPOSE).is_some_and(|name| name == worker)
+/// Returns `true` if a test asks the worker of this name to panic.
+pub(crate) fn is_requested_by_test(worker: &str) -> bool {
+    std::env::var_os(TEST_PANIC).is_some_and(|name| name == worker)
 }
 
-/// Panics on purpose. A function of its own, so that a test finds its name in the backtrace.
+/// Panics for a test. A separate function, so that the test finds its name in the backtrace.
 #[inline(never)]
 pub(crate) fn panic_on_purpose() -> ! {
-    panic!("{ON_PURPOSE} names this worker")
+    panic!("{TEST_PANIC} names this worker")
 }
 
 fn place_of(panic: &PanicHookInfo<'_>) -> Option<String> {
@@ -148,7 +152,7 @@ fn place_of(panic: &PanicHookInfo<'_>) -> Option<String> {
 fn report(panic: &PanicHookInfo<'_>, place: Option<&str>, backtrace: &dyn std::fmt::Display) -> String {
     let current = std::thread::current();
     let thread = current.name().unwrap_or("without a name");
-    // File names in it may hold escape sequences.
+    // File names in the message may contain escape sequences.
     let message = plumb_text::visible(message_of(panic.payload()));
     let place = place.unwrap_or("an unknown place");
     format!(
@@ -162,7 +166,6 @@ fn message_of(payload: &(dyn Any + Send)) -> &str {
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
-/// A panic that was caught.
 #[derive(Debug, thiserror::Error)]
 #[error("panicked at {}: {message}", place.as_deref().unwrap_or("an unknown place"))]
 pub(crate) struct CaughtPanic {
@@ -216,7 +219,7 @@ mod tests {
         Work,
     }
 
-    /// Runs a worker that panics, beside one that works until it is stopped.
+    /// Runs a worker that panics next to one that works until it is stopped.
     fn run(clock: Clock, run_as: RunAs, on_error: OnError, at: At) -> PhaseError {
         let panics = move |barrier: &Barrier| {
             let passed = matches!(at, At::Work).then(|| barrier.pass());
@@ -255,8 +258,8 @@ mod tests {
         run_phase(clock, run, StopFlag::detached(), &mut Unwatched).err().expect("the phase fails")
     }
 
-    // Protects: a panic ends the phase in order, in threads, processes and on virtual time, before and after the barrier,
-    // and even where a failing worker leaves the others alone.
+    // Protects the phase: a panic ends it in an orderly way, in threads, in processes and on virtual time, before and
+    // after the barrier, even if a failing worker leaves the others alone.
     #[test]
     fn a_panic_ends_the_phase_and_names_worker_and_message() {
         for on_error in [OnError::Stop, OnError::Leave] {
@@ -272,26 +275,27 @@ mod tests {
         }
     }
 
-    /// Far more than a run takes; before the mend, it never ended.
+    /// Far longer than a run takes. Before the fix, it never ended.
     const LIMIT: Duration = Duration::from_secs(120);
 
-    // Protects: a worker process was forked while another thread held the standard library's lock of backtraces. The
-    // worker panicked and waited for that lock without end, and so did the run.
+    // Protects a fixed bug: a worker process was forked while another thread held the standard library's backtrace
+    // lock. Its panic waited for that lock forever, and so did the run.
     #[test]
     fn a_worker_process_panics_while_another_thread_prints_backtraces() {
-        let (tell, told) = crossbeam_channel::bounded(1);
+        let (sender, receiver) = crossbeam_channel::bounded(1);
         let is_over = Arc::new(AtomicBool::new(false));
         let goes_on = Arc::clone(&is_over);
         let printer = std::thread::spawn(move || {
             let mut printed = 0;
             while !goes_on.load(Relaxed) {
                 printed += Backtrace::force_capture().to_string().len();
-                // The runs begin once the names of functions are known: that takes the lock for most of a loop.
-                let _ = tell.try_send(());
+                // Start the runs once function names are resolved: from then on the loop holds the
+                // lock most of the time.
+                let _ = sender.try_send(());
             }
             printed
         });
-        told.recv().unwrap();
+        receiver.recv().unwrap();
         let (end, ends) = crossbeam_channel::bounded(1);
         std::thread::spawn(move || {
             for number in 0..20 {

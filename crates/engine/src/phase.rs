@@ -1,11 +1,11 @@
-//! The coordinator of one phase: starts the workers, releases them together, watches, stops and reads them.
+//! The coordinator of one phase: starts the workers, releases them together, monitors, stops and reads them.
 
 use crate::barrier::{PhaseMemory, WorkerSpec};
 use crate::byte_ramps::ByteRamps;
 use crate::clock::{Clock, Ticks};
 use crate::control::{CommonLimit, PhaseTimes};
 use crate::fault::Yielded;
-use crate::group_scheduler::{GroupScheduler, Standing, release_delay};
+use crate::group_scheduler::{GroupScheduler, WorkerStatus, release_delay};
 use crate::observer::{INTERVAL_NS, Live, PhaseNow, WorkerNow, WorkerState};
 use crate::oplog::{LogReader, LoggedOp};
 use crate::others::OtherProcesses;
@@ -30,19 +30,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 
-/// How long workers get to end after a signal. An op that hangs in the kernel cannot be called back.
+/// Time for workers to end after a signal. An op that hangs in the kernel cannot be cancelled.
 const STOP_PATIENCE: Duration = Duration::from_millis(1000);
 
-/// Longest wait between two looks at signals and dead processes.
+/// Maximum interval between checks for signals and dead processes.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// The coordinator's name where workers have theirs.
+/// The coordinator's name in place of a worker's name.
 const COORDINATOR: &str = "main";
 
-/// A phase that has come so far on virtual time has no end.
+/// On virtual time, a phase that gets this far is considered endless.
 const LONGEST_PHASE: Duration = Duration::from_secs(7 * 24 * 3_600);
 
-/// A phase, planned down to its workers.
+/// A phase planned down to its workers.
 pub(crate) struct PhaseRun {
     pub(crate) name: String,
     pub(crate) workers: Vec<WorkerSpec>,
@@ -54,41 +54,41 @@ pub(crate) struct PhaseRun {
     pub(crate) when: When,
     pub(crate) steady: Option<Steady>,
     pub(crate) working_set_bytes: Option<u64>,
-    /// Whether the flush counts.
+    /// Whether the clock includes the flush.
     pub(crate) flush_inside_clock: bool,
-    /// The statistics of single steps, where there are any.
+    /// Statistics of single steps, if there are any.
     pub(crate) board: Option<Arc<Board>>,
-    /// What a replay keeps of its recording.
+    /// Counter of a replayed recording.
     pub(crate) replay: Option<Arc<ReplayTally>>,
     /// The processes that run the other workers of the phase.
     pub(crate) others: Option<Arc<dyn OtherProcesses>>,
 }
 
-/// Looks on while a phase runs. Called by the coordinator, never by a worker.
+/// Follows a running phase. The coordinator calls it, never a worker.
 pub(crate) trait PhaseWatcher {
-    /// The workers are ready; none has begun.
+    /// The workers are ready. None has begun.
     fn workers_ready(&mut self) {}
-    /// The workers are ready; the clock starts as this returns. With a ramp: at its end.
+    /// The workers are ready. The clock starts when this returns, or at the end of the ramp.
     fn clock_starts(&mut self);
-    /// The workers start as this returns.
+    /// The workers start when this returns.
     fn await_start(&mut self) {}
     /// A second has passed.
     fn interval(&mut self, live: &Live);
-    /// How often [`tick`](PhaseWatcher::tick) is called, ns.
+    /// Returns the interval between calls of [`tick`](PhaseWatcher::tick), ns.
     fn tick_ns(&self) -> Option<u64> {
         None
     }
-    /// So much time has passed.
+    /// The tick interval has passed.
     fn tick(&mut self, _now: &dyn PhaseNow) {}
-    /// What a worker did, op by op.
+    /// Passes the ops of a worker.
     fn op_log(&mut self, _worker: &str, _ops: &mut dyn Iterator<Item = LoggedOp>) {}
-    /// The clock has stopped, and nothing that it does not see has happened. `processes` are workers that wait to go on.
+    /// The clock has stopped, and no work outside of it has begun. `processes` are workers that wait to continue.
     fn clock_stopped(&mut self, processes: &[u32]);
-    /// Flushes what the phase wrote, and says how long that took, ns; `None` where there is nothing to flush.
+    /// Flushes the phase's writes. Returns the duration in ns; `None` if there is nothing to flush.
     fn flush(&mut self) -> Result<Option<u64>, Box<Fault>>;
 }
 
-/// Watches nothing.
+/// A watcher that ignores everything.
 pub(crate) struct Unwatched;
 
 impl PhaseWatcher for Unwatched {
@@ -100,14 +100,13 @@ impl PhaseWatcher for Unwatched {
     }
 }
 
-/// What a phase came to.
 pub(crate) struct PhaseOutcome {
     pub(crate) measurement: PhaseMeasurement,
-    /// How far each worker's source came, as far as it said so.
+    /// Progress of each worker's source, if reported.
     pub(crate) yielded: Vec<Option<Yielded>>,
-    /// A signal ended it.
+    /// Whether a signal ended it.
     pub(crate) interrupted: bool,
-    /// It ends the whole run: no later phase starts.
+    /// Whether it ends the whole run, so that no later phase starts.
     pub(crate) ends_run: bool,
 }
 
@@ -126,14 +125,14 @@ pub(crate) fn run_phase(
     Coordinator::new(clock, Arc::new(memory), &run).run(run, stop, watcher)
 }
 
-/// What the coordinator knows of a worker, whatever it does.
+/// Properties of a worker, for the coordinator.
 pub(crate) struct PhaseWorker {
     pub(crate) name: String,
     pub(crate) depth: u32,
     pub(crate) on_error: OnError,
 }
 
-/// The state of the coordinator's watch over a phase.
+/// State of the coordinator during a phase.
 pub(crate) struct Coordinator {
     pub(crate) clock: Clock,
     pub(crate) memory: Arc<PhaseMemory>,
@@ -141,7 +140,7 @@ pub(crate) struct Coordinator {
     pub(crate) members: Vec<PhaseWorker>,
     pub(crate) intervals: Vec<Interval>,
     pub(crate) latency_map: LatencyMap,
-    /// Length of all of them.
+    /// Total length of all intervals.
     pub(crate) covered_ns: u64,
     /// Readings at the end of the last interval.
     pub(crate) previous: Vec<Reading>,
@@ -151,7 +150,7 @@ pub(crate) struct Coordinator {
     group_scheduler: GroupScheduler,
 }
 
-/// How the watch over a phase ended.
+/// Result of monitoring a phase.
 struct WatchOutcome {
     /// Whether measured time has begun.
     measures: bool,
@@ -159,7 +158,7 @@ struct WatchOutcome {
     steady: Option<bool>,
 }
 
-/// A phase while it runs, for who looks on.
+/// A running phase, for observers.
 struct Now<'a> {
     coordinator: &'a Coordinator,
     run: &'a PhaseRun,
@@ -187,11 +186,11 @@ impl PhaseNow for Now<'_> {
                 let begun = memory.control.go_at(number).is_some_and(|at| at <= self.now);
                 WorkerNow {
                     name: member.name.clone(),
-                    state: match (worker_pool.standing(number), measured_at) {
-                        (Standing::Over | Standing::Failed, _) => WorkerState::Over,
-                        (Standing::Present, Some(_)) => WorkerState::Running,
-                        (Standing::Present, None) if begun => WorkerState::Ramp,
-                        (Standing::Present, None) => WorkerState::Waiting,
+                    state: match (worker_pool.status(number), measured_at) {
+                        (WorkerStatus::Ended | WorkerStatus::Failed, _) => WorkerState::Over,
+                        (WorkerStatus::Active, Some(_)) => WorkerState::Running,
+                        (WorkerStatus::Active, None) if begun => WorkerState::Ramp,
+                        (WorkerStatus::Active, None) => WorkerState::Waiting,
                     },
                     measured_ns: measured_at.map_or(0, |at| clock.ns_between(at, until)),
                     ops: memory.cells.moved(number),
@@ -247,7 +246,7 @@ impl Coordinator {
         watcher: &mut dyn PhaseWatcher,
     ) -> Result<PhaseOutcome, PhaseError> {
         let memory = Arc::clone(&self.memory);
-        // What is done in the ramp uses nothing of it up.
+        // Ops of the ramp do not count toward the limit.
         memory.control.control().set_limit(run.limit);
         let workers = std::mem::take(&mut run.workers);
         let ready = self.worker_pool.start(&run.run_as, &run.groups, workers).and_then(|()| self.wait_ready(stop));
@@ -258,14 +257,14 @@ impl Coordinator {
         }
 
         watcher.workers_ready();
-        // Nothing is measured before the first group's ramp is over.
+        // Nothing is measured before the shortest ramp of a group is over.
         let ramp_ns = run.ramp_ns.saturating_add(run.groups.iter().map(|group| group.ramp_ns).min().unwrap_or(0));
         if ramp_ns == 0 {
             watcher.clock_starts();
         }
         watcher.await_start();
         if stop.requested() {
-            // Other hosts may have ended the run meanwhile: no op of the phase is made.
+            // Another host may have ended the run in the meantime: the phase executes no op.
             memory.control.request_stop();
         }
         let begins_at = self.clock.now() + release_delay(&self.clock, self.members.len());
@@ -275,7 +274,7 @@ impl Coordinator {
         let times = PhaseTimes { begins_at, ramp_ends_at, deadline };
         memory.control.set_times(times);
         self.group_scheduler.begin(&memory.control, begins_at);
-        if panics::is_on_purpose(COORDINATOR) {
+        if panics::is_requested_by_test(COORDINATOR) {
             panics::panic_on_purpose();
         }
         let times = PhaseTimes { ramp_ends_at: clock_zero, ..times };
@@ -287,18 +286,19 @@ impl Coordinator {
             }
         };
         let over_at = self.clock.now();
-        self.worker_pool.wait_gone();
+        self.worker_pool.wait_for_exits();
         if !watched.measures {
             watcher.clock_starts();
         }
         self.sampler.finish(&memory, over_at);
         let readings = memory.cells.read();
 
-        // Who presses Ctrl-C waits for no disk: what is dirty is removed with the test data.
+        // After Ctrl-C, skip the flush: dirty data is removed with the test data, and the user should
+        // not wait for a disk.
         let waits = !watched.interrupted;
         let flush = |watcher: &mut dyn PhaseWatcher| if waits { watcher.flush() } else { Ok(None) };
         let flushed_inside = run.flush_inside_clock.then(|| flush(watcher));
-        watcher.clock_stopped(&self.worker_pool.awaiting_look());
+        watcher.clock_stopped(&self.worker_pool.awaiting_snapshot());
         if !self.worker_pool.finish(stop, STOP_PATIENCE) {
             watched.interrupted = true;
         }
@@ -327,7 +327,7 @@ impl Coordinator {
         Ok(PhaseOutcome { measurement, yielded, interrupted: watched.interrupted, ends_run })
     }
 
-    /// Fails if a worker panicked: what the phase measured is not to be trusted.
+    /// Fails if a worker panicked, because the measurements are not reliable then.
     fn check_panics(&self) -> Result<(), PhaseError> {
         let mut workers = self.members.iter().enumerate();
         let panicked = workers.find_map(|(number, member)| {
@@ -339,8 +339,8 @@ impl Coordinator {
         Err(error)
     }
 
-    /// A worker that failed before it did anything is an error of the phase, not a result, unless it was to leave the
-    /// others alone.
+    /// Fails if a worker failed before it did anything. That is an error of the phase and not a result, unless
+    /// the worker may fail alone.
     fn check_workers(&self, measurement: &PhaseMeasurement) -> Result<(), PhaseError> {
         if measurement.count() > 0 || measurement.fault_count > 0 {
             return Ok(());
@@ -367,24 +367,25 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Looks who has ended, and does what follows from it.
-    fn look_at_workers(&mut self, run: &PhaseRun, over_before: u64) -> u64 {
+    /// Applies the consequences of workers that have ended. Returns the number of ended workers.
+    fn handle_ended_workers(&mut self, run: &PhaseRun, over_before: u64) -> u64 {
         let over = self.worker_pool.over();
         if over == over_before {
             return over;
         }
         let dies_alone = |number: &usize| self.members[*number].on_error == OnError::Leave;
-        let is_over = |number: usize| self.worker_pool.standing(number) != Standing::Present;
+        let is_over = |number: usize| self.worker_pool.status(number) != WorkerStatus::Active;
         let first_is_done = run.when == When::FirstDone && self.io_workers().any(is_over);
         if first_is_done || !self.worker_pool.dead().iter().all(dies_alone) {
             self.memory.control.request_stop();
         }
         let worker_pool = &self.worker_pool;
-        self.group_scheduler.look(&self.memory.control, |number| worker_pool.standing(number), self.clock.now());
+        self.group_scheduler.update(&self.memory.control, |number| worker_pool.status(number), self.clock.now());
         over
     }
 
-    /// Watches the running phase: starts of groups, the end of the ramp, every interval, stop rules, signals, deaths.
+    /// Monitors the running phase: starts of groups, the end of the ramp, every interval,
+    /// stop rules, signals and deaths.
     fn watch(
         &mut self,
         run: &PhaseRun,
@@ -399,7 +400,7 @@ impl Coordinator {
         let mut next_tick_at = tick.map_or(Ticks::MAX, |tick| times.begins_at + tick);
         let mut rounds = run.steady.map(SteadyRounds::new);
         let mut over = 0;
-        // A second of virtual time is soon over.
+        // A second of virtual time passes quickly.
         let longest_wait = if clock.is_virtual() { Duration::from_nanos(INTERVAL_NS) } else { LONGEST_WAIT };
         let mut watched =
             WatchOutcome { measures: zero == times.begins_at, interrupted: false, steady: run.steady.map(|_| false) };
@@ -414,7 +415,7 @@ impl Coordinator {
             if !stop.requested() {
                 self.worker_pool.wait(Duration::from_nanos(clock.ns_between(now, look_at)).min(longest_wait));
             }
-            over = self.look_at_workers(run, over);
+            over = self.handle_ended_workers(run, over);
             if self.worker_pool.all_done() {
                 return Ok(watched);
             }
@@ -430,9 +431,9 @@ impl Coordinator {
                 self.worker_pool.wait_done(STOP_PATIENCE);
                 return Err(PhaseError::Endless { phase: run.name.clone() });
             }
-            self.sampler.look(&memory, now);
-            self.steady.look(&memory, now);
-            self.byte_ramps.look(&memory, now);
+            self.sampler.update(&memory, now);
+            self.steady.update(&memory, now);
+            self.byte_ramps.update(&memory, now);
             if let Some(tick) = tick.filter(|_| now >= next_tick_at) {
                 next_tick_at += ((now - next_tick_at) / tick + 1) * tick;
                 watcher.tick(&Now { coordinator: self, run, times, now });
@@ -445,7 +446,7 @@ impl Coordinator {
                 watcher.clock_starts();
                 continue;
             }
-            // A coordinator that was held up makes a longer interval, and no empty ones that never were.
+            // If the coordinator was delayed, make one longer interval instead of several empty ones.
             let whole = (clock.ns_between(zero, now).saturating_sub(self.covered_ns) / INTERVAL_NS).max(1);
             let interval = self.close_interval(run, whole * INTERVAL_NS, memory.cells.read(), watcher);
             match rounds.as_mut().map_or(RoundState::Open, |rounds| rounds.next(&interval)) {
@@ -477,7 +478,7 @@ impl Coordinator {
             elapsed_ns: self.covered_ns,
             time_ns: run.time_ns,
             interval: interval.clone(),
-            // The service time of what completed, spread over the interval: Little's law.
+            // Service time of the completed ops divided by the interval: Little's law.
             in_flight: delta.service_sum_ns() as f64 / length_ns as f64,
             fault_count,
             interval_fault_count: fault_count.saturating_sub(faults_before),

@@ -1,41 +1,31 @@
-//! Why a phase could not run.
+//! Errors from running a phase.
 
 use std::io;
 
-/// Why a phase could not run.
+/// Error from running a phase.
 #[derive(Debug, thiserror::Error)]
 pub enum PhaseError {
-    /// Shared memory, threads or processes could not be obtained.
+    /// Shared memory, threads or processes could not be created.
     #[error("cannot start {what}: {source}; lower `count` or raise the limit on processes and memory")]
     Start {
-        /// What was started.
+        /// Description of the object that was started.
         what: String,
-        /// The system's word.
         source: io::Error,
     },
-    /// No end in sight.
+    /// The phase does not end on virtual time.
     #[error(
         "phase `{phase}` has reached seven days of virtual time; give it a `stop` or its workers a `limit`, or soften \
          the device's faults"
     )]
-    Endless {
-        /// The phase.
-        phase: String,
-    },
-    /// A worker panicked: a defect of Plumb, which the hook has reported with a backtrace.
+    Endless { phase: String },
+    /// A worker panicked: a bug of Plumb, which the hook has reported with a backtrace.
     #[error("worker {worker} {reason}; this is a defect of Plumb: please report it with the backtrace above")]
     Panicked {
-        /// Its name.
         worker: String,
-        /// Where, and with which message.
+        /// Location and message of the panic.
         reason: String,
     },
-    /// A worker could not make itself ready.
+    /// A worker failed to prepare itself.
     #[error("{worker}: {reason}")]
-    Worker {
-        /// Its name.
-        worker: String,
-        /// In words.
-        reason: String,
-    },
+    Worker { worker: String, reason: String },
 }

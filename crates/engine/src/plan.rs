@@ -1,4 +1,4 @@
-//! From a phase to its workers: everything that can be wrong is found here, before anything starts.
+//! Plans the workers of a phase. All errors of a plan are found here, before anything starts.
 
 use crate::content::{Checksum, IntervalError};
 use crate::math::gcd;
@@ -13,10 +13,10 @@ use plumb_workload::verify::StampLayout;
 use plumb_workload::{Blocks, CachePolicy, Nanos, OnError, Phase, Stop, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
 
-/// Offsets, lengths and memory of direct I/O are multiples of this. Source: open(2), NOTES on `O_DIRECT`.
+/// Alignment of offsets, lengths and memory for direct I/O. Source: open(2), NOTES on `O_DIRECT`.
 pub(crate) const DIRECT_ALIGNMENT_BYTES: u64 = 512;
 
-/// Why a worker cannot be planned.
+/// Error from planning a worker.
 #[derive(Debug, thiserror::Error)]
 #[error("phase `{phase}`, {group}: {reason}")]
 pub struct WorkerPlanError {
@@ -25,84 +25,82 @@ pub struct WorkerPlanError {
     pub(crate) reason: String,
 }
 
-/// What a worker may do, and what it is to keep.
+/// A worker's limits, its error rules, and the data that it records.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WorkerRules {
     pub(crate) budget: Budget,
     pub(crate) on_error: OnError,
-    /// Errors that it passes over, whatever `on_error` says.
+    /// Errors to ignore, regardless of `on_error`.
     pub(crate) errors: ErrorRules,
-    /// It writes until no space is left, and that is its end.
+    /// Write until no space is left, which then counts as a normal end.
     pub(crate) fills: bool,
     pub(crate) keeps: Keeps,
 }
 
-/// What a worker keeps beside its counters and times.
+/// Optional data that a worker records.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Keeps {
-    /// A record of every op.
+    /// Record every op.
     pub(crate) ops: bool,
-    /// How full its queue of this depth is, and how ops are gathered.
+    /// Record the fill level and batches of its queue, which has this depth.
     pub(crate) queue: Option<u32>,
-    /// The times of ops by their priority, which these rules give.
+    /// Record the times of ops by priority, with priorities from these rules.
     pub(crate) priorities: Vec<CommandPriority>,
 }
 
-/// When the workers of a group start and end, and whom their end ends: a group's rules with names resolved to the numbers
-/// of groups.
+/// Start and end rules of a group, with the names of groups resolved to their numbers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct GroupRun {
     pub(crate) delay_ns: u64,
-    /// Groups whose workers are done before.
+    /// Groups that must be done before this one starts.
     pub(crate) after: Vec<usize>,
     pub(crate) ramp_ns: u64,
-    /// What ends the ramp before its time, or without one.
+    /// Byte limit that ends the ramp before its time, or a ramp without a time.
     pub(crate) ramp_until: Option<RampTogether>,
-    /// From the worker's own start, its ramp not included.
+    /// Time from the end of the worker's ramp.
     pub(crate) time_ns: Option<u64>,
     pub(crate) ends: Ends,
-    /// Length of a piece of the series of each worker.
+    /// Length of an interval in each worker's series.
     pub(crate) sample_ns: Option<u64>,
-    /// When it is steady, and ends.
+    /// Rule that detects a steady state, which ends the group.
     pub(crate) steady: Option<SteadyTogether>,
 }
 
-/// A ramp that lasts until this many bytes are moved by all workers of some groups.
+/// A ramp that ends once the workers of some groups have moved this many bytes together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RampTogether {
     pub(crate) bytes: u64,
     pub(crate) together: Vec<usize>,
 }
 
-/// A rule of a steady state, and the groups that are judged as one.
+/// A steady-state rule, and the groups that it judges together.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SteadyTogether {
     pub(crate) rule: SteadyRule,
     pub(crate) together: Vec<usize>,
 }
 
-/// Whom the end of a worker ends.
+/// Effect of a worker's end on others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Ends {
-    /// Nobody else.
     #[default]
     Itself,
-    /// All workers of these groups.
+    /// Stops all workers of these groups.
     Groups(Vec<usize>),
-    /// All workers of these groups, where it failed.
+    /// Stops all workers of these groups if the worker failed.
     GroupsIfFailed(Vec<usize>),
-    /// The whole phase.
+    /// Stops the phase.
     Phase,
-    /// The whole phase, where it failed.
+    /// Stops the phase if the worker failed.
     PhaseIfFailed,
-    /// The whole run.
+    /// Stops the run.
     Run,
-    /// The whole run, where it failed.
+    /// Stops the run if the worker failed.
     RunIfFailed,
 }
 
-/// The rules of all groups of a phase, and of its companions behind them. Several groups may share a name, which then
-/// means all of them.
+/// Returns the rules of all groups of a phase, then those of its companions. A name shared by several
+/// groups means all of them.
 pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError> {
     let name_of =
         |(number, group): (usize, &WorkerGroup)| group.name.clone().unwrap_or_else(|| format!("workers.{number}"));
@@ -120,9 +118,9 @@ pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError
     let resolve = |number: usize, key: &str, names: &[String]| -> Result<Vec<usize>, WorkerPlanError> {
         let mut found = Vec::new();
         for name in names {
-            let groups = numbers.get(name.as_str()).ok_or_else(|| {
-                error(number, format!("`{key}` names `{name}`, which no group of this phase is called"))
-            })?;
+            let groups = numbers
+                .get(name.as_str())
+                .ok_or_else(|| error(number, format!("`{key}` names `{name}`, but this phase has no such group")))?;
             found.extend_from_slice(groups);
         }
         Ok(found)
@@ -179,7 +177,7 @@ pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError
             ..GroupRun::default()
         });
     }
-    // Groups that could start, were all that can start before them done.
+    // Mark groups that can start, assuming that all groups marked before them end.
     let mut starts = vec![false; groups.len()];
     while let Some(next) =
         (0..groups.len()).find(|&number| !starts[number] && groups[number].after.iter().all(|&other| starts[other]))
@@ -188,9 +186,7 @@ pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError
     }
     match starts.iter().position(|starts| !starts) {
         None => Ok(groups),
-        Some(number) => {
-            Err(error(number, "`start.after` forms a circle, so these groups would never start".to_owned()))
-        }
+        Some(number) => Err(error(number, "`start.after` forms a cycle, so these groups would never start".to_owned())),
     }
 }
 
@@ -201,34 +197,34 @@ pub(crate) struct WorkerSeat<'a> {
     pub(crate) phase_number: u32,
     pub(crate) group: &'a WorkerGroup,
     pub(crate) group_number: usize,
-    /// Within its group.
+    /// Number within its group.
     pub(crate) number: u32,
-    /// Within the phase, over all groups.
+    /// Number within the phase, over all groups.
     pub(crate) worker: u32,
 }
 
 impl WorkerSeat<'_> {
-    /// Name of the group.
+    /// Returns the name of the group, or `workers.N` if it has none.
     pub(crate) fn group_name(&self) -> String {
         self.group.name.clone().unwrap_or_else(|| format!("workers.{}", self.group_number))
     }
 
-    /// Name of the worker.
+    /// Returns the name of the worker.
     pub(crate) fn name(&self) -> String {
         format!("{}/{}", self.group_name(), self.number)
     }
 
-    /// Its random numbers.
+    /// Returns the random stream of the worker.
     pub(crate) fn stream(&self, seed: u64) -> StreamId {
         StreamId { seed, phase: self.phase_number, worker: self.worker }
     }
 
-    /// An error about this worker.
+    /// Creates an error about this worker.
     pub(crate) fn error(&self, reason: impl ToString) -> WorkerPlanError {
         WorkerPlanError { phase: self.phase.name.clone(), group: self.group_name(), reason: reason.to_string() }
     }
 
-    /// How many passes its source makes: its own limit, or one where nothing else ends block I/O.
+    /// Returns the number of passes of its source: its own limit, or one if nothing else ends its block I/O.
     pub(crate) fn passes(&self) -> Option<u64> {
         let Stop { time, bytes, ops, steady, .. } = &self.phase.stop;
         let limit = &self.group.limit;
@@ -241,7 +237,6 @@ impl WorkerSeat<'_> {
         }
     }
 
-    /// What it may use up.
     pub(crate) fn budget(&self) -> Budget {
         Budget {
             ops: self.group.limit.ops.unwrap_or(u64::MAX),
@@ -250,7 +245,7 @@ impl WorkerSeat<'_> {
         }
     }
 
-    /// What it may do, and what it is to keep.
+    /// Returns the worker's limits, error rules and recorded data.
     pub(crate) fn rules(&self) -> WorkerRules {
         WorkerRules {
             budget: self.budget(),
@@ -265,7 +260,7 @@ impl WorkerSeat<'_> {
         }
     }
 
-    /// How it gathers ops.
+    /// Returns the queue rules of the worker.
     pub(crate) fn queue(&self) -> Queue {
         let batch = self.group.batch;
         let depth = self.group.depth;
@@ -281,7 +276,7 @@ impl WorkerSeat<'_> {
         }
     }
 
-    /// When its ops may start.
+    /// Returns the pacing rules of the worker.
     pub(crate) fn pacing(&self) -> Pacing {
         Pacing {
             pace: self.group.pace,
@@ -294,13 +289,13 @@ impl WorkerSeat<'_> {
         }
     }
 
-    /// The processor that it runs on.
+    /// Returns the CPU that the worker is bound to.
     pub(crate) fn cpu(&self) -> Option<u32> {
         let cpus = &self.group.cpus;
         (!cpus.is_empty()).then(|| cpus[self.number as usize % cpus.len()])
     }
 
-    /// Its block I/O over files of these lengths.
+    /// Plans its block I/O over files of these lengths.
     pub(crate) fn blocks(&self, blocks: &Blocks, lengths: &[u64], seed: u64) -> Result<PlumbPlan, WorkerPlanError> {
         let direct = self.phase.cache == CachePolicy::Direct;
         let request = PlanRequest {
@@ -315,24 +310,23 @@ impl WorkerSeat<'_> {
     }
 }
 
-/// Which workers of a workload this process runs. Their numbers, names and random choices are those that they have among all.
+/// The workers of a workload that this process runs. They keep the numbers, names and random choices that
+/// they have among all workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Part {
-    /// All.
     #[default]
     All,
-    /// Group 0 of each phase belongs to process 0, group 1 to process 1, and so on round and round.
+    /// Group 0 of each phase belongs to process 0, group 1 to process 1, and so on in turn.
     Groups(Process),
-    /// The same, of the workers of each group.
+    /// Like `Groups`, but for the workers of each group.
     Workers(Process),
 }
 
 /// One of several processes that run a workload together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
-    /// From 0.
+    /// Number of the process, from 0.
     pub number: u32,
-    /// How many there are.
     pub of: u32,
 }
 
@@ -347,12 +341,12 @@ impl Part {
     }
 }
 
-/// Every worker of a phase that this process runs, in order.
+/// Returns the workers of a phase that this process runs, in order.
 pub(crate) fn seats_of(phase: &Phase, phase_number: u32, part: Part) -> impl Iterator<Item = WorkerSeat<'_>> {
     seats(phase, phase_number).filter(move |seat| part.has(seat))
 }
 
-/// Every worker of a phase, in order.
+/// Returns all workers of a phase, in order.
 pub(crate) fn seats(phase: &Phase, phase_number: u32) -> impl Iterator<Item = WorkerSeat<'_>> {
     let groups = phase.workers.iter().enumerate();
     let all = groups.flat_map(move |(group_number, group)| {
@@ -361,14 +355,14 @@ pub(crate) fn seats(phase: &Phase, phase_number: u32) -> impl Iterator<Item = Wo
     (0..).zip(all).map(|(worker, seat)| WorkerSeat { worker, ..seat })
 }
 
-/// The checksum in a group's headers, where its blocks have Plumb's own.
+/// Returns the checksum of a group's headers; `None` if its blocks have no headers of Plumb.
 fn own_checksum(group: &WorkerGroup) -> Option<Checksum> {
     let verify = group.verify.as_ref().filter(|verify| verify.layout == StampLayout::Plumb)?;
     Checksum::of(verify.method)
 }
 
-/// How the blocks of a target are stamped: at a distance that suits everything that writes or verifies it in the whole
-/// workload. `None` where nothing of it is verified.
+/// Returns the stamping rules of a target, with an interval that fits everything in the workload that writes or
+/// verifies it. `None` if none of it is verified.
 pub(crate) fn stamping(
     workload: &Workload,
     target: &str,
@@ -392,7 +386,7 @@ pub(crate) fn stamping(
     Ok(checksum.map(|checksum| Stamping { checksum, interval_bytes, seed: run_seed, first_sequence: 0 }))
 }
 
-/// A run of bytes that one worker touches. Those of one worker do not overlap.
+/// A range of bytes that one worker touches. The ranges of one worker do not overlap.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Touched {
     target: String,
@@ -403,15 +397,15 @@ struct Touched {
     writes: bool,
 }
 
-/// Finds reads that are to be verified while the same bytes are written: such a read may see half of a write, which is
-/// no fault of the storage.
+/// Finds verified reads of bytes that are written at the same time. Such a read may see half of a write, which is not
+/// a fault of the storage.
 #[derive(Debug, Default)]
 pub(crate) struct Verifiable {
     touched: Vec<Touched>,
 }
 
 impl Verifiable {
-    /// Adds a worker. Refused where it would meet itself.
+    /// Adds a worker. Fails if it would conflict with itself.
     pub(crate) fn add(
         &mut self,
         seat: &WorkerSeat<'_>,
@@ -439,11 +433,11 @@ impl Verifiable {
         Ok(())
     }
 
-    /// Refuses a phase in which one worker verifies what another writes.
+    /// Rejects a phase in which one worker verifies the writes of another.
     pub(crate) fn check(mut self, phase: &Phase) -> Result<(), WorkerPlanError> {
         self.touched.sort();
         let mut place = None;
-        // How far those that begin before reach.
+        // The furthest ends of the ranges before.
         let (mut verified, mut written) = (0, 0);
         for touched in &self.touched {
             let here = Some((&touched.target, touched.file));
@@ -487,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn names_mean_all_groups_of_that_name() {
+    fn a_name_means_all_groups_with_it() {
         let text = group("a", "ramp = \"2s\"\nsample = \"500ms\"")
             + &group("b", "start = { delay = \"1s\", after = [\"a\"] }")
             + &group("c", "when-done = { groups = [\"a\", \"b\"] }\nlimit.time = \"3s\"");
@@ -498,11 +492,11 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_and_an_unknown_name_are_refused() {
+    fn cycles_and_unknown_names_are_refused() {
         let circle = group("a", "start.after = [\"b\"]") + &group("b", "start.after = [\"a\"]");
-        let said = group_runs(&phase(&circle)).unwrap_err().to_string();
-        assert!(said.contains("circle") && said.contains("`only`, a"), "{said}");
-        let said = group_runs(&phase(&group("a", "start.after = [\"z\"]"))).unwrap_err().to_string();
-        assert!(said.contains("`z`"), "{said}");
+        let error = group_runs(&phase(&circle)).unwrap_err().to_string();
+        assert!(error.contains("cycle") && error.contains("`only`, a"), "{error}");
+        let error = group_runs(&phase(&group("a", "start.after = [\"z\"]"))).unwrap_err().to_string();
+        assert!(error.contains("`z`"), "{error}");
     }
 }

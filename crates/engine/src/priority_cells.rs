@@ -1,5 +1,5 @@
-//! Latencies by the priority of ops: distributions in memory shared with the coordinator, only for workers some of whose ops
-//! have a priority of their own.
+//! Latencies by the priority of ops. The distributions are in memory shared with the coordinator, and exist only for
+//! workers with ops that have their own priority.
 #![allow(unsafe_code)]
 
 use crate::recorder::SharedTimes;
@@ -9,20 +9,20 @@ use plumb_workload::OpKind;
 use plumb_workload::process::{CommandPriority, IoPriority, OpPriority};
 use std::io;
 
-/// Ops of one kind that have one priority.
+/// Ops of one kind with one priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PriorityClass {
     pub(crate) kind: OpKind,
-    /// `None`: that of the worker.
+    /// `None` for the worker's priority.
     pub(crate) priority: Option<IoPriority>,
 }
 
-/// All classes that a table makes. For each kind in the table, those ops come first that have no priority of their own.
+/// Returns all classes of a table. For each kind in the table, ops without their own priority come first.
 pub(crate) fn classes(table: &[CommandPriority]) -> Vec<PriorityClass> {
     let mut classes = Vec::new();
     for of in [OpPriority::Read, OpPriority::Write] {
         let kind = kind_of(of);
-        // In the order of sizes, as fio lists them.
+        // Sorted by size, as in fio's output.
         let mut entries: Vec<&CommandPriority> = table.iter().filter(|entry| entry.of == of).collect();
         entries.sort_by_key(|entry| entry.size);
         let own = (!entries.is_empty()).then_some(None);
@@ -36,7 +36,7 @@ pub(crate) fn classes(table: &[CommandPriority]) -> Vec<PriorityClass> {
     classes
 }
 
-/// The kind of op that a table speaks of.
+/// Converts the kind of op in a table.
 pub(crate) fn kind_of(of: OpPriority) -> OpKind {
     match of {
         OpPriority::Read => OpKind::Read,
@@ -44,25 +44,24 @@ pub(crate) fn kind_of(of: OpPriority) -> OpKind {
     }
 }
 
-/// The times of one class.
 #[repr(C)]
 struct ClassTimes {
     service: SharedTimes,
     completion: SharedTimes,
 }
 
-// SAFETY: repr(C), nothing but atomics and arrays of them.
+// SAFETY: repr(C), only atomics and arrays of them.
 unsafe impl Shareable for ClassTimes {}
 
-/// The times of all workers of a phase.
+/// Times of all workers of a phase.
 pub(crate) struct PriorityCells {
     times: SharedSlice<ClassTimes>,
-    /// By worker: where its times begin, and its classes.
+    /// By worker: index of its first times, and its classes.
     places: Vec<(usize, Vec<PriorityClass>)>,
 }
 
 impl PriorityCells {
-    /// Zeroed times for workers with these tables.
+    /// Allocates zeroed times for workers with these tables.
     pub(crate) fn new<'a>(tables: impl IntoIterator<Item = &'a [CommandPriority]>) -> io::Result<PriorityCells> {
         let mut count = 0;
         let place = |table: &[CommandPriority]| {
@@ -80,12 +79,12 @@ impl PriorityCells {
         Some((&self.times[*start..*start + classes.len()], classes))
     }
 
-    /// The writing side of one worker; `None` where all of its ops are alike. Only one may exist for each.
+    /// Returns the writer of one worker; `None` if all of its ops have one class. Only one may exist per worker.
     pub(crate) fn tally(&self, worker: usize) -> Option<PriorityTally<'_>> {
         self.of(worker).filter(|(times, _)| !times.is_empty()).map(|(times, classes)| PriorityTally { times, classes })
     }
 
-    /// What a worker's ops of this kind took, by their priorities; nothing where all are alike.
+    /// Returns the times of a worker's ops of this kind by priority; empty if all have one class.
     pub(crate) fn read(&self, worker: usize, kind: OpKind) -> Vec<PriorityMeasurement> {
         let Some((times, classes)) = self.of(worker) else { return Vec::new() };
         let of_kind = times.iter().zip(classes).filter(|(_, class)| class.kind == kind);
@@ -103,7 +102,7 @@ impl PriorityCells {
     }
 }
 
-/// The writing side of one worker's times.
+/// Writer of one worker's times.
 #[derive(Clone, Copy)]
 pub(crate) struct PriorityTally<'a> {
     times: &'a [ClassTimes],
@@ -111,8 +110,8 @@ pub(crate) struct PriorityTally<'a> {
 }
 
 impl PriorityTally<'_> {
-    /// An op of this kind and class that completed; the second time is from the end of handing it over, where that is timed.
-    /// A kind that has no classes leaves that of the op before it in its slot.
+    /// Records a completed op. `completion_ns` counts from the end of its submission, if that is timed. An op of a kind
+    /// without classes may have a stale class from its slot; it is ignored.
     pub(crate) fn record(&self, kind: OpKind, class: usize, service_ns: u64, completion_ns: Option<u64>) {
         let (Some(times), true) = (self.times.get(class), self.classes.get(class).is_some_and(|one| one.kind == kind))
         else {
@@ -124,7 +123,7 @@ impl PriorityTally<'_> {
         }
     }
 
-    /// Forgets what was recorded.
+    /// Resets all times.
     pub(crate) fn forget(&self) {
         for times in self.times {
             times.service.forget();
@@ -143,8 +142,8 @@ mod tests {
         CommandPriority { of, size: Some(Bytes(size)), percent: 50, priority }
     }
 
-    // Protects: each priority has its times once, those without one of their own first, and what was recorded before the
-    // measured time is forgotten.
+    // Protects the report: each priority appears once, ops without their own priority come first, and times before
+    // the measured time are reset.
     #[test]
     fn times_are_by_priority() {
         let table =

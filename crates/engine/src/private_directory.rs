@@ -1,37 +1,27 @@
-//! Directories of the user's own, also where the environment names none.
+//! Private directories of the user, even if the environment names none.
 
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Why there is no directory that only this user can use.
+/// Error from finding a directory that only this user can use.
 #[derive(Debug, thiserror::Error)]
 pub enum PrivateDirectoryError {
-    /// It cannot be created or examined.
+    /// The directory cannot be created or examined.
     #[error("cannot create the private directory {}: {source}", path.display())]
-    Io {
-        /// The directory.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It is there, and others own it, can write to it or have put a link in its place.
+    Io { path: PathBuf, source: io::Error },
+    /// The directory exists, but others own it, can write to it, or have replaced it with a link.
     #[error("{} is not safe to use: {reason}", path.display())]
-    Unsafe {
-        /// The directory.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
+    Unsafe { path: PathBuf, reason: &'static str },
 }
 
-/// A user's directory of the XDG Base Directory Specification: the variable, or `in_home` below `$HOME`. Where neither
-/// is set, `in_home` below `/var/tmp/plumb-UID`, which is made for this user alone; journals and registers of
-/// directories to remove are believed, so that nobody else may have written them.
+/// Returns a directory of the XDG Base Directory Specification: the one in the variable, or `in_home` below `$HOME`. If
+/// neither is set, returns `in_home` below `/var/tmp/plumb-UID`, which is created for this user alone. Plumb trusts the
+/// journals and registers of directories to remove, so nobody else may be able to write them.
 ///
 /// # Errors
-/// [`PrivateDirectoryError`] where that directory cannot be made, or is not this user's alone.
+/// [`PrivateDirectoryError`] if that directory cannot be created, or others can access it.
 pub fn user_directory(variable: &str, in_home: &str) -> Result<PathBuf, PrivateDirectoryError> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     if let Some(directory) = absolute(variable) {
@@ -44,15 +34,16 @@ pub fn user_directory(variable: &str, in_home: &str) -> Result<PathBuf, PrivateD
     Ok(home.join(in_home))
 }
 
-/// `in_home` below `/var/tmp/plumb-UID`, whatever the environment says: for a process that has become another user.
+/// Returns `in_home` below `/var/tmp/plumb-UID`, regardless of the environment: for a process that
+/// has changed its user ID.
 ///
 /// # Errors
-/// As of [`user_directory`].
+/// Those of [`user_directory`].
 pub fn own_directory(in_home: &str) -> Result<PathBuf, PrivateDirectoryError> {
     Ok(private(Path::new("/var/tmp"))?.join(in_home))
 }
 
-/// `plumb-UID` in a directory that everybody may write to.
+/// Returns `plumb-UID` in a world-writable directory, and creates it if needed.
 fn private(shared: &Path) -> Result<PathBuf, PrivateDirectoryError> {
     let user = rustix::process::geteuid().as_raw();
     let path = shared.join(format!("plumb-{user}"));
@@ -62,7 +53,7 @@ fn private(shared: &Path) -> Result<PathBuf, PrivateDirectoryError> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
         _ => {}
     }
-    // It is this user's or it is refused: in a sticky directory nobody else can put another one in its place later.
+    // Accept it only if it belongs to this user: in a sticky directory, nobody else can replace it later.
     let found = std::fs::symlink_metadata(&path).map_err(failed)?;
     let reason = if found.is_symlink() {
         "it is a symbolic link"
@@ -89,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_this_users_alone_or_it_is_refused() {
+    fn a_directory_that_others_can_access_is_refused() {
         let shared = tempfile::tempdir().unwrap();
         let path = private(shared.path()).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
@@ -108,7 +99,7 @@ mod tests {
     #[test]
     fn another_users_directory_is_refused() {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("SKIPPED: only root can give a directory to somebody else");
+            eprintln!("SKIPPED: only root can change the owner of a directory");
             return;
         }
         let shared = tempfile::tempdir().unwrap();

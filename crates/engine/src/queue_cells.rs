@@ -1,5 +1,5 @@
-//! How full a worker's queue is and how its ops are gathered: plain counters in memory shared with the coordinator, only
-//! for those who ask.
+//! Fill level and batch sizes of a worker's queue: plain counters in memory shared with the coordinator, only for
+//! jobs that ask for them.
 
 use crate::shared::SharedSlice;
 use plumb_result::measurement::QueueCounts;
@@ -7,10 +7,10 @@ use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The counters of all workers of a phase.
+/// Counters of all workers of a phase.
 pub(crate) struct QueueCells {
     cells: SharedSlice<AtomicU64>,
-    /// By worker: where its counters begin and its depth; `None` where it keeps none.
+    /// By worker: index of its first counter, and its depth; `None` without counters.
     places: Vec<Option<CellRange>>,
 }
 
@@ -21,14 +21,14 @@ struct CellRange {
 }
 
 impl CellRange {
-    /// Counters of one distribution: from 0 to the depth.
+    /// Returns the number of counters of one distribution: from 0 to the depth.
     fn each(self) -> usize {
         self.depth + 1
     }
 }
 
 impl QueueCells {
-    /// Zeroed counters for workers of these depths; nothing for those without.
+    /// Allocates zeroed counters for workers with these depths.
     pub(crate) fn new(depths: &[Option<u32>]) -> io::Result<QueueCells> {
         let mut cells = 0;
         let mut place = |depth: u32| {
@@ -40,7 +40,7 @@ impl QueueCells {
         Ok(QueueCells { cells: SharedSlice::new(cells)?, places })
     }
 
-    /// The writing side of one worker. Only one may exist for each.
+    /// Returns the writer of one worker; `None` without counters. Only one may exist per worker.
     pub(crate) fn tally(&self, worker: usize) -> Option<QueueTally<'_>> {
         let place = (*self.places.get(worker)?)?;
         let each = place.each();
@@ -48,7 +48,7 @@ impl QueueCells {
         Some(QueueTally { depth: part(0), submitted: part(1), completed: part(2) })
     }
 
-    /// What a worker has counted; `None` where it counts nothing, or had no queue after all.
+    /// Returns a worker's counts; `None` if it counts nothing, or never used a queue.
     pub(crate) fn read(&self, worker: usize) -> Option<QueueCounts> {
         let tally = self.tally(worker)?;
         let read = |cells: &[AtomicU64]| -> Vec<u64> {
@@ -65,7 +65,7 @@ impl QueueCells {
     }
 }
 
-/// The writing side of one worker's counters.
+/// Writer of one worker's counters.
 #[derive(Clone, Copy)]
 pub(crate) struct QueueTally<'a> {
     depth: &'a [AtomicU64],
@@ -80,7 +80,7 @@ fn add(cells: &[AtomicU64], at: usize, amount: u64) {
 }
 
 impl QueueTally<'_> {
-    /// This many ops were handed over together, with this many in flight before.
+    /// Records a submission of `ops` ops, with `in_flight_before` ops in flight before.
     pub(crate) fn submitted(&self, in_flight_before: usize, ops: usize) {
         add(self.submitted, ops, 1);
         for number in 1..=ops {
@@ -88,12 +88,12 @@ impl QueueTally<'_> {
         }
     }
 
-    /// This many completions were taken together.
+    /// Records `ops` completions that were reaped together.
     pub(crate) fn completed(&self, ops: usize) {
         add(self.completed, ops, 1);
     }
 
-    /// The ramp is over: what was counted in it is forgotten.
+    /// Resets the counters at the end of the ramp.
     pub(crate) fn forget(&self) {
         for cell in self.depth.iter().chain(self.submitted).chain(self.completed) {
             cell.store(0, Relaxed);
@@ -109,7 +109,7 @@ mod tests {
     fn each_op_counts_at_its_own_depth() {
         let cells = QueueCells::new(&[None, Some(4)]).unwrap();
         assert!(cells.tally(0).is_none());
-        assert_eq!(cells.read(1), None, "nothing was handed over");
+        assert_eq!(cells.read(1), None, "nothing was submitted");
         let tally = cells.tally(1).unwrap();
         tally.submitted(0, 3);
         tally.completed(2);

@@ -1,4 +1,4 @@
-//! Calls of open(2) on targets, after the write guard has admitted the directory or the file. Private to this crate.
+//! Calls of open(2) on targets, after the write guard has admitted the directory or file. Private to this crate.
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Result;

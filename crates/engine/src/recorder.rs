@@ -1,8 +1,8 @@
 //! Recorders: a worker's counters and latency histograms, in memory shared with the coordinator.
 //!
-//! Every cell has one writer, its worker, and only grows. The coordinator reads the cells while the worker writes them
-//! and takes the difference of two readings; so interval series, the end of the ramp and the live line cost the hot
-//! loop nothing, and a second in which nothing completed is a difference of zero.
+//! Every cell has one writer, its worker, and only increases. The coordinator reads the cells while the worker writes
+//! them, and takes the difference of two readings. So the interval series, the end of the ramp and the live line cost
+//! the hot loop nothing, and a second without completions is a difference of zero.
 
 mod cells;
 mod reading;
@@ -22,38 +22,39 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Where ops of one kind are recorded.
+/// Cells for ops of one kind.
 #[derive(Clone, Copy)]
 struct KindPlace<'a> {
     words: &'a KindWords,
     service: &'a Buckets,
 }
 
-/// The writing side, held by one worker.
+/// Writer of the cells, owned by one worker.
 pub(crate) struct Recorder<'a> {
     cells: &'a WorkerCells,
-    /// What is set in [`WorkerCells::used`].
+    /// Copy of [`WorkerCells::used`].
     used: u64,
-    /// Where the kinds of op that were recorded are recorded.
+    /// Cells of the kinds of op recorded so far.
     places: [Option<KindPlace<'a>>; OpKind::COUNT],
-    /// Those of the measured time, while its ramp lasts.
+    /// Cells of the measured time, until the ramp ends.
     measured: Option<&'a WorkerCells>,
-    /// Times through the flow in the ramp.
+    /// Number of completed transactions in the ramp.
     ramp_transactions: u64,
 }
 
 impl<'a> Recorder<'a> {
-    /// The recorder over a worker's cells. Only one may exist for each.
+    /// Creates the recorder over a worker's cells. Only one may exist per worker.
     pub(crate) fn new(cells: &'a WorkerCells) -> Recorder<'a> {
         Recorder { cells, used: 0, places: [None; OpKind::COUNT], measured: None, ramp_transactions: 0 }
     }
 
-    /// The recorder of a worker that has a ramp: what is recorded before [`end_ramp`](Recorder::end_ramp) is kept apart.
+    /// Creates the recorder of a worker with a ramp: ops before [`end_ramp`](Recorder::end_ramp) are recorded
+    /// separately.
     pub(crate) fn with_ramp(ramp: &'a WorkerCells, measured: &'a WorkerCells) -> Recorder<'a> {
         Recorder { measured: Some(measured), ..Recorder::new(ramp) }
     }
 
-    /// From here on it is measured.
+    /// Starts to record measured time.
     pub(crate) fn end_ramp(&mut self) {
         if let Some(measured) = self.measured.take() {
             self.ramp_transactions = self.cells.transactions.load(Relaxed);
@@ -63,28 +64,28 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// What was recorded so far is no part of what is measured.
+    /// Discards everything recorded so far, which is not part of the measurement.
     pub(crate) fn begin_anew(&mut self) {
         self.ramp_transactions += self.cells.transactions.load(Relaxed);
         self.cells.forget();
     }
 
-    /// An op that completed.
+    /// Records a completed op.
     #[inline(always)]
     pub(crate) fn record(&mut self, kind: OpKind, bytes: u64, service_ns: u64) {
         let KindPlace { words, service } = match self.places[kind as usize] {
             Some(place) => place,
-            None => self.first_of(kind),
+            None => self.first_op_of(kind),
         };
         add_time(&words.service, service, service_ns);
         add(&words.bytes, bytes);
         add(&words.count, 1);
     }
 
-    /// The first op of a kind.
+    /// Prepares the cells of a kind, at its first op.
     #[cold]
     #[inline(never)]
-    fn first_of(&mut self, kind: OpKind) -> KindPlace<'a> {
+    fn first_op_of(&mut self, kind: OpKind) -> KindPlace<'a> {
         self.uses(1 << kind as u64);
         let cells = self.cells;
         let place = KindPlace { words: &cells.kinds[kind as usize], service: &cells.buckets[kind as usize].service };
@@ -92,7 +93,7 @@ impl<'a> Recorder<'a> {
         place
     }
 
-    /// This many ops that were timed together, each of the same part of that.
+    /// Records `ops` ops that were timed together, each with the same part of the time.
     pub(crate) fn record_many(&mut self, kind: OpKind, ops: u64, bytes: u64, service_ns: u64) {
         if ops == 0 {
             return;
@@ -101,8 +102,8 @@ impl<'a> Recorder<'a> {
         self.record_like(kind, ops - 1, 0, service_ns, service_ns.saturating_mul(ops - 1));
     }
 
-    /// This many ops of one kind and length that were not timed by themselves: counted at the time of an op that was, which
-    /// is recorded already, and with the time that they took together.
+    /// Records `ops` untimed ops of one kind and length. They count in the histogram with the time of a similar op that
+    /// is already recorded, and in the sum with the time that they took together.
     pub(crate) fn record_like(&mut self, kind: OpKind, ops: u64, length: u64, like_ns: u64, together_ns: u64) {
         let words = &self.cells.kinds[kind as usize];
         add(&self.cells.buckets[kind as usize].service[bucket(like_ns)], ops);
@@ -112,7 +113,7 @@ impl<'a> Recorder<'a> {
         add(&words.untimed, ops);
     }
 
-    /// Says which cells are used. Merely looking at the others would give them memory, some hundred KiB a worker.
+    /// Marks cells as used. Reading unused cells would make the kernel allocate them, some hundred KiB per worker.
     #[inline(always)]
     fn uses(&mut self, bit: u64) {
         if self.used & bit == 0 {
@@ -121,7 +122,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The response time of an op under an open load, and how late it started.
+    /// Records the response time of an op under an open load, and the delay of its start.
     #[inline(always)]
     pub(crate) fn record_response(&mut self, kind: OpKind, response_ns: u64, lag_ns: u64) {
         self.uses(RESPONSES);
@@ -129,7 +130,7 @@ impl<'a> Recorder<'a> {
         add_time(&self.cells.start_lag, &self.cells.start_lag_buckets, lag_ns);
     }
 
-    /// The two parts of a recorded op's service time: handing it over, and from then on.
+    /// Records the two parts of an op's service time: submission and completion.
     pub(crate) fn record_parts(&mut self, kind: OpKind, submission_ns: u64, completion_ns: u64) {
         self.uses(SUBMISSIONS);
         let (words, buckets) = (&self.cells.kinds[kind as usize], &self.cells.buckets[kind as usize]);
@@ -137,19 +138,19 @@ impl<'a> Recorder<'a> {
         add_time(&words.completion, &buckets.completion, completion_ns);
     }
 
-    /// A read, write or trim that moved less than was asked.
+    /// Counts a read, write or trim that moved fewer bytes than requested.
     #[cold]
     pub(crate) fn count_short(&mut self, kind: OpKind) {
         add(&self.cells.kinds[kind as usize].short, 1);
     }
 
-    /// An op that failed.
+    /// Counts a failed op.
     #[cold]
     pub(crate) fn count_error(&mut self) {
         add(&self.cells.errors, 1);
     }
 
-    /// Times through the flow, since the worker's start.
+    /// Sets the number of completed transactions since the worker's start.
     pub(crate) fn set_transactions(&mut self, transactions: u64) {
         self.cells.transactions.store(transactions - self.ramp_transactions, Relaxed);
     }
@@ -158,32 +159,32 @@ impl<'a> Recorder<'a> {
 /// Whether workers of a phase have a ramp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ramps {
-    /// None has.
+    /// No worker has a ramp.
     None,
-    /// Some have.
+    /// Some workers have a ramp.
     Some,
 }
 
-/// The cells of all workers of a phase.
+/// Cells of all workers of a phase.
 pub(crate) struct PhaseCells {
     workers: SharedSlice<WorkerCells>,
-    /// For what is done in ramps: as many, or none.
+    /// Cells for ops in ramps: one per worker, or none.
     ramps: SharedSlice<WorkerCells>,
 }
 
 impl PhaseCells {
-    /// Zeroed cells for this many workers.
+    /// Allocates zeroed cells for `workers` workers.
     pub(crate) fn new(workers: usize, ramps: Ramps) -> io::Result<PhaseCells> {
         let ramps = if ramps == Ramps::Some { workers } else { 0 };
         Ok(PhaseCells { workers: SharedSlice::new(workers)?, ramps: SharedSlice::new(ramps)? })
     }
 
-    /// The cells of one worker's measured time.
+    /// Returns the cells of one worker's measured time.
     pub(crate) fn worker(&self, number: usize) -> &WorkerCells {
         &self.workers[number]
     }
 
-    /// The cells of one worker's ramp; `None` where nobody has one.
+    /// Returns the cells of one worker's ramp; `None` if no worker has one.
     pub(crate) fn ramp(&self, number: usize) -> Option<&WorkerCells> {
         self.ramps.get(number)
     }
@@ -200,17 +201,17 @@ impl PhaseCells {
         (0..self.workers.len()).map(|number| self.read_worker(number)).collect()
     }
 
-    /// What a worker has done with data in its measured time, of all kinds: a page is read, and no distributions.
+    /// Returns a worker's totals of data ops in its measured time. Reads one page and no distributions.
     pub(crate) fn data_totals(&self, number: usize) -> DataTotals {
         DataTotals::of(self.worker(number))
     }
 
-    /// What a worker has done in its measured time: a page is read, and no distributions.
+    /// Returns a worker's ops and bytes in its measured time, by kind. Reads one page and no distributions.
     pub(crate) fn moved(&self, number: usize) -> BTreeMap<OpKind, Moved> {
         moved_in(self.worker(number))
     }
 
-    /// Bytes that a worker has moved in its ramp.
+    /// Returns the number of bytes that a worker has moved in its ramp.
     pub(crate) fn ramp_bytes(&self, number: usize) -> u64 {
         let moved = self.ramp(number).map(moved_in).unwrap_or_default();
         moved.iter().filter(|(kind, _)| kind.moves_bytes()).map(|(_, moved)| moved.bytes).sum()

@@ -1,10 +1,10 @@
-//! Random numbers whose streams never change: xoshiro256++ seeded by SplitMix64. Source: Blackman and Vigna,
+//! Random numbers with streams that never change: xoshiro256++ seeded by SplitMix64. Source: Blackman and Vigna,
 //! "Scrambled linear pseudorandom number generators", 2021 (both algorithms are in the public domain).
 //!
-//! Written in this workspace rather than taken from a registry because "the same seed gives the same ops, for ever" must
-//! not depend on anybody's release policy.
+//! Implemented here instead of using a crate, because "the same seed always gives the same ops" must not depend on
+//! the release policy of others.
 //!
-//! [`fio`] has fio's generators, for what must come as fio draws it.
+//! [`fio`] has fio's generators, for values that must match fio's.
 
 pub(crate) mod fio;
 
@@ -16,41 +16,36 @@ pub struct Rng {
     state: [u64; 4],
 }
 
-/// What a stream of random numbers is for. Each purpose of each worker of each phase has a stream of its own, so that
-/// a change in one (another block size, say) does not disturb the others.
+/// Purpose of a random stream. Each purpose of each worker of each phase has its own stream, so that a change in one
+/// (another block size, for example) does not affect the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Offsets, or picks of files.
+    /// Offsets, or choices of files.
     Offset = 1,
-    /// Sizes.
     Size = 2,
-    /// Read, write or trim; choices of a flow.
+    /// Choice of read, write or trim, and choices in a flow.
     Mix = 3,
-    /// Inter-arrival times.
     Arrival = 4,
-    /// Content.
     Content = 5,
     /// Sizes of a file set's files.
     Layout = 6,
-    /// The simulated device.
+    /// Behaviour of the simulated device.
     Device = 7,
-    /// A backend's own choices: which ops are polled for, which have a priority.
+    /// A backend's own choices: which ops are polled, and which have a priority.
     Backend = 8,
 }
 
-/// Which stream.
+/// Identifies a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamId {
-    /// The workload's seed.
     pub seed: u64,
-    /// Number of the phase.
     pub phase: u32,
     /// Number of the worker within the phase, over all groups.
     pub worker: u32,
 }
 
 impl StreamId {
-    /// The stream for one purpose.
+    /// Returns the stream for one purpose.
     pub fn rng(self, purpose: Purpose) -> Rng {
         let place = (u64::from(self.phase) << 40) | (u64::from(self.worker) << 8) | purpose as u64;
         Rng::new(splitmix64(self.seed) ^ splitmix64(place.wrapping_mul(0xd6e8_feb8_6659_fd93)))
@@ -58,7 +53,7 @@ impl StreamId {
 }
 
 impl Rng {
-    /// The stream of a seed.
+    /// Creates the stream of a seed.
     pub fn new(seed: u64) -> Rng {
         let mut state = [0; 4];
         let mut counter = seed;
@@ -69,7 +64,7 @@ impl Rng {
         Rng { state }
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[inline(always)]
     pub fn next_u64(&mut self) -> u64 {
         let [s0, s1, s2, s3] = &mut self.state;
@@ -84,22 +79,23 @@ impl Rng {
         result
     }
 
-    /// Uniform in `0..bound` (0 for a bound of 0), by multiplication; the bias is below bound / 2^64.
+    /// Returns a number in `0..bound` (0 for a bound of 0), uniformly distributed. Uses multiplication; the bias
+    /// is below bound / 2^64.
     #[inline(always)]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Uniform in [0, 1), with 53 bits.
+    /// Returns a number in [0, 1), uniformly distributed, with 53 bits.
     #[inline(always)]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Exponential with mean 1.
+    /// Returns an exponentially distributed number with mean 1.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
-        // 1 - unit() lies in (0, 1], so the logarithm is finite.
+        // 1 - unit() is in (0, 1], so the logarithm is finite.
         -crate::math::ln(1.0 - self.unit())
     }
 }

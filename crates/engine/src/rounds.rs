@@ -1,17 +1,17 @@
-//! The steady-state rule over the rounds of a phase that runs, in real time or in virtual time.
+//! The steady-state rule over the rounds of a running phase, in real time or virtual time.
 
 use plumb_result::{Interval, OpCounts};
 use plumb_stats::steady;
 use plumb_workload::Steady;
 
-/// What a further interval says of the state.
+/// Result of the rule after another interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RoundState {
-    /// Nothing yet.
+    /// Not decided yet.
     Open,
-    /// It is steady.
+    /// The phase is steady.
     Reached,
-    /// It will not be: the rounds are used up.
+    /// The maximum number of rounds passed without a steady state.
     GivenUp,
 }
 
@@ -19,7 +19,7 @@ pub(crate) enum RoundState {
 #[derive(Debug)]
 pub(crate) struct SteadyRounds {
     rule: Steady,
-    /// Throughput of each round that is over, per second.
+    /// Throughput of each completed round, per second.
     rounds: Vec<f64>,
     amount: u64,
     length_ns: u64,
@@ -30,10 +30,9 @@ impl SteadyRounds {
         SteadyRounds { rule, rounds: Vec::new(), amount: 0, length_ns: 0 }
     }
 
-    /// Takes the next interval.
     pub(crate) fn next(&mut self, interval: &Interval) -> RoundState {
         let sum = |pick: fn(&OpCounts) -> u64| -> u64 { interval.ops.values().map(pick).sum() };
-        // Bytes where there are any: op counts say little under mixed sizes.
+        // Use bytes if there are any: op counts are not comparable with mixed sizes.
         let bytes = sum(|ops| ops.bytes);
         self.amount += if bytes > 0 { bytes } else { sum(|ops| ops.count) };
         self.length_ns += interval.length_ns;
@@ -45,7 +44,7 @@ impl SteadyRounds {
         self.end_round(per_second)
     }
 
-    /// Ends a round of this throughput.
+    /// Ends a round with this throughput.
     pub(crate) fn end_round(&mut self, throughput: f64) -> RoundState {
         self.rounds.push(throughput);
         let rule = steady::RoundRule {
@@ -87,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_look_is_a_longer_interval_and_no_faster_one() {
+    fn a_late_interval_is_longer_but_not_faster() {
         let mut rounds = SteadyRounds::new(rule(1));
         assert_eq!(rounds.next(&interval(1, 100)), RoundState::Open);
         assert_eq!(rounds.next(&interval(3, 300)), RoundState::Open);
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_settles_is_given_up() {
+    fn an_unsteady_phase_is_given_up() {
         let mut rounds = SteadyRounds::new(rule(1));
         let states: Vec<RoundState> = [1, 9, 1, 9, 1].map(|n| rounds.next(&interval(1, n * 100))).into();
         assert_eq!(states[4], RoundState::GivenUp);

@@ -1,4 +1,4 @@
-//! The engine's door: runs a workload, phase by phase, on real storage or on simulated devices.
+//! Entry point of the engine: runs a workload, phase by phase, on real storage or on simulated devices.
 
 use crate::build_workers::{BuiltPhase, build_workers, check};
 use crate::clock::Clock;
@@ -20,13 +20,13 @@ use plumb_result::Measurement;
 use plumb_result::measurement::Fault;
 use plumb_workload::{ClockScope, Flush, Phase, Size, Workload};
 
-/// The write guard of runs, which knows the test data that the engine writes, and fio's.
+/// Creates the write guard of runs, which recognises the test data of Plumb and fio.
 pub fn write_guard(permissions: Permissions) -> Guard {
     Guard::new(permissions, test_block)
 }
 
-/// Runs a workload whose sizes are all in bytes. A signal ends it early, with what was measured before; so does an error
-/// after the first phase, which is then named in the measurement.
+/// Runs a workload whose sizes are all in bytes. A signal ends it early and keeps the measurements so far. An error
+/// after the first phase does the same, and is reported in the measurement.
 pub fn run(
     workload: &Workload,
     setting: &Setting<'_>,
@@ -155,7 +155,7 @@ fn run_one(
     };
     outcome.measurement.fallbacks.extend(fallbacks);
     outcome.measurement.caches = (!prepared.done.is_nothing()).then(|| Box::new(prepared.done));
-    // One that was interrupted hangs up.
+    // An interrupted phase closes its connections without a report.
     if !outcome.interrupted {
         let workers = std::mem::take(&mut outcome.measurement.workers);
         let groups = net.into_iter().map(|group| group.finish(&workers));
@@ -181,11 +181,11 @@ fn network(phase: &Phase, part: &str, reason: String) -> EngineError {
     EngineError::Network { phase: phase.name.clone(), part: part.to_owned(), reason }
 }
 
-/// Passes what the coordinator says on to the observer, and flushes at the end.
+/// Passes the coordinator's events on to the observer, and flushes at the end.
 struct ObserverWatch<'a> {
     phase: &'a Phase,
     targets: &'a OpenTargets,
-    /// Files of jobs, from when they are open.
+    /// Files of jobs, once they are open.
     evidence: Vec<EvidenceFiles>,
     written: &'a [String],
     observer: &'a mut dyn Observer,

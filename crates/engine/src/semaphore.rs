@@ -1,9 +1,9 @@
-//! Semaphores of System V, by which programs that know nothing else of each other begin together.
+//! System V semaphores, through which otherwise unrelated programs start together.
 #![allow(unsafe_code)]
 
 use std::io;
 
-/// A set of semaphores under a key of the whole machine.
+/// A set of semaphores with a machine-wide key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Semaphores {
     id: i32,
@@ -14,12 +14,12 @@ fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
 }
 
 impl Semaphores {
-    /// Makes `count` semaphores, or takes those that are there, and gives each the value.
+    /// Creates `count` semaphores, or opens the existing ones, and sets each to the value.
     ///
     /// # Errors
     /// Those of semget(2) and semctl(2).
     pub fn make(key: i32, count: u16, value: i32) -> io::Result<Semaphores> {
-        // SAFETY: no memory is passed.
+        // SAFETY: passes no memory.
         let id = checked(unsafe { libc::semget(key as libc::key_t, count.into(), libc::IPC_CREAT | 0o666) })?;
         for number in 0..count {
             // SAFETY: SETVAL takes an int in place of the union, which is passed the same way.
@@ -28,16 +28,16 @@ impl Semaphores {
         Ok(Semaphores { id })
     }
 
-    /// Those that are there, at least `count` of them.
+    /// Opens existing semaphores, at least `count` of them.
     ///
     /// # Errors
     /// Those of semget(2).
     pub fn find(key: i32, count: u16) -> io::Result<Semaphores> {
-        // SAFETY: no memory is passed.
+        // SAFETY: passes no memory.
         checked(unsafe { libc::semget(key as libc::key_t, count.into(), 0o666) }).map(|id| Semaphores { id })
     }
 
-    /// Removes them, whoever waits for them.
+    /// Removes the semaphores, even if others wait for them.
     ///
     /// # Errors
     /// Those of semctl(2).
@@ -46,10 +46,10 @@ impl Semaphores {
         checked(unsafe { libc::semctl(self.id, 0, libc::IPC_RMID) }).map(drop)
     }
 
-    /// Takes one off the semaphore, and waits until nothing is left of it.
+    /// Decrements the semaphore, and waits until it is 0.
     ///
     /// # Errors
-    /// Those of semop(2); `EAGAIN` where nothing was left before.
+    /// Those of semop(2); `EAGAIN` if it was already 0.
     pub fn meet(self, number: u16) -> io::Result<()> {
         self.operate(number, -1, libc::IPC_NOWAIT)?;
         self.operate(number, 0, 0)
@@ -57,7 +57,7 @@ impl Semaphores {
 
     fn operate(self, number: u16, by: i16, flags: libc::c_int) -> io::Result<()> {
         let mut operation = libc::sembuf { sem_num: number, sem_op: by, sem_flg: flags as libc::c_short };
-        // SAFETY: one operation, live for the call.
+        // SAFETY: one operation, which outlives the call.
         checked(unsafe { libc::semop(self.id, &raw mut operation, 1) }).map(drop)
     }
 }
@@ -66,9 +66,9 @@ impl Semaphores {
 mod tests {
     use super::*;
 
-    /// Two that meet go on together; a third finds nothing left.
+    /// Protects the rendezvous: two callers continue together, and a third one gets an error.
     #[test]
-    fn the_last_one_lets_all_go_on() {
+    fn the_last_caller_releases_all() {
         let key = 0x706c_0000 | (std::process::id() as i32 & 0xffff);
         let made = Semaphores::make(key, 2, 2).unwrap();
         let found = Semaphores::find(key, 2).unwrap();

@@ -1,4 +1,4 @@
-//! What a run needs of its surroundings.
+//! Environment of a run.
 
 use crate::copy::SharedListener;
 use crate::files::failed::Unopened;
@@ -18,46 +18,46 @@ use plumb_workload::Workload;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a run needs of its surroundings.
+/// Environment of a run: directories, permissions, callbacks and other processes.
 pub struct Setting<'a> {
-    /// The directory below which test data is made.
+    /// Directory in which test data is created.
     pub base: &'a Path,
-    /// What may be overwritten.
+    /// Permissions to overwrite existing data.
     pub permissions: &'a Permissions,
-    /// Set by a signal.
+    /// Raised by a signal.
     pub stop: StopFlag,
-    /// Where test directories are registered.
+    /// Registers test directories.
     pub test_dirs: &'a TestDirs,
-    /// Files that were laid out by earlier runs of the same data, to be used again; every run has its own when absent.
-    /// What is verified, trimmed or not written in full before the first phase is always a run's own.
+    /// Files of earlier runs with the same data, for reuse; `None` makes every run lay out its own. Data that is
+    /// verified, trimmed or not fully written before the first phase is never reused.
     pub kept: Option<&'a KeptFiles>,
     /// Whether the whole page cache may be dropped to make files cold.
     pub drop_caches: DropCaches,
-    /// Which run this is, for simulated devices.
+    /// Identifies this run for simulated devices.
     pub sim_run: SimRun,
-    /// Debt of earlier runs of the comparison, for simulated devices.
+    /// State of simulated devices left by earlier runs of the comparison.
     pub sim_debt: CarriedDebt,
-    /// Different in every run, so that no two runs write the same bytes; ops do not depend on it.
+    /// Differs in every run, so that no two runs write the same bytes. Ops do not depend on it.
     pub content_seed: u64,
-    /// Opens the recordings of jobs that replay one.
+    /// Opens the recordings that jobs replay.
     pub recordings: Option<&'static dyn Recordings>,
-    /// Whom it ends when the files of a job cannot be obtained.
+    /// Whether the run or only the job ends when a job's files cannot be opened.
     pub unopened: Unopened,
-    /// Receives a line when something that is not measured takes unexpectedly long.
+    /// Receives a line if an unmeasured step takes unexpectedly long.
     pub say: fn(&str),
-    /// Hears at once what happens in copies.
+    /// Receives events of copies as they happen.
     pub copy_listener: Option<SharedListener>,
-    /// Which workers this process runs.
+    /// The workers that this process runs.
     pub part: Part,
-    /// The processes that run the other workers; `None` where this one runs all.
+    /// The processes that run the other workers; `None` if this process runs all.
     pub others: Option<Arc<dyn OtherProcesses>>,
-    /// Connects network work; `None` where there is none.
+    /// Creates connections for network loads; `None` if the command has none.
     pub net: Option<&'static dyn NetProtocol>,
-    /// Opens the files of programs that want MPI-IO; `None` where no MPI library was started.
+    /// Opens files for programs that use MPI-IO; `None` if no MPI library was started.
     pub mpi_io: Option<Arc<dyn MpiIo>>,
 }
 
-/// A stream for content: the workload's, but different in every run.
+/// Returns a random stream for content. It depends on the workload's seed, but differs in every run.
 pub(crate) fn content_stream(workload: &Workload, setting: &Setting<'_>, phase: u32, worker: u32) -> StreamId {
     StreamId { seed: workload.seed ^ setting.content_seed, phase, worker }
 }

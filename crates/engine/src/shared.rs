@@ -1,6 +1,6 @@
-//! Memory that workers and their coordinator share, whether workers are threads or processes: one anonymous shared
-//! mapping, zeroed by the kernel, of types that are plain atomics. Where all of them are in one process, it is that process's
-//! own, which costs less to make.
+//! Memory shared by workers and their coordinator, as threads or processes. It is an anonymous shared mapping, zeroed
+//! by the kernel, with types made of plain atomics. If all of them are in one process, private memory is used instead,
+//! which is cheaper to allocate.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -10,13 +10,13 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-/// A type that is valid when zeroed, holds nothing but atomics, and may be used from several processes at once.
+/// A type that is valid when zeroed, consists only of atomics, and may be used by several processes at once.
 ///
 /// # Safety
 /// Implement it only for `#[repr(C)]` types made of atomics and arrays of them.
 pub(crate) unsafe trait Shareable: Sync {}
 
-// SAFETY: AtomicU64 is an integer with interior mutability by atomics; all zeros is the value 0.
+// SAFETY: AtomicU64 is an integer with interior mutability through atomics; all zeros is the value 0.
 unsafe impl Shareable for std::sync::atomic::AtomicU64 {}
 // SAFETY: as above.
 unsafe impl Shareable for std::sync::atomic::AtomicI32 {}
@@ -29,26 +29,26 @@ pub(crate) struct SharedSlice<T: Shareable> {
     owns: PhantomData<T>,
 }
 
-/// Where a slice lies.
+/// Kind of memory of a slice.
 enum Memory {
-    /// A mapping of this many bytes.
+    /// A mapping, with its length in bytes.
     Mapped(usize),
-    /// The heap.
+    /// The heap, with the layout of the allocation.
     Heap(Layout),
 }
 
-/// Up to here, clearing memory of the heap costs less than a mapping and its pages, bytes.
+/// Up to this size in bytes, clearing heap memory costs less than a mapping with its page faults.
 const HEAP_BYTES_MAX: usize = 64 << 10;
 
-/// Nothing else of the heap is in a cache line with what threads share, nor in the one that processors read with it.
+/// Keeps other heap data out of the cache line of shared data, and out of the adjacent one that CPUs prefetch.
 const HEAP_ALIGN_BYTES: usize = 128;
 
 thread_local! {
-    /// Whether slices that this thread makes now are for this process only.
+    /// Whether new slices of this thread are for this process only.
     static FOR_THIS_PROCESS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes slices that no other process will use.
+/// Makes all slices that `make` creates private to this process.
 pub(crate) fn for_this_process<R>(make: impl FnOnce() -> R) -> R {
     let before = FOR_THIS_PROCESS.replace(true);
     let made = make();
@@ -56,20 +56,21 @@ pub(crate) fn for_this_process<R>(make: impl FnOnce() -> R) -> R {
     made
 }
 
-// SAFETY: `T: Shareable` may be used from several threads and processes at once; the mapping lives as long as the slice.
+// SAFETY: `T: Shareable` may be used from several threads and processes at once; the mapping lives
+// as long as the slice.
 unsafe impl<T: Shareable> Send for SharedSlice<T> {}
 // SAFETY: as above.
 unsafe impl<T: Shareable> Sync for SharedSlice<T> {}
 
 impl<T: Shareable> SharedSlice<T> {
-    /// Maps `length` zeroed values. Pages come into being when they are first written.
+    /// Allocates `length` zeroed values. The kernel provides pages when they are first written.
     pub(crate) fn new(length: usize) -> io::Result<SharedSlice<T>> {
         let bytes = (length * size_of::<T>()).max(1);
         let shared = if FOR_THIS_PROCESS.get() { libc::MAP_PRIVATE } else { libc::MAP_SHARED };
         if shared == libc::MAP_PRIVATE && bytes <= HEAP_BYTES_MAX {
             return Ok(SharedSlice::on_heap(length, bytes));
         }
-        // SAFETY: a fresh anonymous mapping, no address asked for.
+        // SAFETY: a new anonymous mapping; no address is requested.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -92,7 +93,7 @@ impl<T: Shareable> SharedSlice<T> {
         let Ok(layout) = Layout::from_size_align(bytes, align_of::<T>().max(HEAP_ALIGN_BYTES)) else {
             unreachable!("{HEAP_BYTES_MAX} bytes fit anywhere")
         };
-        // SAFETY: of at least one byte.
+        // SAFETY: the size is at least one byte.
         let start = unsafe { alloc_zeroed(layout) };
         let Some(start) = NonNull::new(start.cast::<T>()) else { handle_alloc_error(layout) };
         SharedSlice { start, length, memory: Memory::Heap(layout), owns: PhantomData }
@@ -102,7 +103,8 @@ impl<T: Shareable> SharedSlice<T> {
 impl<T: Shareable> Deref for SharedSlice<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        // SAFETY: at `start` are `length` zero-initialised values for as long as `self` lives; `T: Shareable` is valid zeroed.
+        // SAFETY: `start` points to `length` zero-initialised values that live as long as `self`;
+        // `T: Shareable` is valid zeroed.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
@@ -124,9 +126,9 @@ mod tests {
     use std::sync::atomic::AtomicU64;
     use std::sync::atomic::Ordering::Relaxed;
 
-    // Protects: memory of every kind begins with zeros and holds what is written, to its end.
+    // Protects shared memory: slices of every kind start with zeros and hold written values, up to their end.
     #[test]
-    fn slices_are_zeroed_wherever_they_lie() {
+    fn slices_are_zeroed_in_every_kind_of_memory() {
         for length in [0, 1, 1000, 100_000] {
             let make = || SharedSlice::<AtomicU64>::new(length).unwrap();
             for slice in [make(), for_this_process(make)] {

@@ -1,23 +1,25 @@
-//! Ctrl-C and `kill`: a run ends early, keeps what was measured, and cleans up.
+//! Ctrl-C and `kill`: a run ends early, keeps its measurements, and cleans up.
 //!
-//! [`install`] makes SIGINT, SIGTERM and SIGHUP raise a flag, and nothing else; who works looks at the flag. A second
-//! Ctrl-C changes nothing: cleaning up is what one waits for, and it is short. Who wants no cleaning sends SIGKILL, and
-//! `plumb clean` afterwards. A signal that was ignored when the program started stays ignored (`nohup`, background jobs).
+//! [`install`] makes SIGINT, SIGTERM and SIGHUP raise a flag and do nothing else; working threads check the
+//! flag. A second Ctrl-C changes nothing: the run is already cleaning up, which is short. To skip the
+//! clean-up, send SIGKILL and run `plumb clean` afterwards. Signals that were ignored when the program started
+//! stay ignored (`nohup`, background jobs).
 //!
-//! By `sigaction(2)` itself rather than a crate: three handlers that store a number need no dependency, and worker
-//! processes must see the flag, which therefore lies in shared memory.
+//! This uses `sigaction(2)` directly instead of a crate. Three handlers that store a number need no dependency, and the
+//! flag must be in shared memory, because worker processes have to see it.
 //!
-//! # What a run owes the user: an end within two seconds
-//! - Hot loops look at [`StopFlag::requested`] once an op (one relaxed load). Waits go through [`StopFlag::sleep`].
-//! - A handler runs in one thread only, and only that thread's system call ends with `EINTR` (SA_RESTART is not set).
-//!   The engine therefore calls [`Waker::wake`] for every worker, again and again (every 50 ms, say) until it has ended:
-//!   a single wake-up could fall between its look at the flag and its system call. For worker processes:
-//!   `kill(pid, SIGTERM)`.
-//! - Backends treat `EINTR` as "look at the flag, then try again", never as an error of the op.
-//! - What cannot be ended is a thread in an uninterruptible system call (`fsync`, a read from a dead disk). After about
-//!   1.5 seconds the engine gives up waiting for it: it takes the recorders' last published state, marks the run
-//!   partial, removes the test directory (unlinking an open file does not wait for its flush), stores, and leaves by
-//!   `std::process::exit`, which does not join threads. Destructors of what a stuck thread owns do not run.
+//! # A run must end within two seconds
+//! - Hot loops check [`StopFlag::requested`] once per op (one relaxed load). Waits use [`StopFlag::sleep`].
+//! - A handler runs in one thread only, and only that thread's system call ends with `EINTR` (SA_RESTART is
+//!   not set). The engine therefore has to wake every worker repeatedly (for example every 50 ms) until it
+//!   has ended. A single wake-up could arrive between the worker's check of the flag and its system call.
+//!   For worker processes: `kill(pid, SIGTERM)`.
+//! - Backends treat `EINTR` as "check the flag, then retry", never as an error of the op.
+//! - A thread in an uninterruptible system call (`fsync`, a read from a dead disk) cannot be stopped. After
+//!   about 1.5 seconds, the engine stops waiting for it. It takes the last published state of the recorders,
+//!   marks the run partial, removes the test directory (unlinking an open file does not wait for its flush), and
+//!   stores the result. It exits through `std::process::exit`, which does not join threads. Destructors of a
+//!   stuck thread's data do not run.
 #![allow(unsafe_code)]
 
 use crate::shared::SharedSlice;
@@ -26,25 +28,24 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Why to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopSignal {
     /// SIGINT: Ctrl-C.
     Interrupt,
     /// SIGTERM: `kill`.
     Terminate,
-    /// SIGHUP: the terminal went away.
+    /// SIGHUP: the terminal was closed.
     Hangup,
-    /// SIGPIPE: whoever read the output went away. Nothing raises it but [`die_by`].
+    /// SIGPIPE: the reader of the output exited. Only [`die_by`] raises it.
     BrokenPipe,
-    /// The program itself asks, by [`StopFlag::request`].
+    /// The program's own request, through [`StopFlag::request`].
     Program,
 }
 
 impl StopSignal {
     const PROGRAM: i32 = -1;
 
-    /// The system's number of one that can be sent from outside.
+    /// Returns the system's signal number; `None` for signals that are not handled.
     fn number(self) -> Option<libc::c_int> {
         match self {
             StopSignal::Interrupt => Some(libc::SIGINT),
@@ -65,37 +66,37 @@ impl StopSignal {
     }
 }
 
-/// Whether to stop. Copies are the same flag.
+/// Whether to stop. Copies share one flag.
 #[derive(Debug, Clone, Copy)]
 pub struct StopFlag(&'static AtomicI32);
 
-/// How a sleep ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slept {
-    /// After the whole time.
+    /// The whole time has passed.
     Whole,
-    /// Early, since the run is to stop.
+    /// Ended early, because the run must stop.
     Cut,
 }
 
 impl StopFlag {
-    /// A flag that no signal raises, only [`StopFlag::request`]. It is never freed (4 bytes): make one a run at most.
+    /// Creates a flag that no signal raises, only [`StopFlag::request`]. It is never freed (4 bytes), so create
+    /// at most one per run.
     pub fn detached() -> StopFlag {
         StopFlag(Box::leak(Box::new(AtomicI32::new(0))))
     }
 
-    /// Whether to stop.
+    /// Returns `true` if the run must stop.
     #[inline(always)]
     pub fn requested(self) -> bool {
         self.0.load(Ordering::Relaxed) != 0
     }
 
-    /// 0 until it is raised.
+    /// Returns the cell with the reason; 0 until the flag is raised.
     pub(crate) fn cell(self) -> &'static AtomicI32 {
         self.0
     }
 
-    /// Why to stop: the first reason there was.
+    /// Returns the first reason to stop, if any.
     pub fn signal(self) -> Option<StopSignal> {
         StopSignal::from_raw(self.0.load(Ordering::Relaxed))
     }
@@ -105,7 +106,7 @@ impl StopFlag {
         raise(self.0, StopSignal::PROGRAM);
     }
 
-    /// Sleeps, but not on when the run is to stop: it looks at the flag at least every 50 ms.
+    /// Sleeps, but ends early if the run must stop: checks the flag at least every 50 ms.
     pub fn sleep(self, time: Duration) -> Slept {
         const SLICE: Duration = Duration::from_millis(50);
         let start = Instant::now();
@@ -129,20 +130,20 @@ fn raise(flag: &AtomicI32, reason: i32) {
     let _ = flag.compare_exchange(0, reason, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// The process that sent the first signal; 0 before, and where it was the kernel, as with Ctrl-C.
+/// PID of the sender of the first signal; 0 before that, and for signals from the kernel, such as Ctrl-C.
 static SENDER: AtomicI32 = AtomicI32::new(0);
 
-/// Whether the first signal was sent to this process by itself, as by `kill PID`: neither its parent sent it nor the terminal, which
-/// send one to all that they started.
+/// Returns `true` if the first signal was sent to this process alone, as with `kill PID`. Parents and terminals instead
+/// signal all processes that they started.
 pub fn signalled_alone() -> bool {
     let sender = SENDER.load(Ordering::Relaxed);
     sender != 0 && rustix::process::getppid().is_none_or(|parent| parent.as_raw_nonzero().get() != sender)
 }
 
-/// Async-signal-safe: loads, compare-and-exchanges, and a system call that leaves errno as it was.
+/// Handles a stop signal. Async-signal-safe: atomic operations, and a system call that preserves errno.
 extern "C" fn on_stop(signal: libc::c_int, info: *const libc::siginfo_t, _context: *const libc::c_void) {
     if let Some(StopFlag(flag)) = FLAG.get() {
-        // SAFETY: the system passes a valid siginfo_t to a handler with SA_SIGINFO, for as long as it runs.
+        // SAFETY: the system passes a valid siginfo_t to a handler with SA_SIGINFO, which stays valid while it runs.
         let sender = unsafe { info.as_ref().map_or(0, |info| info.si_pid()) };
         if flag.load(Ordering::Relaxed) == 0 {
             let _ = SENDER.compare_exchange(0, sender, Ordering::Relaxed, Ordering::Relaxed);
@@ -154,23 +155,23 @@ extern "C" fn on_stop(signal: libc::c_int, info: *const libc::siginfo_t, _contex
 
 extern "C" fn on_wake(_: libc::c_int) {}
 
-/// How often somebody asked how far it is.
-static ASKED: AtomicU32 = AtomicU32::new(0);
+/// Number of progress requests so far.
+static PROGRESS_REQUESTS: AtomicU32 = AtomicU32::new(0);
 
-/// The thread that a signal is to wake; 0 while there is none.
+/// Thread to wake on a signal; 0 for none.
 static WOKEN: AtomicI32 = AtomicI32::new(0);
 
-/// Async-signal-safe: one addition and one system call that passes numbers only.
-extern "C" fn on_ask(_: libc::c_int) {
-    ASKED.fetch_add(1, Ordering::Relaxed);
+/// Handles a progress request. Async-signal-safe: one addition and one system call that passes only numbers.
+extern "C" fn on_progress_request(_: libc::c_int) {
+    PROGRESS_REQUESTS.fetch_add(1, Ordering::Relaxed);
     wake_waiting();
 }
 
-/// Async-signal-safe; errno is as it was before.
+/// Wakes the registered thread. Async-signal-safe; preserves errno.
 fn wake_waiting() {
     let thread = WOKEN.load(Ordering::Relaxed);
     if thread != 0 {
-        // SAFETY: errno is this thread's own; the calls pass numbers only.
+        // SAFETY: errno belongs to this thread; the calls pass only numbers.
         unsafe {
             let errno = *errno_place();
             crate::os::signal_thread(libc::getpid(), thread, WAKE_SIGNAL);
@@ -179,10 +180,10 @@ fn wake_waiting() {
     }
 }
 
-/// Where this thread keeps errno.
+/// Returns the location of this thread's errno.
 ///
 /// # Safety
-/// The pointer is this thread's only.
+/// Only this thread may use the pointer.
 unsafe fn errno_place() -> *mut libc::c_int {
     #[cfg(target_os = "linux")]
     // SAFETY: always a valid pointer for the calling thread.
@@ -196,33 +197,33 @@ unsafe fn errno_place() -> *mut libc::c_int {
     }
 }
 
-/// Who asks a running program how far it is sends SIGUSR1, and on the BSDs SIGINFO (Ctrl-T) as well.
+/// Handles SIGUSR1 as a progress request, and on the BSDs also SIGINFO (Ctrl-T).
 ///
 /// # Errors
-/// The system's, from `sigaction`.
+/// Those of `sigaction`.
 pub fn hear_questions() -> io::Result<()> {
-    let handler = on_ask as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    let handler = on_progress_request as extern "C" fn(libc::c_int) as libc::sighandler_t;
     #[cfg(not(target_os = "linux"))]
     handle(libc::SIGINFO, handler)?;
     handle(libc::SIGUSR1, handler)
 }
 
-/// How often somebody has asked.
+/// Returns the number of progress requests so far.
 #[inline(always)]
-pub(crate) fn questions() -> u32 {
-    ASKED.load(Ordering::Relaxed)
+pub(crate) fn progress_requests() -> u32 {
+    PROGRESS_REQUESTS.load(Ordering::Relaxed)
 }
 
-/// Ends the program at once. The memory of a program that ends need not be given back block by block, as an allocator does from the C
-/// library's `exit`.
+/// Exits the program at once. Skips the C library's `exit`, in which the allocator would free memory block by block.
 pub fn leave(code: u8) -> ! {
-    // What cannot be printed any more was noticed before.
+    // An output error was already noticed before.
     let _ = io::stdout().flush();
-    // SAFETY: a number only. Plumb registers nothing with `atexit` and has no stream of the C library open; an MPI library was left before.
+    // SAFETY: passes only a number. Plumb registers nothing with `atexit` and has no open C stream; an
+    // MPI library was finalized before.
     unsafe { libc::_exit(code.into()) }
 }
 
-/// Ends the program as a signal ends it, so that whoever waits for it sees that.
+/// Ends the program with the default action of a signal, so that its parent sees the signal.
 pub fn die_by(signal: StopSignal) -> ! {
     let number = match signal {
         StopSignal::Interrupt => libc::SIGINT,
@@ -231,22 +232,22 @@ pub fn die_by(signal: StopSignal) -> ! {
         StopSignal::BrokenPipe => libc::SIGPIPE,
         StopSignal::Program => libc::SIGABRT,
     };
-    // SAFETY: numbers only; the default action of these signals ends the process.
+    // SAFETY: passes only numbers; the default action of these signals ends the process.
     unsafe {
         libc::signal(number, libc::SIG_DFL);
         libc::raise(number);
     }
-    // Only where the signal is blocked.
+    // Reached only if the signal is blocked.
     std::process::exit(128 + number)
 }
 
-/// While it lives, signals that the program hears also end blocking system calls of the thread that made it.
+/// Lets handled signals interrupt blocking system calls of the thread that created it, until it is dropped.
 pub(crate) struct WokenBySignals(());
 
 impl WokenBySignals {
-    /// For the calling thread.
+    /// Registers the calling thread.
     pub(crate) fn this_thread() -> WokenBySignals {
-        // SAFETY: sigset_t is plain data that sigemptyset initialises; the mask of this thread only.
+        // SAFETY: sigset_t is plain data that sigemptyset initialises; only this thread's mask changes.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&raw mut set);
@@ -264,11 +265,11 @@ impl Drop for WokenBySignals {
     }
 }
 
-/// Installs the handlers, once for the process, before any thread or worker process starts: the flag lies in memory that
-/// forked processes share. Further calls give the same flag.
+/// Installs the handlers once per process. Call it before any thread or worker process starts: the flag is in memory
+/// that forked processes share. Further calls return the same flag.
 ///
 /// # Errors
-/// The system's, from `mmap` or `sigaction`; as good as never.
+/// Those of `mmap` and `sigaction`; practically never.
 pub fn install() -> io::Result<StopFlag> {
     static INSTALLED: OnceLock<Result<StopFlag, i32>> = OnceLock::new();
     let installed =
@@ -277,10 +278,10 @@ pub fn install() -> io::Result<StopFlag> {
 }
 
 /// Handles a signal even if this program was started with the signal ignored, as a shell does with SIGINT for
-/// background jobs (`&`). For tools that set their handlers unconditionally.
+/// background jobs (`&`). For emulated tools that set their handlers unconditionally.
 ///
 /// # Errors
-/// As of [`install`].
+/// Those of [`install`].
 pub fn hear(signal: StopSignal) -> io::Result<()> {
     install()?;
     match signal.number() {
@@ -296,7 +297,7 @@ pub fn hear(signal: StopSignal) -> io::Result<()> {
 /// processes start with the default action.
 ///
 /// # Errors
-/// The system's, from `sigaction`; practically never.
+/// Those of `sigaction`; practically never.
 pub fn survive_file_size_limits() -> io::Result<()> {
     if is_ignored(libc::SIGXFSZ)? {
         return Ok(());
@@ -304,7 +305,7 @@ pub fn survive_file_size_limits() -> io::Result<()> {
     handle(libc::SIGXFSZ, on_file_size_limit as extern "C" fn(libc::c_int) as libc::sighandler_t)
 }
 
-/// The write that raised the signal fails with `EFBIG`.
+/// Does nothing: the write that raised the signal fails with `EFBIG`.
 extern "C" fn on_file_size_limit(_: libc::c_int) {}
 
 fn try_install() -> io::Result<StopFlag> {
@@ -321,7 +322,7 @@ fn try_install() -> io::Result<StopFlag> {
 }
 
 fn is_ignored(signal: libc::c_int) -> io::Result<bool> {
-    // SAFETY: a zeroed sigaction is a valid one to be written over; no new action is given.
+    // SAFETY: a zeroed sigaction is valid to be overwritten; no new action is passed.
     let (code, action) = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         (libc::sigaction(signal, std::ptr::null(), &raw mut action), action)
@@ -333,14 +334,14 @@ fn handle(signal: libc::c_int, handler: libc::sighandler_t) -> io::Result<()> {
     act(signal, handler, 0)
 }
 
-/// [`on_stop`] has the form with three arguments.
+/// Installs [`on_stop`], which takes three arguments.
 fn handle_stop(signal: libc::c_int) -> io::Result<()> {
     let handler = on_stop as extern "C" fn(libc::c_int, *const libc::siginfo_t, *const libc::c_void);
     act(signal, handler as libc::sighandler_t, libc::SA_SIGINFO)
 }
 
 fn act(signal: libc::c_int, handler: libc::sighandler_t, flags: libc::c_int) -> io::Result<()> {
-    // SAFETY: the action is fully initialised; all handlers are async-signal-safe and have the form that the flags say. Without
+    // SAFETY: the action is fully initialised. All handlers are async-signal-safe and match the flags. Without
     // SA_RESTART, blocking calls end with EINTR.
     let code = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -352,7 +353,7 @@ fn act(signal: libc::c_int, handler: libc::sighandler_t, flags: libc::c_int) -> 
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// By default this signal is ignored, so that a stray one before [`install`] does no harm.
+/// Ignored by default, so that a stray one before [`install`] does no harm.
 pub(crate) const WAKE_SIGNAL: libc::c_int = libc::SIGURG;
 
 #[cfg(test)]
@@ -361,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_signal_raises_the_flag_and_a_second_one_does_not_change_the_reason() {
-        // The flag is the process's own: this is the only test that sends signals to itself.
+        // The flag is process-wide: this is the only test that sends signals to its own process.
         let flag = install().unwrap();
         assert!(!flag.requested());
         let me = rustix::process::getpid();
@@ -372,12 +373,12 @@ mod tests {
         rustix::process::kill_process(me, rustix::process::Signal::HUP).unwrap();
         assert_eq!(flag.sleep(Duration::from_millis(1)), Slept::Cut);
         assert_eq!(install().unwrap().signal(), Some(StopSignal::Terminate));
-        // From this process itself, which is not its parent.
+        // The sender was this process itself, which is not its parent.
         assert!(signalled_alone());
     }
 
     #[test]
-    fn a_detached_flag_is_its_own_and_whole_sleeps_are_whole() {
+    fn detached_flags_are_independent_and_sleeps_are_complete() {
         let (one, other) = (StopFlag::detached(), StopFlag::detached());
         one.request();
         assert_eq!(one.signal(), Some(StopSignal::Program));

@@ -10,7 +10,7 @@ use crate::sim::run::Simulation;
 use plumb_result::measurement::Fault;
 use plumb_workload::Phase;
 
-/// Runs one phase, whose workers use the devices of `simulation`, from where the last one ended.
+/// Runs one phase on the devices of `simulation`, starting at the virtual time at which the last phase ended.
 pub(crate) fn run_phase(
     phase: &Phase,
     run: PhaseRun,
@@ -26,7 +26,7 @@ pub(crate) fn run_phase(
     Ok(outcome)
 }
 
-/// Looks at the devices where a probe would look at the machine, and flushes them at the end.
+/// Reads the devices where a probe would read the machine, and flushes them at the end.
 struct SimWatcher<'a> {
     phase: &'a Phase,
     simulation: &'a mut Simulation,

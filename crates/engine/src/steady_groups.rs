@@ -1,4 +1,4 @@
-//! Groups that end when a figure of theirs is steady: checked piece by piece while they run, counts and sums only.
+//! Groups that end once one of their metrics is steady. Checked at intervals while they run, with counts and sums only.
 
 use crate::barrier::PhaseMemory;
 use crate::clock::{Clock, Ticks};
@@ -8,28 +8,28 @@ use crate::recorder::DataTotals;
 use plumb_result::{SteadyOutcome, SteadySample};
 use std::sync::atomic::Ordering::Acquire;
 
-/// Groups that are judged as one.
+/// Groups that are judged together.
 struct SteadyWatch {
     judge: SteadyJudge,
-    /// Length of a piece of time.
+    /// Length of an interval.
     length: Ticks,
     workers: Vec<usize>,
-    /// Where the first of its workers began to be measured.
+    /// Start of measured time of the first of their workers.
     zero: Option<Ticks>,
-    /// Up to where pieces are closed.
+    /// End of the last closed interval, relative to `zero`.
     covered: Ticks,
     last: DataTotals,
     over: bool,
 }
 
-/// All that is judged in a phase.
+/// All steady-state rules of a phase.
 pub(crate) struct SteadyGroups {
     clock: Clock,
     watches: Vec<SteadyWatch>,
 }
 
 impl SteadyGroups {
-    /// Of these groups, and workers that belong to them.
+    /// Creates the rules of these groups. `group_of` maps workers to groups.
     pub(crate) fn new(clock: Clock, groups: &[GroupRun], group_of: &[usize]) -> SteadyGroups {
         let mut covered = vec![false; groups.len()];
         let mut watches = Vec::new();
@@ -50,14 +50,14 @@ impl SteadyGroups {
         SteadyGroups { clock, watches }
     }
 
-    /// When the next piece ends, or workers that have not started may have.
+    /// Returns the time of the next update: when an interval ends, or when waiting workers may have started.
     pub(crate) fn next_at(&self, now: Ticks) -> Option<Ticks> {
         let open = self.watches.iter().filter(|watch| !watch.over);
         open.map(|watch| watch.zero.map_or(now + watch.length, |zero| zero + watch.covered + watch.length)).min()
     }
 
-    /// Judges the pieces that have ended, and stops who is steady.
-    pub(crate) fn look(&mut self, memory: &PhaseMemory, now: Ticks) {
+    /// Judges the intervals that have ended, and stops steady groups.
+    pub(crate) fn update(&mut self, memory: &PhaseMemory, now: Ticks) {
         for watch in self.watches.iter_mut().filter(|watch| !watch.over) {
             if watch.zero.is_none() {
                 watch.zero = watch.workers.iter().filter_map(|&worker| memory.control.measured_at(worker)).min();
@@ -87,7 +87,7 @@ impl SteadyGroups {
         }
     }
 
-    /// How steady a worker's groups were; `None` where nobody asked.
+    /// Returns the result of a worker's rule; `None` if it has none.
     pub(crate) fn outcome(&self, worker: usize) -> Option<SteadyOutcome> {
         self.watches.iter().find(|watch| watch.workers.contains(&worker)).map(|watch| watch.judge.outcome())
     }
@@ -101,9 +101,9 @@ mod tests {
     use plumb_workload::pace::{SteadyFigure, SteadyJudged, SteadyRule};
     use plumb_workload::{Nanos, OpKind};
 
-    // Protects: groups that are judged together are summed, and end together; the others are left alone.
+    // Protects joint rules: groups that are judged together are summed and end together, and the others are left alone.
     #[test]
-    fn groups_are_judged_as_one() {
+    fn groups_are_judged_together() {
         let clock = Clock::monotonic();
         let memory = PhaseMemory::for_tests(clock, 3);
         let rule = SteadyRule {
@@ -121,12 +121,12 @@ mod tests {
         assert_eq!(steady.watches.len(), 1);
         memory.control.worker(1).measures_from(10_000);
         let mut recorders = [0, 1].map(|worker| Recorder::new(memory.cells.worker(worker)));
-        // Together they do eight in every piece; each of them does not.
+        // Together they execute eight ops in every interval, but neither of them does.
         for (piece, first) in [5, 2, 7].into_iter().enumerate() {
             (0..first).for_each(|_| recorders[0].record(OpKind::Read, 512, 100));
             (first..8).for_each(|_| recorders[1].record(OpKind::Read, 512, 100));
             assert!(!memory.control.worker(0).stop_requested(), "piece {piece}");
-            steady.look(&memory, 11_000 + piece as u64 * 1_000);
+            steady.update(&memory, 11_000 + piece as u64 * 1_000);
         }
         let stopped = [0, 1, 2].map(|worker| memory.control.worker(worker).stop_requested());
         assert_eq!(stopped, [true, true, false]);

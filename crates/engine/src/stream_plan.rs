@@ -1,4 +1,4 @@
-//! The planned block ops of a worker, by the generator that draws them.
+//! The planned block ops of a worker, by generator.
 
 use crate::source::accesses::AccessesPlan;
 use crate::source::fio::FioPlan;
@@ -7,7 +7,7 @@ use crate::source::requests::RequestsPlan;
 use crate::source::sweep::SweepPlan;
 use crate::source::trace::TracePlan;
 
-/// A stream of block ops, planned: by its generator.
+/// A planned stream of block ops.
 #[derive(Debug, Clone)]
 pub(crate) enum StreamPlan {
     Plumb(PlumbPlan),
@@ -19,7 +19,7 @@ pub(crate) enum StreamPlan {
 }
 
 impl StreamPlan {
-    /// Bytes of the largest op that moves data: the size of a buffer.
+    /// Returns the size in bytes of the largest op that moves data, which is the size of a buffer.
     pub(crate) fn largest_block_bytes(&self) -> u64 {
         match self {
             StreamPlan::Plumb(plan) => plan.largest_block_bytes().into(),
@@ -31,7 +31,7 @@ impl StreamPlan {
         }
     }
 
-    /// Bytes of the smallest op that moves data; what is left at the end of a part may be less.
+    /// Returns the size in bytes of the smallest op that moves data. The last op of a part may be smaller.
     pub(crate) fn smallest_block_bytes(&self) -> u64 {
         match self {
             StreamPlan::Plumb(plan) => plan.smallest_block_bytes().into(),
@@ -43,7 +43,7 @@ impl StreamPlan {
         }
     }
 
-    /// Distinct bytes that its ops can touch.
+    /// Returns the number of distinct bytes that its ops can touch.
     pub(crate) fn working_set_bytes(&self) -> u64 {
         match self {
             StreamPlan::Plumb(plan) => plan.working_set_bytes(),

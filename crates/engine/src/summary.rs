@@ -1,4 +1,4 @@
-//! From readings and reports to what is told of a phase.
+//! Combines readings and reports into the measurement of a phase.
 
 use crate::clock::Ticks;
 use crate::fault::ReportCells;
@@ -12,19 +12,19 @@ use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// All workers' readings as one.
+/// Merges all workers' readings.
 pub(crate) fn merged(readings: &[Reading]) -> Reading {
     let mut all = Reading::default();
     readings.iter().for_each(|reading| all.merge(reading));
     all
 }
 
-/// What each worker recorded since an earlier reading.
+/// Returns each worker's difference to an earlier reading.
 pub(crate) fn since(now: &[Reading], earlier: &[Reading]) -> Vec<Reading> {
     now.iter().zip(earlier).map(|(now, earlier)| now.since(earlier)).collect()
 }
 
-/// An entry of the interval series.
+/// Builds an entry of the interval series.
 pub(crate) fn interval(start_ns: u64, length_ns: u64, reading: &Reading) -> Interval {
     let ops = reading.kinds.iter().map(|(&kind, reading)| {
         let counts = OpCounts {
@@ -39,14 +39,14 @@ pub(crate) fn interval(start_ns: u64, length_ns: u64, reading: &Reading) -> Inte
     Interval { start_ns, length_ns, ops: BTreeMap::from_iter(ops) }
 }
 
-/// From where to where a phase is measured.
+/// The measured time of a phase.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MeasuredSpan {
-    /// Where the phase began, its ramp included.
+    /// Start of the phase, including its ramp.
     pub(crate) begins_at: Ticks,
-    /// Where its measured time began.
+    /// Start of its measured time.
     pub(crate) clock_zero: Ticks,
-    /// For workers that have not said when they ended.
+    /// End for workers that have not reported theirs.
     pub(crate) over_at: Ticks,
     pub(crate) ending: Ending,
 }
@@ -54,21 +54,21 @@ pub(crate) struct MeasuredSpan {
 /// Whether a phase has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Who has not said that it ended hangs, or died.
+    /// It has ended: a worker that has not reported its end hangs or died.
     Over,
-    /// Its workers are at work.
+    /// Its workers are still running.
     NotYet,
 }
 
 impl Coordinator {
-    /// When a worker ended, as far as that is known.
+    /// Returns the end of a worker, or the phase's end if the worker did not report one.
     fn ended_at(&self, number: usize, span: MeasuredSpan) -> Ticks {
         let ended_at = self.memory.reports.worker(number).ended_at.load(Acquire);
         if ended_at == 0 { span.over_at } else { ended_at }
     }
 
-    /// Where the measured time of the phase begins: with its clock, or where its jobs began by searching for a depth, with
-    /// the first of them whose search was over.
+    /// Returns the start of the phase's load. That is the start of its clock, or if jobs searched for a depth, the
+    /// end of the first search.
     fn load_began_at(&self, span: MeasuredSpan) -> Ticks {
         let reports = &self.memory.reports;
         if !(0..self.members.len()).any(|number| reports.worker(number).search.is_over()) {
@@ -78,12 +78,12 @@ impl Coordinator {
         began.unwrap_or(span.clock_zero).clamp(span.clock_zero, span.over_at.max(span.clock_zero))
     }
 
-    /// Numbers of the workers that do I/O: companions have no depth.
+    /// Returns the numbers of the workers that do I/O. Companions have no depth.
     pub(crate) fn io_workers(&self) -> impl Iterator<Item = usize> {
         (0..self.members.len()).filter(|&number| self.members[number].depth > 0)
     }
 
-    /// What was measured of the phase.
+    /// Builds the measurement of the phase.
     pub(crate) fn measurement(
         &self,
         run: &PhaseRun,
@@ -110,7 +110,7 @@ impl Coordinator {
             latency_map.push(self.covered_ns, all_ns - self.covered_ns, delta.services());
         }
         if searched_ns > 0 {
-            // The second in which the search ended has ops of both.
+            // Drop the second in which the search ended: it has ops of search and load.
             intervals.retain(|one| one.start_ns >= searched_ns);
             intervals.iter_mut().for_each(|one| one.start_ns -= searched_ns);
             latency_map = latency_map.since(searched_ns);
@@ -142,7 +142,7 @@ impl Coordinator {
             transactions: Some(total.transactions).filter(|&count| count > 0),
             intervals,
             latency_map,
-            // The engine sees no devices.
+            // Filled in by the caller: the engine does not see devices.
             lanes: Vec::new(),
             in_flight_mean: if load_ns == 0 { 0.0 } else { total.service_sum_ns() as f64 / load_ns as f64 },
             working_set_bytes: run.working_set_bytes,
@@ -193,11 +193,11 @@ impl Coordinator {
             (true, _) => None,
         };
         let ended_at = self.ended_at(number, span);
-        // One that was stopped before it was measured has measured nothing.
+        // A worker that was stopped before its measured time has measured nothing.
         let measured_at = memory.control.measured_at(number).unwrap_or(ended_at);
         let began_at = memory.control.go_at(number).unwrap_or(ended_at);
         let wall_ns = self.clock.ns_between(measured_at, ended_at);
-        // Where there is no count per thread, or there are no threads, there is none.
+        // Counts per thread exist only on Linux and for real threads.
         let counts = cfg!(target_os = "linux") && !self.clock.is_virtual();
         let counted = |cell: &std::sync::atomic::AtomicU64| counts.then(|| cell.load(Relaxed));
         WorkerMeasurement {
@@ -216,9 +216,9 @@ impl Coordinator {
             began_ns: self.clock.ns_between(span.begins_at, began_at),
             started_ns: self.clock.ns_between(span.clock_zero, measured_at),
             ops: self.ops(number, reading),
-            samples: self.sampler.of(number),
+            samples: self.sampler.samples(number),
             queue: memory.queues.read(number),
-            // Who was killed could count no more.
+            // A killed worker cannot count its own death.
             fault_count: reading.errors + u64::from(self.worker_pool.dead().contains(&number)),
             faults: report.faults(),
             longest_record_ns: Some(report.times.longest_record_ns.load(Relaxed)).filter(|&longest_ns| longest_ns > 0),
@@ -241,7 +241,7 @@ impl Coordinator {
     }
 }
 
-/// What counts as done although nothing was done.
+/// Returns the ops that count as done although nothing was executed.
 fn dry(report: &ReportCells) -> BTreeMap<OpKind, Moved> {
     let each = OpKind::ALL.iter().zip(&report.dry);
     let each =
@@ -249,7 +249,7 @@ fn dry(report: &ReportCells) -> BTreeMap<OpKind, Moved> {
     BTreeMap::from_iter(each.filter(|(_, moved)| moved.count > 0))
 }
 
-/// Time by kind of op, where reading back is a part of its own, or a script has more of it than its steps.
+/// Splits the time by kind of op, if reading back had its own time, or if a script took longer than its steps.
 fn spent_ns(report: &ReportCells, wall_ns: u64) -> BTreeMap<OpKind, u64> {
     let read_back_ns = report.times.read_back_ns.load(Relaxed).min(wall_ns);
     let mut spent_ns = BTreeMap::new();

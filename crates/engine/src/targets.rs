@@ -1,5 +1,4 @@
-//! The targets of a run while it lasts: opened through the guard, laid out, and brought into the cache state that each
-//! phase asks for.
+//! The targets of a run: opened through the guard, laid out, and brought into the cache state that each phase asks for.
 
 mod cache;
 mod open;
@@ -30,24 +29,24 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Workers share the descriptors of targets with more files than this: a process has only so many, and with as many
-/// files two workers seldom stream through the same one.
+/// Maximum number of files that each worker opens separately. With more files, workers share descriptors: a process can
+/// have only a limited number, and two workers rarely stream through the same file then.
 const OWN_FILES_MAX: usize = 16;
 
-/// What opening and preparing need.
+/// Context for opening and preparing targets.
 pub(crate) struct TargetContext<'a> {
     pub(crate) guard: &'a Guard,
     pub(crate) setting: &'a Setting<'a>,
     pub(crate) workload: &'a Workload,
 }
 
-/// Block targets have files, flows have trees.
+/// An open target, by kind.
 pub(crate) enum OpenTarget {
     Files(OpenFiles),
     Tree(OpenTree),
     Shared(Arc<SharedSet>),
     Job(Arc<JobTarget>),
-    /// What a copy opens by itself, when its turn has come.
+    /// Opened by the copy itself when it starts.
     Copy {
         path: PathBuf,
     },
@@ -55,14 +54,14 @@ pub(crate) enum OpenTarget {
     Recorded(OpenRecorded),
     Null {
         bytes: u64,
-        /// What programs name.
+        /// File names for programs.
         files: Option<NamesOnly>,
     },
     Sim(OpenSim),
 }
 
 impl OpenTarget {
-    /// Lengths of its files, for block I/O, bytes; none for a tree.
+    /// Returns the lengths of its files in bytes, for block I/O; empty for a tree.
     pub(crate) fn lengths(&self) -> Vec<u64> {
         match self {
             OpenTarget::Files(open) => open.lengths(),
@@ -81,7 +80,7 @@ impl OpenTarget {
 pub(crate) struct OpenFiles {
     files: TargetFiles,
     kind: FileKind,
-    /// Through the page cache or around it, as the phase at hand has it.
+    /// Buffered or direct, as the current phase asks for.
     mode: IoMode,
     pub(crate) content: Content,
     pub(crate) stamping: Option<Stamping>,
@@ -90,7 +89,7 @@ pub(crate) struct OpenFiles {
 /// The root of a file set.
 enum TreeRoot {
     Own(GuardedDir),
-    /// Another process', which is only read.
+    /// A tree of another process, which is only read.
     OfOthers {
         fd: OwnedFd,
         path: PathBuf,
@@ -121,7 +120,7 @@ pub(crate) struct OpenTree {
     pub(crate) content: Content,
 }
 
-/// A simulated device, and the files that it has where it has any.
+/// A simulated device, with its file set if it has one.
 pub(crate) struct OpenSim {
     pub(crate) device: SimDevice,
     pub(crate) bytes: u64,
@@ -130,13 +129,13 @@ pub(crate) struct OpenSim {
 }
 
 impl OpenSim {
-    /// For a program over named files, which lie one after another.
+    /// Returns the device as the target of a program over named files, which are stored one after another.
     pub(crate) fn named(&self) -> NamedTarget<'_> {
         let (files, postmark) = (self.file_count(), self.postmark.as_ref());
         NamedTarget::Sim { device: &self.device, files, bytes: self.bytes, postmark }
     }
 
-    /// How many files it has.
+    /// Returns the number of its files.
     pub(crate) fn file_count(&self) -> u64 {
         self.files.as_ref().map_or(1, |files| files.shape.files())
     }
@@ -145,7 +144,7 @@ impl OpenSim {
 /// The files of a target that programs change.
 pub(crate) struct FileSet {
     pub(crate) shape: Arc<TreeShape>,
-    /// `None` while a phase has it, and after a phase whose effect is not known.
+    /// `None` while a phase uses it, and after a phase with an unknown effect.
     state: Option<TreeState>,
 }
 
@@ -160,35 +159,34 @@ impl FileSet {
     }
 }
 
-/// The targets of a run.
 pub(crate) struct OpenTargets {
     guard: Guard,
-    // Before the directory, so that files are closed when it is removed.
+    // Declared before the directory, so that files are closed before it is removed.
     targets: BTreeMap<String, OpenTarget>,
-    /// Jobs that cannot have their files.
+    /// Jobs whose files cannot be opened.
     failed: Vec<FailedJob>,
     dir: Option<TestDir>,
-    /// Further test directories, of targets with absolute paths, each with the directory that it is in.
+    /// Additional test directories, for targets with absolute paths, each with its parent directory.
     dirs: Vec<(PathBuf, TestDir)>,
-    /// What runs on virtual time, where all targets are simulated.
+    /// State of the simulation, if all targets are simulated.
     simulation: Option<Simulation>,
 }
 
-/// Where a group stands in the workload.
+/// Position of a group in the workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct GroupSeat {
     phase: u32,
     group: usize,
 }
 
-/// A job that cannot have its files.
+/// A job whose files cannot be opened.
 struct FailedJob {
     seat: GroupSeat,
     fault: JobFault,
 }
 
 impl OpenFiles {
-    /// The files as the target's only worker uses them.
+    /// Returns the files for the only worker of the target.
     pub(crate) fn block_files(&self) -> BlockFiles {
         BlockFiles {
             fds: self.files.iter().map(|file| file.file().as_raw_fd()).collect(),
@@ -199,8 +197,8 @@ impl OpenFiles {
         }
     }
 
-    /// The files opened once more, for one of several workers: a descriptor has one read-ahead state, and two streams
-    /// through it would each take the other for random access.
+    /// Opens the files again for one of several workers. A descriptor has one read-ahead state, so two streams through
+    /// it would each look like random access.
     pub(crate) fn own_block_files(&self) -> Result<BlockFiles, Refusal> {
         if self.files.len() > OWN_FILES_MAX {
             return Ok(self.block_files());
@@ -216,7 +214,7 @@ impl OpenFiles {
 }
 
 impl OpenTree {
-    /// A descriptor of the root of its own, for one worker.
+    /// Duplicates the descriptor of the root for one worker.
     pub(crate) fn root(&self) -> Result<OwnedFd, EngineError> {
         self.root.as_fd().try_clone_to_owned().map_err(|error| EngineError::Tree {
             target: self.root.path().display().to_string(),
@@ -224,24 +222,23 @@ impl OpenTree {
         })
     }
 
-    /// The path of the root.
     pub(crate) fn path(&self) -> &Path {
         self.root.path()
     }
 }
 
 impl OpenTargets {
-    /// What they were opened through.
+    /// Returns the guard through which the targets were opened.
     pub(crate) fn guard(&self) -> &Guard {
         &self.guard
     }
 
-    /// Whether they are all simulated, and phases run on virtual time.
+    /// Returns `true` if all targets are simulated, so that phases run on virtual time.
     pub(crate) fn is_simulated(&self) -> bool {
         self.simulation.is_some()
     }
 
-    /// The simulation that the targets belong to, where they do.
+    /// Returns the simulation of the targets, if they are simulated.
     pub(crate) fn simulation(&mut self) -> Option<&mut Simulation> {
         self.simulation.as_mut()
     }
@@ -250,13 +247,13 @@ impl OpenTargets {
         self.targets.get(name)
     }
 
-    /// Why the job of a seat cannot have its files, where it cannot.
+    /// Returns the error of a seat's job, if its files cannot be opened.
     pub(crate) fn fault_of(&self, seat: &WorkerSeat<'_>) -> Option<&JobFault> {
         let seat = GroupSeat { phase: seat.phase_number, group: seat.group_number };
         self.failed.iter().find(|job| job.seat == seat).map(|job| &job.fault)
     }
 
-    /// The files of a target that programs change.
+    /// Returns the files of a target that programs change.
     pub(crate) fn file_set(&mut self, name: &str) -> Option<&mut FileSet> {
         match self.targets.get_mut(name) {
             Some(OpenTarget::Tree(tree)) => Some(&mut tree.files),
@@ -265,24 +262,24 @@ impl OpenTargets {
         }
     }
 
-    /// Brings a file set back after a phase; `None` where nobody knows what happened to it.
+    /// Returns a file set after a phase; `None` as its state if the effect of the phase is unknown.
     pub(crate) fn return_files(&mut self, name: &str, state: Option<TreeState>) {
         if let Some(files) = self.file_set(name) {
             files.state = state;
         }
     }
 
-    /// The targets that `wanted` names, for looking at.
+    /// Returns views of the targets whose names `wanted` accepts, for inspection.
     pub(crate) fn views(&self, wanted: impl Fn(&str) -> bool) -> Vec<TargetView<'_>> {
         self.targets.iter().filter(|(name, _)| wanted(name)).map(|(name, target)| view(name, target)).collect()
     }
 
-    /// The targets of a phase, with the files of its jobs.
+    /// Returns views of a phase's targets, including the files of its jobs.
     pub(crate) fn views_with<'a>(&'a self, evidence: &'a [EvidenceFiles], phase: &Phase) -> Vec<TargetView<'a>> {
         let mut views =
             self.views(|name| phase.workers.iter().any(|group| group.targets().any(|target| target == name)));
         for view in &mut views {
-            // Both stand in the order of names.
+            // Both are sorted by name.
             if let Ok(at) = evidence.binary_search_by(|files| files.name.as_str().cmp(view.name)) {
                 evidence[at].fill(view);
             }
@@ -290,7 +287,7 @@ impl OpenTargets {
         views
     }
 
-    /// Descriptors of the files of a phase's jobs and scripts.
+    /// Opens the files of a phase's jobs and scripts for the evidence checks.
     pub(crate) fn open_evidence(&self, phase: &Phase) -> Vec<EvidenceFiles> {
         let jobs = self.targets.iter().filter_map(|(name, target)| match target {
             OpenTarget::Job(target) => Some((name.as_str(), Named::Job(target))),
@@ -299,13 +296,13 @@ impl OpenTargets {
         });
         let mut evidence = evidence_files::open(phase, jobs);
         evidence.extend(self.targets.iter().filter_map(|(name, target)| match target {
-            OpenTarget::Copy { path } => EvidenceFiles::of_file(name, path),
+            OpenTarget::Copy { path } => EvidenceFiles::open_file(name, path),
             _ => None,
         }));
         evidence
     }
 
-    /// Makes what a phase wrote to a target durable.
+    /// Makes a phase's writes to a target durable.
     pub(crate) fn flush(&self, name: &str, flush: Flush) -> Result<(), Box<Fault>> {
         let op = match flush {
             Flush::None => return Ok(()),
@@ -323,7 +320,7 @@ impl OpenTargets {
                     Flush::None => Ok(()),
                     Flush::Fsync => file.file().sync_all(),
                     Flush::Fdatasync => file.file().sync_data(),
-                    // What a network file system flushes on, it flushes on the close of any descriptor.
+                    // A network file system flushes on close, of any descriptor.
                     Flush::Close => file.again(IoMode::Buffered).map(drop).map_err(std::io::Error::other),
                 };
                 done.map_err(|error| failed(file.path(), error.raw_os_error(), error.to_string()))
@@ -334,7 +331,7 @@ impl OpenTargets {
         }
     }
 
-    /// Lists the files of jobs and programs for the guard, which registers their final state. Workers in other
+    /// Registers the files of jobs and programs with the guard, which records their final state. Workers in other
     /// processes may have created some of them.
     pub(crate) fn list_files(&self, guard: &Guard, workload: &Workload) {
         for (name, target) in &self.targets {
@@ -348,7 +345,7 @@ impl OpenTargets {
         }
     }
 
-    /// Closes the files and removes the test directory.
+    /// Closes the files and removes the test directories.
     pub(crate) fn close(self) -> Result<(), crate::testdir::TestDirError> {
         drop(self.targets);
         self.dirs.into_iter().map(|(_, dir)| dir).chain(self.dir).try_for_each(TestDir::remove)

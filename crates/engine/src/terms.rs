@@ -1,4 +1,4 @@
-//! What a worker is given to do, and how it ends: the words that plans, pacers, backends and loops have in common.
+//! Types shared by plans, pacers, backends and loops: a worker's limits, its queue rules, and its end.
 #![allow(unsafe_code)]
 
 use crate::clock::Clock;
@@ -9,7 +9,7 @@ use crate::run_queue;
 use plumb_result::RunQueue;
 use plumb_workload::RunAs;
 
-/// Why a worker ended.
+/// Reason for the end of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// It reached its own limit or the end of its source.
@@ -20,7 +20,7 @@ pub(crate) enum Ended {
     Failed,
 }
 
-/// What a worker may still do.
+/// Remaining limits of a worker.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budget {
     pub(crate) ops: u64,
@@ -36,10 +36,10 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Whatever it likes.
     pub(crate) const UNLIMITED: Budget = Budget { ops: u64::MAX, bytes: u64::MAX, shares_limit: false };
 
-    /// Takes one op; false when it is used up. A flush behind the last write that fits still fits.
+    /// Takes one op from the budget; returns `false` if it is used up. A flush after the last
+    /// write that fits also fits.
     #[inline(always)]
     pub(crate) fn take<O: Operation>(&mut self, control: &Control, op: &O) -> bool {
         if !op.counts() {
@@ -57,41 +57,42 @@ impl Budget {
         true
     }
 
-    /// How many ops of a length are sure to fit.
+    /// Returns how many ops of this length are certain to fit.
     pub(crate) fn room(&self, length: u64) -> u32 {
         let ops = if self.shares_limit { 0 } else { self.ops.min(self.bytes / length.max(1)) };
         u32::try_from(ops).unwrap_or(u32::MAX)
     }
 
-    /// This many ops were made, of this many bytes together.
+    /// Subtracts `ops` executed ops with `bytes` bytes together.
     #[inline(always)]
     pub(crate) fn spend(&mut self, ops: u32, bytes: u64) {
         self.ops -= u64::from(ops);
-        // Without end it stays.
+        // An unlimited budget stays unlimited.
         if self.bytes != u64::MAX {
             self.bytes = self.bytes.saturating_sub(bytes);
         }
     }
 }
 
-/// How a queued worker gathers ops.
+/// Queue rules of a worker with several ops in flight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Queue {
     pub(crate) depth: u32,
-    /// Most ops of one submission.
+    /// Maximum number of ops per submission.
     pub(crate) submit: u32,
-    /// Completions waited for when the queue is full.
+    /// Number of completions to wait for when the queue is full.
     pub(crate) complete: u32,
-    /// A full queue drains to this depth before it is filled again; at the depth, it is filled whenever there is room.
+    /// A full queue drains to this depth before it is refilled. If this equals the depth, the queue is
+    /// refilled whenever there is room.
     pub(crate) refill_at: u32,
-    /// Completions taken at once at most.
+    /// Maximum number of completions to reap at once.
     pub(crate) most_completions: u32,
     pub(crate) in_flight: InFlight,
     pub(crate) handover: Handover,
 }
 
 impl Queue {
-    /// A queue that is filled whenever there is room and waits for one completion when there is none.
+    /// A queue that is refilled whenever there is room, and waits for one completion otherwise.
     #[cfg(test)]
     pub(crate) const fn of(depth: u32) -> Queue {
         Queue {
@@ -106,53 +107,50 @@ impl Queue {
     }
 }
 
-/// Which ops may be in flight together.
+/// Restrictions on ops in flight together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InFlight {
-    /// Any.
     Anything,
-    /// None that overlaps another.
+    /// Ops in flight must not overlap.
     Apart,
 }
 
-/// How ops are handed over.
+/// How ops are submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Handover {
-    /// In one call with waiting for completions.
+    /// In one call together with waiting for completions.
     Plain,
-    /// In a call of its own, which is timed.
+    /// In a separate call, which is timed.
     Timed,
 }
 
-/// How blocks are stamped and verified.
+/// Rules for stamping and verifying blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamping {
     pub(crate) checksum: Checksum,
-    /// Distance between stamps: common to everything that writes or verifies the target.
+    /// Distance between stamps, common to everything that writes or verifies the target.
     pub(crate) interval_bytes: u64,
-    /// Tells this run's blocks from those of other runs.
+    /// Distinguishes this run's blocks from those of other runs.
     pub(crate) seed: u64,
     pub(crate) first_sequence: u64,
 }
 
-/// What the kernel charged to a worker. Source: getrusage(2).
+/// Resources that the kernel charged to a worker. Source: getrusage(2).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Usage {
     pub(crate) user_ns: u64,
     pub(crate) system_ns: u64,
-    /// Voluntary context switches.
     pub(crate) sleeps: u64,
-    /// Involuntary context switches.
     pub(crate) preemptions: u64,
     pub(crate) major_faults: u64,
     pub(crate) minor_faults: u64,
-    /// Waits of the thread for a processor; `None` where the kernel does not count them.
+    /// Time that the thread waited for a CPU; `None` if the kernel does not count it.
     pub(crate) run_queue: Option<RunQueue>,
 }
 
 impl Usage {
-    /// Of the calling thread, or of its whole process where the worker is one: helpers are then its own. On virtual time
-    /// nothing is charged to anybody.
+    /// Reads the usage of the calling thread. If the worker is a process, reads that of the whole process, because all
+    /// its threads belong to the worker. On virtual time nothing is charged.
     pub(crate) fn now(clock: &Clock, run_as: RunAs) -> Usage {
         if clock.is_virtual() {
             return Usage::default();
@@ -166,7 +164,7 @@ impl Usage {
             let _ = run_as;
             libc::RUSAGE_SELF
         };
-        // SAFETY: writes into a live rusage.
+        // SAFETY: writes to a live rusage.
         unsafe { libc::getrusage(who, &raw mut usage) };
         let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
         let count = |count: libc::c_long| u64::try_from(count).unwrap_or(0);
@@ -181,7 +179,7 @@ impl Usage {
         }
     }
 
-    /// Waits since an earlier reading; `None` where one of the two did not see them.
+    /// Returns the waits since an earlier reading; `None` if either reading has none.
     pub(crate) fn waited_since(&self, before: &Usage) -> Option<RunQueue> {
         let (now, before) = (self.run_queue?, before.run_queue?);
         Some(RunQueue {

@@ -1,11 +1,12 @@
-//! Virtual time: nobody sleeps, time jumps to whoever wakes next.
+//! Virtual time: nothing sleeps, and time jumps to the next wake-up.
 //!
-//! A simulated phase runs on its coordinator's thread, and so does its time. Its workers are coroutines of that thread:
-//! who waits hands over to the one who wakes first, and those who wake at the same time go on in the order in which they
-//! asked for it. So the code of workers is that of real time, and the same run goes the same way every time.
+//! A simulated phase runs on its coordinator's thread, and so does its time. Its workers are coroutines of that thread.
+//! A worker that waits yields to the one that wakes first. Workers that wake at the same time continue in the order of
+//! their requests. So workers run the same code as in real time, and a repeated run is identical.
 //!
-//! What waits asks here: the worker's [`wait_until`] and [`wait_for_news`], a simulated device's [`sleep_until`]. The
-//! coordinator lets its workers run up to a time ([`Workers::run_until`]), or until one rings for it.
+//! All waits go through this module: a worker's [`wait_until`] and [`wait_for_news`], and a simulated
+//! device's [`sleep_until`]. The coordinator lets its workers run up to a time ([`Workers::run_until`]), or
+//! until one rings its bell.
 #![allow(unsafe_code)]
 
 use corosensei::stack::DefaultStack;
@@ -19,22 +20,22 @@ use std::ptr;
 /// Nanoseconds of virtual time.
 type Ticks = u64;
 
-/// Where time begins: 0 means "not yet" in the words that workers share.
+/// Start of virtual time. In shared words of workers, 0 means "not yet".
 pub(crate) const BEGINNING: Ticks = 1 << 20;
 
-/// Nothing is later, so that sums of times stay within `u64`.
+/// The latest valid time, so that sums of times fit `u64`.
 pub(crate) const LATEST: Ticks = (1 << 62) - 1;
 
-/// When who waits for news wakes without any.
+/// Wake-up time of a worker that waits only for news.
 const NEVER: Ticks = LATEST + 1;
 
-/// Room for a worker's calls. Pages that are not used take no memory.
+/// Stack size of a worker. Unused pages take no memory.
 const STACK_BYTES: usize = 1 << 20;
 
-/// The number of no worker.
-const NOBODY: usize = usize::MAX;
+/// Value of `running` when no worker runs.
+const NO_WORKER: usize = usize::MAX;
 
-/// Who wakes when; the earliest first, and in order of asking where times are equal.
+/// A scheduled wake-up. Sorted by time, then by order of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Waking {
     at: Ticks,
@@ -42,26 +43,26 @@ struct Waking {
     worker: usize,
 }
 
-/// What a worker waits for.
+/// The wait of a worker.
 #[derive(Debug, Clone, Copy)]
 struct Wait {
-    /// Of its entry among the sleepers; any other entry of it is out of date.
+    /// Sequence of its current wake-up; any other wake-up of the worker is stale.
     sequence: u64,
     /// Whether news wakes it, too.
-    hears: bool,
+    wakes_on_news: bool,
 }
 
-/// The time of a thread, and who has it.
+/// Virtual time of a thread, and the state of its workers.
 struct Time {
     now: Cell<Ticks>,
-    /// Up to where workers may go on without the coordinator.
+    /// Time up to which workers may run without the coordinator.
     limit: Cell<Ticks>,
-    /// Whether somebody has rung for the coordinator.
+    /// Whether a worker has rung the coordinator's bell.
     rung: Cell<bool>,
-    /// The worker that runs, or [`NOBODY`].
+    /// The running worker, or [`NO_WORKER`].
     running: Cell<usize>,
-    /// The way from that worker to the coordinator.
-    way_out: Cell<*const Yielder<(), ()>>,
+    /// Yields from the running worker to the coordinator.
+    yielder: Cell<*const Yielder<(), ()>>,
     sequence: Cell<u64>,
 }
 
@@ -71,71 +72,71 @@ thread_local! {
             now: Cell::new(BEGINNING),
             limit: Cell::new(BEGINNING),
             rung: Cell::new(false),
-            running: Cell::new(NOBODY),
-            way_out: Cell::new(ptr::null()),
+            running: Cell::new(NO_WORKER),
+            yielder: Cell::new(ptr::null()),
             sequence: Cell::new(0),
         }
     };
     static SLEEPERS: RefCell<BinaryHeap<Reverse<Waking>>> = const { RefCell::new(BinaryHeap::new()) };
-    /// By worker.
+    /// Current wait of each worker.
     static WAITS: RefCell<Vec<Wait>> = const { RefCell::new(Vec::new()) };
-    /// Stacks of workers that are over: to map one costs more than to run a short phase on it.
+    /// Stacks of finished workers: mapping a new stack costs more than a short phase.
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
-/// This many stacks are kept for the next phase.
+/// Maximum number of stacks kept for the next phase.
 const KEPT_STACKS: usize = 64;
 
-/// The virtual time of this thread.
+/// Returns the virtual time of this thread.
 #[inline]
 pub(crate) fn now() -> Ticks {
     TIME.with(|time| time.now.get())
 }
 
-/// Sets the time, while nobody is at work.
+/// Sets the time. Call it only while no worker runs.
 pub(crate) fn set(at: Ticks) {
     TIME.with(|time| time.now.set(at.min(LATEST)));
 }
 
-/// Whether a worker on virtual time is asking.
+/// Returns `true` inside a worker on virtual time.
 pub(crate) fn in_worker() -> bool {
-    TIME.with(|time| time.running.get()) != NOBODY
+    TIME.with(|time| time.running.get()) != NO_WORKER
 }
 
-/// Puts a worker among the sleepers.
-fn fall_asleep(time: &Time, worker: usize, at: Ticks, hears: bool) {
+/// Schedules a worker's wake-up.
+fn schedule(time: &Time, worker: usize, at: Ticks, wakes_on_news: bool) {
     let sequence = time.sequence.get() + 1;
     time.sequence.set(sequence);
     SLEEPERS.with_borrow_mut(|sleepers| sleepers.push(Reverse(Waking { at, sequence, worker })));
-    WAITS.with_borrow_mut(|waits| waits[worker] = Wait { sequence, hears });
+    WAITS.with_borrow_mut(|waits| waits[worker] = Wait { sequence, wakes_on_news });
 }
 
-/// Lets others go on until the worker at hand is woken.
-fn wait(time: &Time, at: Ticks, hears: bool) {
-    let (worker, way_out) = (time.running.get(), time.way_out.get());
-    fall_asleep(time, worker, at, hears);
-    // SAFETY: set by the coroutine at hand from the reference that it was given, which is good until it returns; nobody
-    // else runs on this thread.
-    unsafe { (*way_out).suspend(()) };
+/// Suspends the running worker until it is woken.
+fn wait(time: &Time, at: Ticks, wakes_on_news: bool) {
+    let (worker, yielder) = (time.running.get(), time.yielder.get());
+    schedule(time, worker, at, wakes_on_news);
+    // SAFETY: the running coroutine set the pointer from the reference that it got, which is valid until it returns.
+    // Nothing else runs on this thread.
+    unsafe { (*yielder).suspend(()) };
     time.running.set(worker);
-    time.way_out.set(way_out);
+    time.yielder.set(yielder);
 }
 
-/// Whether nobody else is to go on before `at`, so that the worker at hand may without a switch.
+/// Returns `true` if nothing else is scheduled before `at`, so that the running worker can continue without a switch.
 fn is_next(time: &Time, at: Ticks) -> bool {
     at <= time.limit.get()
         && SLEEPERS.with_borrow(|sleepers| sleepers.peek().is_none_or(|Reverse(first)| first.at > at))
 }
 
-/// Waits until `at`, whatever happens meanwhile: for what cannot be called back, as an op that is with its device. Outside
-/// of workers, time passes.
+/// Waits until `at`, and ignores news: for ops that cannot be cancelled, such as one in a device. Outside
+/// of workers, advances the time.
 pub(crate) fn sleep_until(at: Ticks) {
     let at = at.min(LATEST);
     TIME.with(|time| {
         if at <= time.now.get() {
             return;
         }
-        if time.running.get() == NOBODY || is_next(time, at) {
+        if time.running.get() == NO_WORKER || is_next(time, at) {
             time.now.set(at);
         } else {
             wait(time, at, false);
@@ -143,15 +144,14 @@ pub(crate) fn sleep_until(at: Ticks) {
     });
 }
 
-/// Waits until `at`, or until there is news. The caller looks which.
+/// Waits until `at`, or until there is news. The caller checks which.
 pub(crate) fn wait_until(at: Ticks) {
     TIME.with(|time| match time.running.get() {
-        NOBODY => time.now.set(time.now.get().max(at.min(LATEST))),
+        NO_WORKER => time.now.set(time.now.get().max(at.min(LATEST))),
         _ => wait(time, at.min(NEVER), true),
     });
 }
 
-/// Waits until there is news.
 pub(crate) fn wait_for_news() {
     wait_until(NEVER);
 }
@@ -160,22 +160,23 @@ pub(crate) fn wait_for_news() {
 pub(crate) fn tell() {
     TIME.with(|time| {
         let now = time.now.get();
-        let hearing = WAITS.with_borrow_mut(|waits| {
-            let hearing = (0..waits.len()).filter(|&worker| std::mem::take(&mut waits[worker].hears));
-            hearing.collect::<Vec<usize>>()
+        let woken = WAITS.with_borrow_mut(|waits| {
+            let woken = (0..waits.len()).filter(|&worker| std::mem::take(&mut waits[worker].wakes_on_news));
+            woken.collect::<Vec<usize>>()
         });
-        hearing.into_iter().for_each(|worker| fall_asleep(time, worker, now, false));
+        woken.into_iter().for_each(|worker| schedule(time, worker, now, false));
     });
 }
 
-/// Rings for the coordinator, who goes on as soon as the worker at hand waits or ends. False outside of such workers.
+/// Rings the coordinator's bell, so that it continues once the running worker waits or ends. Returns
+/// `false` outside of a worker.
 pub(crate) fn ring() -> bool {
     TIME.with(|time| {
-        if time.running.get() == NOBODY {
+        if time.running.get() == NO_WORKER {
             return false;
         }
         time.rung.set(true);
-        // From here on nobody goes on without a switch.
+        // From here on no worker may continue without a switch.
         time.limit.set(time.now.get());
         true
     })
@@ -187,7 +188,7 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Nobody yet. There is one phase at a time on a thread.
+    /// Starts without workers. A thread runs one phase at a time.
     pub(crate) fn new() -> Workers {
         SLEEPERS.with_borrow_mut(BinaryHeap::clear);
         WAITS.with_borrow_mut(Vec::clear);
@@ -195,24 +196,24 @@ impl Workers {
         Workers { coroutines: Vec::new() }
     }
 
-    /// Adds a worker, which begins as soon as the coordinator waits.
+    /// Adds a worker. It begins when the coordinator waits.
     pub(crate) fn start(&mut self, body: impl FnOnce() + 'static) -> io::Result<()> {
         let kept = STACKS.with_borrow_mut(Vec::pop);
         let stack = kept.map_or_else(|| DefaultStack::new(STACK_BYTES), Ok)?;
         let worker = self.coroutines.len();
-        self.coroutines.push(Coroutine::with_stack(stack, move |way_out: &Yielder<(), ()>, ()| {
+        self.coroutines.push(Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
             TIME.with(|time| {
                 time.running.set(worker);
-                time.way_out.set(way_out);
+                time.yielder.set(yielder);
             });
             body();
         }));
-        WAITS.with_borrow_mut(|waits| waits.push(Wait { sequence: 0, hears: false }));
-        TIME.with(|time| fall_asleep(time, worker, time.now.get(), false));
+        WAITS.with_borrow_mut(|waits| waits.push(Wait { sequence: 0, wakes_on_news: false }));
+        TIME.with(|time| schedule(time, worker, time.now.get(), false));
         Ok(())
     }
 
-    /// Lets the workers run until a time, and at that time, or until somebody rings.
+    /// Lets the workers run up to and including `limit`, or until one rings the bell.
     pub(crate) fn run_until(&mut self, limit: Ticks) {
         TIME.with(|time| {
             let limit = limit.min(LATEST);
@@ -229,7 +230,7 @@ impl Workers {
         });
     }
 
-    /// Lets the workers run until none of them is left who will ever wake, however long that takes.
+    /// Lets the workers run until none of them will wake again, however long that takes.
     pub(crate) fn run_to_end(&mut self) {
         TIME.with(|time| {
             while let Some(waking) = next_waking(LATEST) {
@@ -243,12 +244,12 @@ impl Workers {
     fn resume(&mut self, time: &Time, waking: Waking) {
         time.now.set(waking.at.max(time.now.get()));
         match self.coroutines[waking.worker].resume(()) {
-            CoroutineResult::Yield(()) | CoroutineResult::Return(()) => time.running.set(NOBODY),
+            CoroutineResult::Yield(()) | CoroutineResult::Return(()) => time.running.set(NO_WORKER),
         }
     }
 }
 
-/// Takes the first one to wake from the sleepers, where that is no later than `limit`.
+/// Removes the first wake-up, if it is not after `limit`.
 fn next_waking(limit: Ticks) -> Option<Waking> {
     SLEEPERS.with_borrow_mut(|sleepers| {
         WAITS.with_borrow_mut(|waits| {
@@ -258,7 +259,7 @@ fn next_waking(limit: Ticks) -> Option<Waking> {
                     if first.at > limit {
                         return None;
                     }
-                    wait.hears = false;
+                    wait.wakes_on_news = false;
                     sleepers.pop();
                     return Some(first);
                 }
@@ -273,7 +274,7 @@ impl Drop for Workers {
     fn drop(&mut self) {
         for mut coroutine in self.coroutines.drain(..) {
             if coroutine.started() && !coroutine.done() {
-                // SAFETY: what lies on its stack is never used again; what it owns is lost, as with a thread that hangs.
+                // SAFETY: the data on its stack is never used again. It is leaked, as with a thread that hangs.
                 unsafe { coroutine.force_reset() };
             }
             if coroutine.done() {
@@ -293,42 +294,43 @@ mod tests {
     use super::*;
     use std::rc::Rc;
 
-    // Protects: who wakes first goes first, in order of asking at the same time, and never twice.
+    // Protects the order: the earliest wake-up runs first, equal times run in order of request, and none runs twice.
     #[test]
-    fn time_goes_to_whoever_wakes_first() {
+    fn the_earliest_wake_up_runs_first() {
         set(BEGINNING);
-        let told: Rc<RefCell<Vec<(usize, Ticks)>>> = Rc::default();
+        let log: Rc<RefCell<Vec<(usize, Ticks)>>> = Rc::default();
         let mut workers = Workers::new();
         for (number, times) in [vec![30, 40, 90], vec![10, 40, 50], vec![40]].into_iter().enumerate() {
-            let told = Rc::clone(&told);
+            let log = Rc::clone(&log);
             let body = move || {
                 for at in times {
                     sleep_until(BEGINNING + at);
-                    told.borrow_mut().push((number, now() - BEGINNING));
+                    log.borrow_mut().push((number, now() - BEGINNING));
                 }
             };
             workers.start(body).unwrap();
         }
         workers.run_until(BEGINNING + 40);
-        assert_eq!(*told.borrow(), [(1, 10), (0, 30), (2, 40), (1, 40), (0, 40)]);
+        assert_eq!(*log.borrow(), [(1, 10), (0, 30), (2, 40), (1, 40), (0, 40)]);
         assert_eq!(now(), BEGINNING + 40);
         workers.run_until(BEGINNING + 80);
-        assert_eq!((told.borrow().last().copied(), now()), (Some((1, 50)), BEGINNING + 80));
+        assert_eq!((log.borrow().last().copied(), now()), (Some((1, 50)), BEGINNING + 80));
         workers.run_to_end();
-        assert_eq!((told.borrow().len(), now()), (7, BEGINNING + 90));
+        assert_eq!((log.borrow().len(), now()), (7, BEGINNING + 90));
     }
 
-    // Protects: news wakes who waits for it and nobody who waits for a device, and a ring stops time.
+    // Protects wake-ups: news wakes workers that wait for it but not those that wait for a device,
+    // and a ring stops time.
     #[test]
-    fn news_and_rings_are_heard_at_once() {
+    fn news_and_rings_take_effect_at_once() {
         set(BEGINNING);
-        let told: Rc<RefCell<Vec<(&str, Ticks)>>> = Rc::default();
+        let log: Rc<RefCell<Vec<(&str, Ticks)>>> = Rc::default();
         let mut workers = Workers::new();
-        let say = |what: &'static str| {
-            let told = Rc::clone(&told);
-            move || told.borrow_mut().push((what, now() - BEGINNING))
+        let record = |what: &'static str| {
+            let log = Rc::clone(&log);
+            move || log.borrow_mut().push((what, now() - BEGINNING))
         };
-        let (patient, deaf, heard) = (say("patient"), say("deaf"), say("news"));
+        let (patient, deaf, heard) = (record("patient"), record("deaf"), record("news"));
         let waits = move || {
             wait_until(BEGINNING + 1_000);
             patient();
@@ -349,22 +351,22 @@ mod tests {
         };
         workers.start(rings).unwrap();
         workers.run_until(BEGINNING + 10_000);
-        assert_eq!((told.borrow().as_slice(), now()), ([].as_slice(), BEGINNING + 100));
+        assert_eq!((log.borrow().as_slice(), now()), ([].as_slice(), BEGINNING + 100));
         workers.run_until(BEGINNING + 10_000);
-        assert_eq!(*told.borrow(), [("patient", 200), ("deaf", 500)]);
+        assert_eq!(*log.borrow(), [("patient", 200), ("deaf", 500)]);
         tell();
         workers.run_until(BEGINNING + 10_000);
-        assert_eq!(told.borrow().last(), Some(&("news", 10_000)));
-        assert!(!ring(), "the coordinator rings for nobody");
+        assert_eq!(log.borrow().last(), Some(&("news", 10_000)));
+        assert!(!ring(), "the coordinator has no bell to ring");
     }
 
-    // Protects: a phase that is given up leaves nothing behind that could still run.
+    // Protects later phases: an abandoned phase leaves nothing that could still run.
     #[test]
-    fn who_never_wakes_is_left_behind() {
+    fn a_worker_that_never_wakes_is_dropped() {
         set(BEGINNING);
         let mut workers = Workers::new();
         workers.start(wait_for_news).unwrap();
-        workers.start(|| panic!("it was never to begin")).unwrap();
+        workers.start(|| panic!("it must never begin")).unwrap();
         drop(workers);
         let mut workers = Workers::new();
         workers.start(wait_for_news).unwrap();

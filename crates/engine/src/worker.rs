@@ -1,4 +1,4 @@
-//! The hot loops: next op, when, start, complete, record. Everything clever is in the types that were chosen before.
+//! The hot loops: next op, when, start, complete, record. All decisions were made before, in the choice of types.
 
 mod queued;
 mod sampled;
@@ -24,20 +24,20 @@ pub(crate) use sampled::{OpGroup, Sampler};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
-/// What comes at the end of a worker's ramp.
+/// The end of a worker's ramp.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ramp {
-    /// The worker's deadline while the ramp lasts.
+    /// The worker's deadline until then.
     pub(crate) ends_at: Ticks,
-    /// What it may do from then on, where the ramp uses nothing of that up.
+    /// Its budget from then on; `None` if the ramp uses up the same budget.
     pub(crate) budget: Option<Budget>,
-    /// Whether it uses up what all workers share from then on.
+    /// Whether it uses up the phase's common limit from then on.
     pub(crate) shares_limit: bool,
-    /// How long it goes on.
+    /// Its time from then on; `None` for no limit.
     pub(crate) time: Option<Ticks>,
 }
 
-/// Everything around a worker's loop.
+/// State of a worker's loop.
 pub(crate) struct WorkerContext<'a> {
     pub(crate) clock: Clock,
     pub(crate) control: WorkerControl<'a>,
@@ -46,42 +46,42 @@ pub(crate) struct WorkerContext<'a> {
     pub(crate) budget: Budget,
     pub(crate) on_error: OnError,
     pub(crate) errors: &'a ErrorRules,
-    /// It writes until no space is left.
+    /// Whether it writes until no space is left.
     pub(crate) fills: bool,
-    /// Where single ops are recorded.
     pub(crate) log: Option<OpLog<'a>>,
     pub(crate) tally: Option<QueueTally<'a>>,
-    /// Where times are recorded by the priority of ops.
+    /// Records times by the priority of ops.
     pub(crate) priorities: Option<PriorityTally<'a>>,
-    /// While it lasts.
+    /// The ramp; `None` once it is over.
     pub(crate) ramp: Option<Ramp>,
     pub(crate) run_as: RunAs,
-    /// What was charged to the worker before its measured time.
+    /// Resources charged to the worker before its measured time.
     pub(crate) usage: Usage,
 }
 
 impl WorkerContext<'_> {
-    /// Records what an op came to.
+    /// Records the result of an op.
     #[inline(always)]
     fn settle<O: Operation>(&mut self, op: &O, moved: u64, service_ns: u64) {
         self.recorder.record(op.kind(), moved, service_ns);
         if moved < op.length() {
-            self.fell_short(op.kind());
+            self.count_short(op.kind());
         }
     }
 
-    /// An op has a length, and less was moved. Most of those that move nothing have none.
+    /// Called for an op that moved less than its length. Counts it if its kind moves data; most other ops have
+    /// no length.
     #[cold]
     #[inline(never)]
-    fn fell_short(&mut self, kind: OpKind) {
+    fn count_short(&mut self, kind: OpKind) {
         if kind.moves_bytes() {
             self.recorder.count_short(kind);
         }
     }
 
-    /// Whether the worker passes over an error, whatever errors mean to it otherwise.
-    fn passes_over(&self, kind: OpKind, errno: Option<i32>) -> bool {
-        // What is wrong with a read and is no error of the system was found by verifying.
+    /// Returns `true` if the worker ignores an error regardless of its other rules.
+    fn ignores_error(&self, kind: OpKind, errno: Option<i32>) -> bool {
+        // An error without a system error number comes from verification.
         let (origin, goes_on) = match (errno, kind) {
             (None, _) => (ErrorOrigin::Verify, self.errors.go_on_after_verify),
             (Some(_), OpKind::Read) => (ErrorOrigin::Read, self.errors.go_on_after_read),
@@ -91,18 +91,18 @@ impl WorkerContext<'_> {
         goes_on || self.errors.ignore.iter().any(|ignored| ignored.at == origin && ignored.errno == number)
     }
 
-    /// Whether an error is the worker's natural end and no failure.
+    /// Returns `true` if an error is the worker's natural end and not a failure.
     #[cold]
     fn is_end<O: Operation>(&self, op: &O, errno: Errno) -> bool {
         errno == Errno::ENDED || (self.fills && op.kind() == OpKind::Write && errno.0 == libc::ENOSPC)
     }
 
-    /// Keeps a failure with its address. True when it ends the worker.
+    /// Stores a failure with its location. Returns `true` if it ends the worker.
     #[cold]
     fn fault<O: Operation>(&mut self, op: &O, path: PathBuf, errno: Option<i32>, message: String) -> bool {
         self.recorder.count_error();
         self.faults.keep(op.kind(), op.offset(), op.length(), errno, &path, &message);
-        if self.on_error == OnError::Continue || self.passes_over(op.kind(), errno) {
+        if self.on_error == OnError::Continue || self.ignores_error(op.kind(), errno) {
             return false;
         }
         self.faults.fail(&format!("{} of {} at byte {}: {message}", op.kind().name(), path.display(), op.offset()));
@@ -112,14 +112,14 @@ impl WorkerContext<'_> {
         true
     }
 
-    /// Keeps what was read and does not pass. True when it ends the worker.
+    /// Stores a mismatch. Returns `true` if it ends the worker.
     #[cold]
     #[inline(never)]
     fn mismatched<O: Operation>(&mut self, op: &O, path: PathBuf, mismatch: Box<Mismatch>) -> bool {
         self.fault(op, path, None, mismatch.to_string())
     }
 
-    /// The worker's deadline has come. True where that was only the end of its ramp.
+    /// Handles the worker's deadline. Returns `true` if only its ramp is over.
     #[cold]
     #[inline(never)]
     fn goes_on<S: Source + ?Sized>(&mut self, source: &mut S, at_hand: Option<&S::Op>, now: Ticks) -> bool {
@@ -130,12 +130,11 @@ impl WorkerContext<'_> {
         goes_on
     }
 
-    /// What was done so far was a search, with nothing of it in flight any more. What is measured begins with the op at
-    /// hand.
+    /// Restarts the measurement at the current op, because all ops before it were a search. None of them is in flight.
     #[cold]
     #[inline(never)]
     fn begin_anew<S: Source + ?Sized>(&mut self, source: &mut S, at_hand: &S::Op, now: Ticks) {
-        // What comes at the end of the ramp is still to come.
+        // During a ramp, the end of the ramp will do this.
         if self.ramp.is_some() {
             return;
         }
@@ -144,12 +143,12 @@ impl WorkerContext<'_> {
         source.begins_anew(Some(at_hand));
     }
 
-    /// Whether a worker without a source shall end.
+    /// Returns `true` if a worker without a source must stop.
     pub(crate) fn stops_at(&mut self, now: Ticks) -> bool {
         self.control.stops_at(now) && !self.ramp_ends(now)
     }
 
-    /// True where the ramp ends with the worker's deadline: what is measured begins now.
+    /// Returns `true` if the deadline is only the end of the ramp, and starts the measured time.
     fn ramp_ends(&mut self, now: Ticks) -> bool {
         let Some(ramp) = self.ramp.take() else { return false };
         let deadline = ramp.time.map_or(Ticks::MAX, |time| now.saturating_add(time)).min(self.control.deadline());
@@ -179,7 +178,7 @@ impl WorkerContext<'_> {
         self.control.measures_from(now);
     }
 
-    /// Waits until `at`, over the end of the ramp.
+    /// Waits until `at`, also across the end of the ramp.
     fn wait<S: Source + ?Sized>(&mut self, source: &mut S, at_hand: &S::Op, at: Ticks) -> Waited {
         loop {
             match wait_until(&self.clock, self.control, at) {
@@ -189,19 +188,19 @@ impl WorkerContext<'_> {
         }
     }
 
-    /// Records a single op.
+    /// Logs an op, if the worker logs ops.
     fn log<O: Operation>(&mut self, op: &O, outcome: OpOutcome) {
         if let Some(log) = &mut self.log {
             log.keep(op, outcome);
         }
     }
 
-    /// The number of an op that is handed over, in the record of single ops.
+    /// Returns the log sequence number of a submitted op.
     fn number(&mut self) -> u64 {
         self.log.as_mut().map_or(0, OpLog::number)
     }
 
-    /// Records what only the record of single ops is to show.
+    /// Logs an op that was not executed.
     #[cold]
     #[inline(never)]
     fn note<O: Operation>(&mut self, op: &O, now: Ticks) {
@@ -209,7 +208,7 @@ impl WorkerContext<'_> {
         self.log(op, OpOutcome { start: now, end: now, result: Ok(0), handed_at: None, sequence });
     }
 
-    /// Keeps that the end of the backend failed.
+    /// Stores a failure to flush the backend's data at the end.
     #[cold]
     pub(crate) fn unfinished(&mut self, unfinished: &Unfinished) -> Ended {
         let Unfinished { op, path, errno } = unfinished;
@@ -220,7 +219,7 @@ impl WorkerContext<'_> {
         Ended::Failed
     }
 
-    /// Keeps why the worker fails, where it was no op of its own that failed.
+    /// Stores a failure that is not from one of the worker's ops.
     #[cold]
     pub(crate) fn failed(&mut self, kind: OpKind, path: &Path, errno: Option<i32>, message: &str) -> Ended {
         self.recorder.count_error();
@@ -232,19 +231,19 @@ impl WorkerContext<'_> {
         Ended::Failed
     }
 
-    /// Keeps why the pacer made the worker fail.
+    /// Stores a failure of the pacer.
     #[cold]
     fn paced_out(&mut self, failure: &PaceFailure) -> Ended {
         self.failed(failure.kind, Path::new(""), Some(failure.errno), &failure.message)
     }
 }
 
-/// The loop of a worker with one op at a time.
+/// Runs a worker with one op at a time.
 ///
-/// Reading the clock costs as much as the rest of the loop together. Where nothing but the loop's own bookkeeping (some
-/// 5 ns) lies between two ops, the end of one is the start of the next and the clock is read once an op: the times are
-/// longer by the bookkeeping, and the load is less disturbed than by a second reading. Of a backend that
-/// [samples](SyncBackend::samples), short ops share a reading.
+/// Reading the clock costs as much as the rest of the loop. If only the loop's own bookkeeping (some 5 ns) is between
+/// two ops, the end of one op is the start of the next, and the clock is read once per op. The times then include the
+/// bookkeeping, but the load is disturbed less than by a second reading. If a backend [samples](SyncBackend::samples),
+/// short ops share a reading.
 pub(crate) fn run_sync<S, B, P>(
     context: &mut WorkerContext<'_>,
     source: &mut S,
@@ -271,27 +270,27 @@ struct SyncWorker<'a, 'd, S: ?Sized, B: ?Sized, P: ?Sized> {
     sampler: Sampler,
 }
 
-/// When an op was to start, when it did, and when it was over.
+/// Intended start, real start and end of an op.
 struct Times {
     intended: Ticks,
     start: Ticks,
     end: Ticks,
 }
 
-/// What was made of a group.
-struct Made<O> {
-    /// This many ops moved all their bytes.
+/// Result of a group of untimed ops.
+struct GroupResult<O> {
+    /// Number of ops that moved all their bytes.
     ops: u32,
-    /// Where it ended early.
-    odd: Option<Odd<O>>,
+    /// Reason for an early end of the group.
+    interruption: Option<Interruption<O>>,
 }
 
-/// What ended a group.
-enum Odd<O> {
-    /// The last of its ops did not move what was expected.
+/// Reason for an early end of a group.
+enum Interruption<O> {
+    /// The data of its last op failed verification.
     Mismatched { op: O, mismatch: Box<Mismatch> },
-    /// An op behind them failed or moved less.
-    Unwhole { op: O, done: Completion },
+    /// The next op failed or moved fewer bytes.
+    Incomplete { op: O, done: Completion },
 }
 
 impl<S, B, P> SyncWorker<'_, '_, S, B, P>
@@ -303,7 +302,8 @@ where
     #[inline(always)]
     fn run(&mut self) -> Ended {
         let clock = self.context.clock;
-        // Black boxes: else the compiler looks again at what these follow from, which is longer than a look at them.
+        // Black boxes: otherwise the compiler recomputes these conditions in the loop, which
+        // takes longer than reading them.
         let logs = black_box(self.context.log.is_some());
         let reads_start = black_box(self.pacer.is_open() || logs || self.backend.works_between_ops());
         let has_transactions = self.source.transactions().is_some();
@@ -322,8 +322,8 @@ where
                 }
                 continue;
             }
-            // Borrowed, not moved: an op of a flow is half a cache line, written in parts, and copying it at once would
-            // wait for the writes.
+            // Borrowed, not moved: an op of a flow takes half a cache line and is written in parts. Copying it right
+            // away would stall on those writes.
             let next = self.source.next();
             let Some(op) = &next else { return Ended::Done };
             if has_transactions && let Some(transactions) = self.source.transactions() {
@@ -364,7 +364,7 @@ where
                         return Ended::Stopped;
                     }
                 }
-                // An op that was drawn in the ramp and starts after it is one of those that count.
+                // An op drawn in the ramp that starts after it counts toward the limits.
                 if in_ramp && self.context.ramp.is_none() && !self.context.budget.take(&self.context.control, op) {
                     self.source.failed(op);
                     return Ended::Done;
@@ -389,7 +389,7 @@ where
         }
     }
 
-    /// Records what an op came to, and verifies it. How the worker ends, where it ends with it.
+    /// Records and verifies a completed op. Returns how the worker ends, if it does.
     #[inline(always)]
     fn settle(&mut self, op: &S::Op, done: Completion, times: Times) -> Option<Ended> {
         let clock = self.context.clock;
@@ -418,18 +418,18 @@ where
         }
     }
 
-    // Not a call: for one, the whole worker would have to lie in memory in the loops of all backends.
+    // Inlined: a call would force the whole worker into memory, in the loops of all backends.
     #[inline(always)]
     fn mismatched(&mut self, op: &S::Op, mismatch: Box<Mismatch>) -> Option<Ended> {
         self.context.mismatched(op, self.backend.path_of(op), mismatch).then_some(Ended::Failed)
     }
 
-    /// Makes ops that are not timed one by one, and beside them nothing that can be done for all together. `None` where
-    /// there are none.
+    /// Executes ops that are not timed one by one, with only the work that cannot be done for all of them together.
+    /// Returns `None` if there are none.
     #[inline(never)]
-    fn make_group(&mut self, group: OpGroup) -> Option<Made<S::Op>> {
+    fn make_group(&mut self, group: OpGroup) -> Option<GroupResult<S::Op>> {
         let most = group.most.min(self.context.budget.room(group.length));
-        let mut made = Made { ops: 0, odd: None };
+        let mut made = GroupResult { ops: 0, interruption: None };
         while made.ops < most
             && let Some(op) = self.source.next_alike()
         {
@@ -437,30 +437,30 @@ where
             let done = self.backend.execute(&op);
             if done != Ok(group.length) {
                 self.context.budget.spend(1, group.length);
-                made.odd = Some(Odd::Unwhole { op, done });
+                made.interruption = Some(Interruption::Incomplete { op, done });
                 break;
             }
             made.ops += 1;
             if let Err(mismatch) = self.backend.after(&op, group.length) {
-                made.odd = Some(Odd::Mismatched { op, mismatch });
+                made.interruption = Some(Interruption::Mismatched { op, mismatch });
                 break;
             }
         }
         self.context.budget.spend(made.ops, u64::from(made.ops) * group.length);
-        (made.ops > 0 || made.odd.is_some()).then_some(made)
+        (made.ops > 0 || made.interruption.is_some()).then_some(made)
     }
 
-    /// Records what a group came to. How the worker ends, where it ends with it.
+    /// Records the result of a group. Returns how the worker ends, if it does.
     #[inline(always)]
-    fn settle_group(&mut self, group: OpGroup, made: Made<S::Op>, now: Ticks) -> Option<Ended> {
-        let Made { ops, odd } = made;
-        if let Some(Odd::Unwhole { op, done }) = odd {
+    fn settle_group(&mut self, group: OpGroup, made: GroupResult<S::Op>, now: Ticks) -> Option<Ended> {
+        let GroupResult { ops, interruption } = made;
+        if let Some(Interruption::Incomplete { op, done }) = interruption {
             let start = self.sampler.made_before(&mut self.context.recorder, group, ops, now);
             return self.settle(&op, done, Times { intended: start, start, end: now });
         }
         self.sampler.made(&mut self.context.recorder, group, ops, now);
-        match odd {
-            Some(Odd::Mismatched { op, mismatch }) => self.mismatched(&op, mismatch),
+        match interruption {
+            Some(Interruption::Mismatched { op, mismatch }) => self.mismatched(&op, mismatch),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! Why a worker cannot begin, or cannot go on.
+//! Errors that keep a worker from starting or continuing.
 
 use crate::backend::Errno;
 use crate::backend::socket::LinkError;
@@ -9,99 +9,99 @@ use crate::process::ProcessError;
 use crate::source::trace::ReplayError;
 use std::io;
 
-/// Why a worker cannot begin, or cannot go on. Its address is the worker's, which whoever tells of it names.
+/// Error that keeps a worker from starting or continuing. The caller's message names the worker.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkerError {
-    /// The backend is one of another tool.
+    /// The workload asks for a backend of another tool.
     #[error("Plumb does not have the engine `{engine}`; use one of its own backends")]
     Foreign { engine: String },
-    /// The simulated backend on something real.
+    /// The simulated backend was used on a real target.
     #[error("the `sim` backend needs a `sim` target")]
     NotSimulated,
-    /// Locks around ops that the backend cannot have.
+    /// The backend does not support record locks.
     #[error("{backend} does not support record locks; use psync, libaio or mmap, or leave `record-lock` out")]
     NoRecordLocks { backend: &'static str },
-    /// The system has no ring of this kind.
+    /// The system cannot create a ring of this kind.
     #[error("io_uring at depth {depth}: {source}; use another backend, or lower `depth`")]
     Ring { depth: u32, source: io::Error },
-    /// The system refused what a backend needs, or failed it.
+    /// A system call of the backend failed.
     #[error("{backend}: {source}")]
     Backend { backend: &'static str, source: io::Error },
-    /// There is no connection.
+    /// The connection could not be established.
     #[error("{backend}: {source}")]
     Link { backend: &'static str, source: LinkError },
-    /// A backend asked for in a way in which there is none of it.
+    /// A queued backend was requested as a sync one.
     #[error("{backend}: it is not synchronous; this is a bug in Plumb")]
     OnlyQueued { backend: &'static str },
-    /// There is no memory for what ops move.
+    /// There is not enough memory for the buffers.
     #[error("cannot allocate {slots} buffers of {bytes} bytes: {source}")]
     Buffers { slots: usize, bytes: u64, source: io::Error },
-    /// An op longer than an op can be.
+    /// An op is too long.
     #[error("an op of {bytes} bytes is too long; use less than 4 GiB")]
     TooLong { bytes: u64 },
-    /// Locked files that are not all open.
+    /// The files to lock are not all open at once.
     #[error(
         "files that are opened one after another cannot be locked; keep all open (fio's openfiles and create_on_open left \
          out), or no `lock` (fio's lockfile)"
     )]
     LockedInTurn,
-    /// Locked files of several ops in flight.
+    /// File locks were requested with several ops in flight.
     #[error(
         "files are locked around one op at a time; use a backend without a queue (fio's psync), or no `lock` (fio's \
          lockfile)"
     )]
     LockedQueue,
-    /// A recording without anybody who reads such.
+    /// This caller cannot read recordings.
     #[error("{path}: recordings cannot be read here")]
     NoReader { path: String },
-    /// There is no memory for what a program's steps move.
+    /// There is not enough memory for the buffers of a program's steps.
     #[error("cannot allocate {bytes} bytes of memory: {source}")]
     Memory { bytes: usize, source: io::Error },
-    /// Caches cannot be purged line by line here.
+    /// This CPU cannot flush single cache lines.
     #[cfg(not(target_arch = "x86_64"))]
-    #[error("emptying the processor's caches needs x86-64; leave `purge-line` out (IOzone's -p)")]
+    #[error("emptying the CPU caches needs x86-64; remove `purge-line` (IOzone's -p)")]
     NoPurge,
-    /// A program that is run beside has arguments that cannot be parted.
+    /// The arguments of a companion program cannot be split.
     #[error("the arguments of {program} have an unclosed quote: {arguments}")]
     Arguments { program: String, arguments: String },
-    /// A program that is run beside has nowhere to write.
+    /// The output file of a companion program cannot be written.
     #[error("cannot write the output of {program} into {path}: {source}")]
     Output { program: String, path: String, source: io::Error },
-    /// A call that no clock sees failed.
+    /// A call outside of the clock failed.
     #[error("{op} of {path}{}: {}", .offset.map(|offset| format!(" at byte {offset}")).unwrap_or_default(), .errno.text())]
     Call { op: &'static str, path: String, offset: Option<u64>, errno: Errno },
-    /// What such a call read is not what was written.
+    /// Data read by such a call differs from the data written.
     #[error("{path}: {mismatch}")]
     Mismatch { path: String, mismatch: Box<Mismatch> },
-    /// What it writes cannot be made, or not be verified.
+    /// The content cannot be made or verified.
     #[error(transparent)]
     Content(#[from] ContentError),
-    /// Its blocks have no room for stamps.
+    /// The blocks have no room for stamps.
     #[error(transparent)]
     Interval(#[from] IntervalError),
-    /// What it replays cannot be read.
+    /// The recording cannot be read.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// The system does not let it be what its job asks for, or a command around the job failed.
+    /// The system denies a process property of the job, or a command around the job failed.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// Its files cannot be opened.
+    /// The files cannot be opened.
     #[error(transparent)]
     Files(#[from] Box<JobFilesError>),
-    /// The write guard refuses.
+    /// The write guard refused access.
     #[error(transparent)]
     Refused(#[from] Box<Refusal>),
-    /// It may not run where it should.
+    /// The worker cannot run on the configured CPU.
     #[error("cannot run on CPU {cpu}: {source}")]
     Cpu { cpu: u32, source: io::Error },
-    /// Threads cannot be bound to processors here.
+    /// Threads cannot be bound to CPUs on this system.
     #[cfg(not(target_os = "linux"))]
     #[error("CPU affinity is not available on this platform")]
     NoAffinity,
 }
 
 impl WorkerError {
-    /// The system's error number, where it has one.
+    /// Returns the system's error number, if there is one.
     pub(crate) fn errno(&self) -> Option<i32> {
         match self {
             WorkerError::Backend { source, .. }

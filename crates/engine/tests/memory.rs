@@ -1,5 +1,5 @@
-//! Memory does not grow with the size of a target, with the number of ops, or with what a worker could record and does
-//! not. A program of its own, because the peak of a process is a process's.
+//! Memory does not grow with the size of a target, with the number of ops, or with kinds of ops that a worker could
+//! record but does not. This is a separate program, because peak memory is a property of the process.
 
 #[path = "door/common.rs"]
 #[allow(dead_code)]
@@ -9,7 +9,7 @@ use common::{Mounted, Place};
 
 const MIB: u64 = 1 << 20;
 
-/// Largest resident memory so far, bytes. Source: proc_pid_status(5), `VmHWM`.
+/// Returns the peak resident memory so far, bytes. Source: proc_pid_status(5), `VmHWM`.
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -32,7 +32,7 @@ fn null(size: &str, phase: &str, workers: &str) -> String {
 #[test]
 fn memory_is_constant_in_file_size_op_count_and_workers() {
     let place = Place::new();
-    // What a first run needs in any case is not what this is about.
+    // Exclude the memory that any first run needs.
     place.run(&null("1GiB", "stop.ops = 1000", "work.blocks.pattern = \"random\""));
 
     // Every block once, of 64 TiB: a bitmap would need 2 GiB, and a list of offsets 128 GiB.
@@ -43,7 +43,7 @@ fn memory_is_constant_in_file_size_op_count_and_workers() {
         });
     }
 
-    // The same on a file, as large as file systems take it. What is read is holes.
+    // The same on a file, as large as the file system allows. Reads hit holes.
     let xfs = Mounted::on_loop("xfs", 400 * MIB);
     let (place, size) = match &xfs {
         Some(xfs) => (Place::on(xfs.path()), "64TiB"),

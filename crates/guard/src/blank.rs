@@ -1,12 +1,11 @@
-//! Whether a regular file provably holds nothing that anybody could miss.
+//! Proof that a regular file holds nothing of value.
 //!
-//! Three proofs, none of them a sample: it is empty; the file system itself says that nothing was ever written to it (holes
-//! and unwritten extents); or what was written has been read to the last byte, at most [`READ_MAX_BYTES`], and is zeros or
-//! test data that says of itself what it is ([`Recognise`]).
+//! There are three proofs, and none of them samples the file. The file is empty; the file system reports that nothing
+//! was ever written to it (holes and unwritten extents); or all written ranges have been read, at most
+//! [`READ_MAX_BYTES`], and contain only zeros or test data that identifies itself ([`Recognise`]).
 //!
-//! Reading goes around the page cache, so that a run finds there what it would have found. Where a file system has no
-//! `O_DIRECT`, a file of which nothing was cached is dropped from the cache again; one that was cached in part is then cached
-//! whole.
+//! Reads bypass the page cache, so that the cache is the same for the run. On a file system without `O_DIRECT`, a
+//! file that was not cached before is dropped from the cache again; a partly cached file ends up fully cached.
 
 use super::not_blank::NotBlank;
 use super::opened::{IoMode, set_mode};
@@ -21,30 +20,30 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-/// No more than this is read to see whether it matters.
+/// Maximum number of bytes to read for the proof.
 pub const READ_MAX_BYTES: u64 = 1 << 30;
 
-/// Read at a time; offsets and lengths of direct reads are multiples of [`ALIGN_BYTES`].
+/// Bytes per read. Offsets and lengths of direct reads are multiples of [`ALIGN_BYTES`].
 const WINDOW_BYTES: usize = 4 << 20;
 const ALIGN_BYTES: u64 = 4096;
 
-/// A longer block of test data is not recognised.
+/// Maximum length of a block of test data; longer blocks are not recognised.
 const BLOCK_MAX_BYTES: u64 = 64 << 20;
 
-/// What has no mark of its own is zeros in whole sectors.
+/// Unit of zeros between blocks of test data.
 const SECTOR_BYTES: u64 = 512;
 
-/// After this time it is said what takes so long.
+/// Time after which a progress line is printed.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// How long reading may take.
+/// Limits on reading a file, and the way to report progress.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
-    /// Receives a line when it is slow.
+    /// Receives a line of progress when reading is slow.
     pub(super) say: fn(&str),
-    /// Ends it early, once it is not 0.
+    /// Reading stops early once this is not 0.
     pub(super) stop: Option<&'static AtomicI32>,
-    /// The most that is read, bytes.
+    /// Maximum number of bytes to read.
     pub(super) bytes_max: u64,
 }
 
@@ -54,8 +53,7 @@ impl Default for Patience {
     }
 }
 
-/// A first look, by which most files with data are told without opening them for writing. That it finds nothing proves
-/// nothing.
+/// A quick check that finds most files with data, without opening them for writing. Success proves nothing.
 pub(super) fn may_be(file: BorrowedFd<'_>, path: &Path, recognise: Recognise) -> Result<(), NotBlank> {
     let at = match rustix::fs::seek(file, SeekFrom::Data(0)) {
         Ok(at) => at,
@@ -73,7 +71,7 @@ pub(super) fn may_be(file: BorrowedFd<'_>, path: &Path, recognise: Recognise) ->
     outcome
 }
 
-/// Whether a file is blank: `Ok` is the proof, for as long as nobody writes to it.
+/// Checks whether a file is blank. `Ok` is a proof for as long as no other program writes to the file.
 pub(super) fn prove(
     file: BorrowedFd<'_>,
     path: &Path,
@@ -94,7 +92,7 @@ pub(super) fn prove(
     outcome
 }
 
-/// Whether anything was ever written to a file, be it zeros.
+/// Returns `true` if anything was ever written to a file, even zeros.
 pub(super) fn has_written(file: BorrowedFd<'_>) -> Result<bool, NotBlank> {
     Ok(!extents::written(file, 0)?.is_empty())
 }
@@ -106,8 +104,8 @@ fn read_through(
     patience: Patience,
     recognise: Recognise,
 ) -> Result<(), NotBlank> {
-    let (began, mut is_said, mut done_bytes) = (Instant::now(), false, 0);
-    // A block may reach beyond what was written.
+    let (began, mut is_reported, mut done_bytes) = (Instant::now(), false, 0);
+    // A block may extend beyond the written range.
     let mut at = 0;
     for range in written {
         at = at.max(range.start);
@@ -115,8 +113,8 @@ fn read_through(
             if patience.stop.is_some_and(|stop| stop.load(Ordering::Relaxed) != 0) {
                 return Err(NotBlank::Stopped);
             }
-            if !is_said && began.elapsed() > SLOW {
-                is_said = true;
+            if !is_reported && began.elapsed() > SLOW {
+                is_reported = true;
                 (patience.say)(&format!(
                     "reading {} to see whether it holds only zeros or test data: {} of {} MiB so far",
                     window.path.display(),
@@ -145,51 +143,52 @@ fn read_through(
     Ok(())
 }
 
-/// How far bytes are blank.
+/// Result of searching a range of bytes for data.
 enum Stretch {
-    /// All of this many.
+    /// All of these bytes are blank.
     Blank(u64),
-    /// This many, and then begins a block of test data that is longer than what is left.
+    /// `blank_bytes` are blank, followed by a block of test data that is longer than the rest.
     Cut { blank_bytes: u64, wanted_bytes: u64 },
-    /// Up to here.
+    /// Data begins at this offset.
     Data { offset_bytes: u64 },
 }
 
-/// Looks at bytes that lie at an offset of a file. `goes_on`: the file is longer, so that a block may be cut.
+/// Searches the bytes at an offset of a file for data. `goes_on` means that the file continues, so that a
+/// block may be cut off.
 fn first_data(bytes: &[u8], offset: u64, goes_on: bool, recognise: Recognise) -> Stretch {
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-        let here = offset + at as u64;
-        let to_sector = (SECTOR_BYTES - here % SECTOR_BYTES) as usize;
+        let start = offset + at as u64;
+        let to_sector = (SECTOR_BYTES - start % SECTOR_BYTES) as usize;
         let stride = if to_sector == SECTOR_BYTES as usize { STRIDE_BYTES } else { to_sector };
         let strides = [stride, to_sector].map(|stride| &rest[..stride.min(rest.len())]);
         if let Some(zeros) = strides.into_iter().find(|stride| is_zero(stride)) {
             at += zeros.len();
             continue;
         }
-        match recognise(rest, here) {
+        match recognise(rest, start) {
             TestBlock::Whole(length) => at += length,
             TestBlock::Longer(wanted_bytes) if goes_on && wanted_bytes <= BLOCK_MAX_BYTES => {
                 return Stretch::Cut { blank_bytes: at as u64, wanted_bytes };
             }
-            TestBlock::Longer(_) | TestBlock::None => return Stretch::Data { offset_bytes: here },
+            TestBlock::Longer(_) | TestBlock::None => return Stretch::Data { offset_bytes: start },
         }
     }
     Stretch::Blank(at as u64)
 }
 
-/// Where a read ended.
+/// End of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadTo {
-    /// At the end of the memory: the file goes on, perhaps.
+    /// The memory is full, and the file may continue.
     Room,
-    /// At the end of the file.
+    /// The end of the file.
     End,
-    /// The file ends before.
+    /// The file ends before the offset.
     Nothing,
 }
 
-/// Zeros are looked for in strides of this length first.
+/// Bytes to compare with zeros at a time.
 const STRIDE_BYTES: usize = 64 << 10;
 
 fn is_zero(bytes: &[u8]) -> bool {
@@ -197,7 +196,7 @@ fn is_zero(bytes: &[u8]) -> bool {
     words.iter().all(|word| u64::from_ne_bytes(*word) == 0) && rest.iter().all(|byte| *byte == 0)
 }
 
-/// Memory that begins where direct reads may put what they read.
+/// Memory with the alignment that direct reads need.
 struct AlignedMemory {
     memory: Vec<u8>,
     start: usize,
@@ -220,15 +219,15 @@ impl AlignedMemory {
     }
 }
 
-/// A part of a file in memory, read around the page cache where that is possible.
+/// A part of a file in memory, read around the page cache if possible.
 pub(super) struct Window<'a> {
     file: BorrowedFd<'a>,
     path: &'a Path,
     memory: AlignedMemory,
     is_direct: bool,
-    /// Nothing of the file was in the page cache.
+    /// Whether nothing of the file was in the page cache.
     was_cold: bool,
-    /// What of the memory was asked for last, and came.
+    /// Range of the memory that the last read filled.
     seen: Range<usize>,
 }
 
@@ -239,7 +238,7 @@ impl<'a> Window<'a> {
         Window { file, path, memory: AlignedMemory::new(length), is_direct, was_cold, seen: 0..0 }
     }
 
-    /// Reads the file from an offset on, as much as there is room for and there is.
+    /// Reads the file from an offset on, up to the size of the memory.
     pub(super) fn read(&mut self, offset: u64) -> Result<ReadTo, NotBlank> {
         let start = offset / ALIGN_BYTES * ALIGN_BYTES;
         let skipped = (offset - start) as usize;
@@ -258,7 +257,7 @@ impl<'a> Window<'a> {
                     }
                 }
                 Err(Errno::INTR) => {}
-                // Larger sectors than these.
+                // The device has larger sectors than these reads.
                 Err(Errno::INVAL) if self.is_direct => {
                     set_mode(self.file, self.path, IoMode::Buffered).map_err(io::Error::other)?;
                     self.is_direct = false;
@@ -274,24 +273,24 @@ impl<'a> Window<'a> {
         })
     }
 
-    /// What was read last, from its offset on.
+    /// Returns the bytes of the last read, from its offset on.
     pub(super) fn seen(&mut self) -> &[u8] {
         let seen = self.seen.clone();
         &self.memory.as_mut_slice()[seen]
     }
 
-    /// Makes room for a block that begins at an offset.
+    /// Enlarges the memory for a block that begins at an offset.
     fn grow(&mut self, offset: u64, block_bytes: u64) -> Result<(), NotBlank> {
         let wanted = (offset % ALIGN_BYTES + block_bytes).next_multiple_of(ALIGN_BYTES) as usize;
         if wanted <= self.memory.bytes() {
-            // There was room, and the file ends within the block.
+            // The memory was large enough, so the file ends within the block.
             return Err(NotBlank::Data { offset_bytes: offset });
         }
         self.memory = AlignedMemory::new(wanted);
         Ok(())
     }
 
-    /// Leaves the descriptor and the page cache as they were.
+    /// Restores the descriptor's flags and the page cache.
     pub(super) fn close(self) -> Result<(), NotBlank> {
         set_mode(self.file, self.path, IoMode::Buffered).map_err(io::Error::other)?;
         if !self.is_direct && self.was_cold {
@@ -310,14 +309,14 @@ mod tests {
     use std::os::unix::fs::FileExt;
     use std::path::PathBuf;
 
-    /// On the disk, and in memory.
+    /// Directories on the disk and in memory.
     fn places() -> Vec<PathBuf> {
         let mut places = vec![PathBuf::from(env!("CARGO_MANIFEST_DIR"))];
         places.extend(Some(PathBuf::from("/dev/shm")).filter(|shm| shm.is_dir()));
         places
     }
 
-    fn ask(file: &File, bytes_max: u64) -> Result<(), NotBlank> {
+    fn prove_blank(file: &File, bytes_max: u64) -> Result<(), NotBlank> {
         let patience = Patience { bytes_max, ..Patience::default() };
         let (path, fd) = (Path::new("file"), file.as_fd());
         let proved = prove(fd, path, patience, recognised);
@@ -330,7 +329,7 @@ mod tests {
     }
 
     fn data_at(file: &File) -> Option<u64> {
-        match ask(file, READ_MAX_BYTES) {
+        match prove_blank(file, READ_MAX_BYTES) {
             Ok(()) => None,
             Err(NotBlank::Data { offset_bytes }) => Some(offset_bytes),
             Err(other) => panic!("{other}"),
@@ -338,19 +337,19 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_wrote_to_is_blank_however_long_and_nothing_of_it_is_read() {
+    fn unwritten_files_of_any_length_are_blank_without_reading() {
         for place in places() {
             let file = tempfile::tempfile_in(&place).unwrap();
-            ask(&file, 0).unwrap();
+            prove_blank(&file, 0).unwrap();
             file.set_len(1 << 40).unwrap();
-            ask(&file, 0).unwrap();
+            prove_blank(&file, 0).unwrap();
             let reserved = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 1 << 30, 8 << 20);
             assert!(reserved.is_ok());
-            ask(&file, 0).unwrap();
+            prove_blank(&file, 0).unwrap();
         }
     }
 
-    // Protects every file of somebody's whose data is little, or late, or lies between zeros.
+    // Protects users' files whose data is small, late, or between zeros.
     #[test]
     fn one_byte_anywhere_is_data() {
         const LENGTH: u64 = (9 << 20) + 700;
@@ -370,15 +369,15 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_limit_is_not_read_and_is_no_proof() {
+    fn files_above_the_limit_are_not_read_and_prove_nothing() {
         let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         file.write_all_at(&vec![0; 1 << 20], 0).unwrap();
-        ask(&file, 1 << 20).unwrap();
-        let why = ask(&file, (1 << 20) - 4096).unwrap_err();
+        prove_blank(&file, 1 << 20).unwrap();
+        let why = prove_blank(&file, (1 << 20) - 4096).unwrap_err();
         assert!(matches!(why, NotBlank::TooLarge { .. }), "{why}");
-        // What is not written does not count.
+        // Unwritten ranges do not count.
         file.set_len(1 << 40).unwrap();
-        ask(&file, 1 << 20).unwrap();
+        prove_blank(&file, 1 << 20).unwrap();
         assert_eq!(READ_MAX_BYTES, 1 << 30, "the limit that the documentation states");
     }
 
@@ -399,7 +398,7 @@ mod tests {
             file.write_all_at(&[7], end - 1).unwrap();
             assert_eq!(data_at(&file), None);
         }
-        // A copy of a block to another place is a copy that somebody made.
+        // A block at another offset is a copy that a user made.
         file.write_all_at(&test_data(0, 4096), 16 << 20).unwrap();
         assert_eq!(data_at(&file), Some(16 << 20));
     }
@@ -414,9 +413,9 @@ mod tests {
         }
     }
 
-    // Protects what the run measures next: a file that was cold is cold, and one that was cached is cached.
+    // Protects the measurements of the run: cold files stay cold, and cached files stay cached.
     #[test]
-    fn the_page_cache_is_as_it_was() {
+    fn the_page_cache_is_restored() {
         let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         file.write_all_at(&vec![0; 4 << 20], 0).unwrap();
         file.sync_all().unwrap();

@@ -1,4 +1,4 @@
-//! What a block device is called and who uses it, read from /sys and /proc.
+//! Names and users of block devices, read from /sys and /proc.
 
 use crate::Refusal;
 use crate::path_resolution::Identity;
@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A device number, `8:1`.
+/// A device number such as `8:1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeviceNumber {
     major: u32,
@@ -28,7 +28,7 @@ impl DeviceNumber {
         Some(DeviceNumber { major: major.parse().ok()?, minor: minor.parse().ok()? })
     }
 
-    /// Of the block device at a path, links followed.
+    /// Returns the number of the block device at a path, following links.
     pub(crate) fn of_path(path: &Path) -> Option<DeviceNumber> {
         let meta = fs::metadata(path).ok()?;
         (FileType::from_raw_mode(meta.mode() as RawMode) == FileType::BlockDevice)
@@ -42,13 +42,13 @@ impl fmt::Display for DeviceNumber {
     }
 }
 
-/// The system's own account of its devices. A struct, so that tests can show one with RAID and partitions.
+/// Source of the system's information about devices. A struct, so that tests can simulate RAID and partitions.
 pub(crate) struct SystemDevices {
     sys: PathBuf,
     proc: PathBuf,
 }
 
-/// One device, by its kernel's name.
+/// A device with its kernel name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Device {
     name: String,
@@ -56,11 +56,11 @@ struct Device {
     dir: PathBuf,
 }
 
-/// A device and all whose content is its content.
+/// A device and all devices that share its content.
 struct Family {
-    /// The device, its partitions, and the disk that it is a partition of.
+    /// The device, its partitions, and the disk that contains it.
     own: Vec<Device>,
-    /// What is built upon these: RAID, LVM, encryption, and so on upwards.
+    /// Devices built on top of these, such as RAID, LVM and encryption, at all levels.
     above: Vec<Device>,
 }
 
@@ -71,7 +71,7 @@ impl Family {
 }
 
 impl SystemDevices {
-    /// This one.
+    /// Returns the running system.
     pub(crate) fn this() -> SystemDevices {
         SystemDevices { sys: "/sys".into(), proc: "/proc".into() }
     }
@@ -105,7 +105,7 @@ impl SystemDevices {
         Ok(Family { own, above })
     }
 
-    /// The disk that a partition is part of.
+    /// Returns the disk that contains a partition.
     fn disk_of(&self, device: &Device) -> io::Result<Option<Device>> {
         match device.dir.parent() {
             Some(parent) if device.dir.join("partition").exists() => Ok(Some(self.device_at(parent)?)),
@@ -139,10 +139,10 @@ impl SystemDevices {
         entries.map(|entry| self.device_at(&fs::canonicalize(entry?.path())?)).collect()
     }
 
-    /// Refuses a device that is mounted or held, itself or in part or by way of what is built on it.
+    /// Refuses a device if it, a part of it, or a device built on it is mounted or held.
     ///
-    /// The kernel's own answer, `O_EXCL`, comes on top of this: it also knows of mounts in other mount namespaces. This
-    /// one can say who it is, and knows of loop devices, which hold nothing.
+    /// The kernel's own check, `O_EXCL`, follows in addition: it also knows about mounts in other mount namespaces.
+    /// This check can name the user, and knows about loop devices, which do not hold their images.
     pub(crate) fn refuse_if_used(&self, path: &Path, number: DeviceNumber) -> Result<(), Refusal> {
         let family = self.family(number).map_err(Refusal::io(path, "find its users in /sys"))?;
         self.refuse_if_mounted(path, &family)?;
@@ -169,7 +169,7 @@ impl SystemDevices {
     fn refuse_if_mounted(&self, path: &Path, family: &Family) -> Result<(), Refusal> {
         let mounts = self.mounts().map_err(Refusal::io(path, "read the table of mounts"))?;
         for mount in mounts {
-            // A file system over several devices (btrfs) has a number of its own; its source is one of them.
+            // A file system over several devices (btrfs) has its own device number; its source is one of the devices.
             let by_source = || DeviceNumber::of_path(&mount.source).and_then(|number| family.find(number));
             if let Some(device) = family.find(mount.number).or_else(by_source) {
                 return Err(Refusal::Mounted {
@@ -179,7 +179,7 @@ impl SystemDevices {
                 });
             }
         }
-        // The other devices of a btrfs are named nowhere else.
+        // The other devices of a btrfs are not listed anywhere else.
         for volume in fs::read_dir(self.sys.join("fs/btrfs")).into_iter().flatten().flatten() {
             let devices = volume.path().join("devices");
             let member = family.own.iter().chain(&family.above).find(|device| devices.join(&device.name).exists());
@@ -207,7 +207,7 @@ impl SystemDevices {
         Ok(())
     }
 
-    /// Refuses a file that the system uses as a device: a loop device's image, a swap file.
+    /// Refuses a file that the system uses as a device: the image of a loop device, or a swap file.
     pub(crate) fn refuse_if_image(&self, path: &Path, file: Identity) -> Result<(), Refusal> {
         let same = |other: &Path| fs::metadata(other).is_ok_and(|meta| Identity::of_metadata(&meta) == file);
         for loop_device in self.loop_devices().map_err(Refusal::io(path, "list the loop devices"))? {
@@ -229,32 +229,32 @@ impl SystemDevices {
         Ok(())
     }
 
-    /// The files that [`refuse_if_image`](SystemDevices::refuse_if_image) refuses, to ask for many at once.
+    /// Returns the files that [`refuse_if_image`](SystemDevices::refuse_if_image) refuses, for checking many files.
     pub(crate) fn images(&self) -> io::Result<Vec<Identity>> {
         let images = self.loop_devices()?.into_iter().map(|device| device.image);
         let identity = |path: PathBuf| Some(Identity::of_metadata(&fs::metadata(path).ok()?));
         Ok(images.chain(self.swaps()).filter_map(identity).collect())
     }
 
-    /// Whether the kernel has the device as read-only.
+    /// Returns `true` if the kernel treats the device as read-only.
     pub(crate) fn is_read_only(&self, number: DeviceNumber) -> bool {
         self.device(number).ok().and_then(|device| read_text(&device.dir.join("ro"))).is_some_and(|ro| ro != "0")
     }
 
-    /// The number of this attachment of the disk: another medium, or another image of a loop device, has another one.
-    /// `None` before Linux 5.15. Source: Documentation/ABI/stable/sysfs-block.
+    /// Returns the sequence number of the disk's attachment. It changes with another medium, or another image of a
+    /// loop device. `None` before Linux 5.15. Source: Documentation/ABI/stable/sysfs-block.
     pub(crate) fn attachment(&self, number: DeviceNumber) -> Option<u64> {
         let device = self.device(number).ok()?;
         let disk = self.disk_of(&device).ok()?.unwrap_or(device);
         read_text(&disk.dir.join("diskseq"))?.parse().ok()
     }
 
-    /// The names by which the user may mean this device, the one that is printed first; never empty. A partition has
-    /// those of its disk.
+    /// Returns the names that the user may use for this device, the one to print first; never empty. A partition has
+    /// the names of its disk.
     ///
-    /// - a loop device: `loop:` and the path of its image, since its number means nothing;
-    /// - others: the serial as the drive, the virtual machine or udev tells it, then world-wide names and UUIDs;
-    /// - where there is none of these: the kernel's name and the size in bytes, `vdb:10737418240`.
+    /// - a loop device: `loop:` and the path of its image, because its number is arbitrary;
+    /// - others: the serial from the drive, the virtual machine or udev, then world-wide names and UUIDs;
+    /// - without any of these: the kernel's name and the size in bytes, `vdb:10737418240`.
     pub(crate) fn serials(&self, number: DeviceNumber) -> io::Result<Vec<String>> {
         let device = self.device(number)?;
         let disk = self.disk_of(&device)?.unwrap_or(device);
@@ -316,28 +316,28 @@ impl SystemDevices {
         Ok(text.split(|byte| *byte == b'\n').filter_map(Mount::parse).collect())
     }
 
-    /// The mount of a number, as `/proc/self/fdinfo` tells it.
+    /// Returns the mount with this number, as found in `/proc/self/fdinfo`.
     pub(super) fn mount_of(&self, id: u64) -> Option<Mount> {
         self.mounts().ok()?.into_iter().find(|mount| mount.id == id)
     }
 
-    /// The image of a loop device; none for a partition of one, and for other devices.
+    /// Returns the image of a loop device; `None` for its partitions and for other devices.
     pub(super) fn image_of(&self, number: DeviceNumber) -> Option<PathBuf> {
         read_path(&self.device(number).ok()?.dir.join("loop/backing_file"))
     }
 
-    /// How many loop devices have this image.
+    /// Returns the number of loop devices with this image.
     pub(super) fn count_images(&self, image: Identity) -> io::Result<usize> {
         let is_it = |path: &Path| fs::metadata(path).is_ok_and(|meta| Identity::of_metadata(&meta) == image);
         Ok(self.loop_devices()?.iter().filter(|device| is_it(&device.image)).count())
     }
 
-    /// Whether a file is swap space now.
+    /// Returns `true` if a file is swap space in use.
     pub(super) fn is_swap(&self, file: Identity) -> bool {
         self.swaps().iter().any(|swap| fs::metadata(swap).is_ok_and(|meta| Identity::of_metadata(&meta) == file))
     }
 
-    /// Files and devices that are swap space now. Source: proc_swaps(5).
+    /// Returns the files and devices used as swap space. Source: proc_swaps(5).
     fn swaps(&self) -> Vec<PathBuf> {
         let text = fs::read(self.proc.join("swaps")).unwrap_or_default();
         let lines = text.split(|byte| *byte == b'\n').skip(1);
@@ -354,12 +354,12 @@ struct LoopDevice {
     image: PathBuf,
 }
 
-/// A row of the table of mounts.
+/// One row of the mount table.
 pub(super) struct Mount {
     id: u64,
-    /// Of the file system: the same for all mounts and subvolumes of one.
+    /// Number of the file system, shared by all its mounts and subvolumes.
     pub(super) number: DeviceNumber,
-    /// Where it is mounted.
+    /// Path of the mount point.
     pub(super) point: PathBuf,
     source: PathBuf,
 }
@@ -377,7 +377,7 @@ impl Mount {
     }
 }
 
-/// Decodes `\040` and its like, with which /proc writes blanks in names.
+/// Decodes escapes such as `\040`, which /proc uses for blanks in names.
 fn unescaped(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -398,7 +398,7 @@ fn unescaped(field: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-/// How to release what holds a device.
+/// Returns instructions for releasing the holder of a device.
 fn release(holder: &Device) -> String {
     if holder.name.starts_with("md") {
         format!("`mdadm --stop /dev/{}` first", holder.name)
@@ -413,7 +413,7 @@ fn read_text(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&fs::read(path).ok()?).trim().to_owned())
 }
 
-/// A path that the kernel wrote into a file, with one line feed behind it.
+/// Reads a path that the kernel wrote to a file, followed by a line feed.
 fn read_path(path: &Path) -> Option<PathBuf> {
     let mut bytes = fs::read(path).ok()?;
     if bytes.last() == Some(&b'\n') {
@@ -427,7 +427,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// A pretended machine: `sda` with `sda1` (mounted) and `sda2` (in md127, upon which dm-0 lies); `sdb` is free.
+    /// A simulated machine: `sda` with `sda1` (mounted) and `sda2` (in md127, with dm-0 on top); `sdb` is free.
     struct Pretended {
         root: tempfile::TempDir,
     }
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raid_member_is_mounted_if_what_is_built_upon_it_is() {
+    fn a_raid_member_is_mounted_if_a_device_built_on_it_is() {
         let machine = Pretended::new();
         machine.write("proc/self/mountinfo", "25 1 252:0 / /data rw - xfs /dev/mapper/vg-data rw\n");
         let Err(Refusal::Mounted { device, .. }) = machine.used("8:2") else { panic!() };

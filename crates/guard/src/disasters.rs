@@ -1,5 +1,5 @@
-//! What would be lost if the guard took somebody's data for nothing; and its opposite, what scripts make and expect to be
-//! written to.
+//! Tests against the loss of user data that the guard could mistake for nothing, and tests that it accepts blank
+//! files as scripts make them.
 
 use super::blank::Patience;
 use super::mark::MARK;
@@ -17,11 +17,12 @@ const OVERWRITE: FileOpening = FileOpening { intent: Intent::Overwrite, mode: Io
 const TRUNCATE: FileOpening = FileOpening { intent: Intent::Truncate, ..OVERWRITE };
 const MIB: u64 = 1 << 20;
 
-fn nobody() -> Guard {
+/// Returns a guard without permissions.
+fn strict() -> Guard {
     guard(Permissions::none())
 }
 
-/// A directory on the disk, whose file system has holes and unwritten blocks.
+/// A directory on the disk, on a file system with holes and unwritten blocks.
 fn on_disk() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap()
 }
@@ -40,14 +41,14 @@ fn reserve(file: &File, length: u64) {
     rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, length).unwrap();
 }
 
-/// Blocks of test data.
+/// Writes blocks of test data.
 fn test_data(file: &File, count: u64) {
     for number in 0..count {
         at(file, number * 4096, &testing::test_data(number * 4096, 4096));
     }
 }
 
-/// Files of somebody's, of which most look like nothing.
+/// User files, most of which look empty.
 const PRECIOUS: &[(&str, Make)] = &[
     ("one byte", |file| at(file, 0, b"x")),
     ("a database of one page", |file| {
@@ -98,7 +99,7 @@ const PRECIOUS: &[(&str, Make)] = &[
     }),
 ];
 
-/// What holds nothing, as scripts make it.
+/// Blank files as scripts make them.
 const BLANK: &[(&str, Make)] = &[
     ("empty", |_| {}),
     ("a hole", |file| file.set_len(1 << 40).unwrap()),
@@ -123,8 +124,8 @@ fn made(dir: &Path, make: Make) -> PathBuf {
     path
 }
 
-/// Length, blocks and modification of a file, and a checksum of what it holds where that is not too long.
-fn looks(path: &Path) -> (u64, i64, Vec<u8>) {
+/// Returns length, blocks and modification time of a file, and its content unless it is too long.
+fn observed_state(path: &Path) -> (u64, i64, Vec<u8>) {
     use std::os::unix::fs::MetadataExt;
     let meta = path.metadata().unwrap();
     let content = if meta.len() < 64 * MIB { fs::read(path).unwrap() } else { vec![] };
@@ -133,29 +134,29 @@ fn looks(path: &Path) -> (u64, i64, Vec<u8>) {
 
 #[track_caller]
 fn refused(guard: &Guard, path: &Path) -> NotBlank {
-    let before = looks(path);
+    let before = observed_state(path);
     let mut last = None;
     for opening in [OVERWRITE, TRUNCATE] {
         match guard.open_file(path, opening) {
             Err(Refusal::ExistingFile { why, .. }) => last = Some(why),
             other => panic!("{other:?}"),
         }
-        assert!(looks(path) == before, "it was changed");
+        assert!(observed_state(path) == before, "the file was changed");
     }
-    assert!(rustix::fs::getxattr(path, MARK, &mut [0u8; 300][..]).is_err(), "it was marked");
+    assert!(rustix::fs::getxattr(path, MARK, &mut [0u8; 300][..]).is_err(), "the file was marked");
     last.unwrap()
 }
 
 #[track_caller]
 fn passes(guard: &Guard, path: &Path) {
-    let before = looks(path);
+    let before = observed_state(path);
     assert_eq!(guard.open_file(path, OVERWRITE).unwrap().origin(), PassReason::Blank);
-    assert!(looks(path) == before, "nobody has written yet");
+    assert!(observed_state(path) == before, "nothing has been written yet");
 }
 
-// Protects the data of everybody who is careless with a name.
+// Protects user data against a mistyped name.
 #[test]
-fn no_file_that_holds_anything_of_somebodys_is_taken_for_nothing() {
+fn no_file_with_user_data_counts_as_blank() {
     let dir = on_disk();
     let mut places = vec![dir.path().to_owned()];
     let memory = tempfile::tempdir_in("/dev/shm");
@@ -163,14 +164,14 @@ fn no_file_that_holds_anything_of_somebodys_is_taken_for_nothing() {
     for place in places {
         for (what, make) in PRECIOUS {
             eprintln!("{what} in {}", place.display());
-            let why = refused(&nobody(), &made(&place, *make));
+            let why = refused(&strict(), &made(&place, *make));
             assert!(matches!(why, NotBlank::Data { .. }), "{what}: {why}");
         }
     }
 }
 
 #[test]
-fn root_every_file_system_tells_what_holds_nothing_from_what_holds_something() {
+fn root_every_file_system_distinguishes_blank_files_from_data() {
     if !is_root() {
         return;
     }
@@ -182,50 +183,50 @@ fn root_every_file_system_tells_what_holds_nothing_from_what_holds_something() {
         let mounted = Mounted::new(&[device.path.to_str().unwrap()]);
         for (what, make) in PRECIOUS {
             eprintln!("{what} on {tool}");
-            refused(&nobody(), &made(mounted.path(), *make));
+            refused(&strict(), &made(mounted.path(), *make));
         }
         for (what, make) in BLANK {
             eprintln!("{what} on {tool}");
-            passes(&nobody(), &made(mounted.path(), *make));
+            passes(&strict(), &made(mounted.path(), *make));
         }
     }
 }
 
 #[test]
-fn what_holds_nothing_is_written_to_and_truncated_only_where_that_is_asked() {
+fn blank_files_are_written_to_and_truncated_only_on_request() {
     let dir = on_disk();
     for (what, make) in BLANK {
         eprintln!("{what}");
         let path = made(dir.path(), *make);
-        passes(&nobody(), &path);
+        passes(&strict(), &path);
         let path = made(dir.path(), *make);
-        nobody().open_file(&path, TRUNCATE).unwrap();
+        strict().open_file(&path, TRUNCATE).unwrap();
         assert_eq!(path.metadata().unwrap().len(), 0);
-        nobody().open_file(&path, OVERWRITE).unwrap().remove().unwrap();
-        assert!(path.exists(), "it is somebody's all the same");
+        strict().open_file(&path, OVERWRITE).unwrap().remove().unwrap();
+        assert!(path.exists(), "the file still belongs to its owner");
     }
 }
 
-// Protects a file of which only a part would be read: there is no such thing as a sample.
+// Protects files of which only a part would be read: no file is judged by a sample.
 #[test]
 fn zeros_beyond_the_limit_prove_nothing() {
     let dir = on_disk();
     let path = made(dir.path(), |file| zeros(file, 4 * MIB));
-    let with = |bytes_max| Guard { patience: Patience { bytes_max, ..Patience::default() }, ..nobody() };
+    let with = |bytes_max| Guard { patience: Patience { bytes_max, ..Patience::default() }, ..strict() };
     let why = refused(&with(4 * MIB - 4096), &path);
     assert!(matches!(why, NotBlank::TooLarge { .. }), "{why}");
     passes(&with(4 * MIB), &path);
 }
 
 #[test]
-fn an_empty_file_with_a_second_name_is_somebodys() {
+fn an_empty_file_with_a_second_name_is_the_users() {
     let dir = on_disk();
     let path = made(dir.path(), |_| {});
     fs::hard_link(&path, dir.path().join("second")).unwrap();
-    let why = refused(&nobody(), &path);
+    let why = refused(&strict(), &path);
     assert!(matches!(why, NotBlank::Linked { count: 2 }), "{why}");
     fs::remove_file(dir.path().join("second")).unwrap();
-    passes(&nobody(), &path);
+    passes(&strict(), &path);
 }
 
 struct Holder(Child);
@@ -241,14 +242,14 @@ fn holder(file: File) -> Holder {
     Holder(Command::new("sleep").arg("60").stdin(Stdio::from(file)).spawn().unwrap())
 }
 
-// Protects a log, a download, a lock file: empty now, and about to be written.
+// Protects logs, downloads and lock files that are empty now and about to be written.
 #[test]
-fn a_file_that_a_program_has_open_or_mapped_is_somebodys_however_empty() {
+fn an_empty_file_that_a_program_has_open_or_mapped_is_refused() {
     let dir = on_disk();
     let path = made(dir.path(), |_| {});
     for open in [File::open(&path), File::options().append(true).open(&path)] {
         let _holder = holder(open.unwrap());
-        let why = refused(&nobody(), &path).to_string();
+        let why = refused(&strict(), &path).to_string();
         assert!(why.contains("(sleep) has it open"), "{why}");
     }
     let path = made(dir.path(), |file| file.set_len(8192).unwrap());
@@ -256,21 +257,21 @@ fn a_file_that_a_program_has_open_or_mapped_is_somebodys_however_empty() {
                   print('mapped',flush=True)\ntime.sleep(60)";
     let child = Command::new("python3").args(["-c", script]).arg(&path).stdout(Stdio::piped()).spawn();
     let Ok(mut child) = child else { return skipped("needs python3, to map a file") };
-    let mut said = [0; 6];
-    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
+    let mut message = [0; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut message).unwrap();
     let holder = Holder(child);
-    let why = refused(&nobody(), &path).to_string();
+    let why = refused(&strict(), &path).to_string();
     assert!(why.contains("(python3") && why.contains("has it open"), "{why}");
     drop(holder);
-    passes(&nobody(), &path);
+    passes(&strict(), &path);
 }
 
 #[test]
-fn a_file_of_another_user_is_somebodys_where_nobody_can_see_who_has_it_open() {
+fn another_users_file_is_refused_if_its_users_cannot_be_seen() {
     if !is_root() {
         return;
     }
-    // The same question as an ordinary user asks it: no lease for what is not one's own.
+    // Asks again as an ordinary user, who gets no lease on another user's file.
     let dir = tempfile::tempdir_in("/tmp").unwrap();
     let path = made(dir.path(), |file| zeros(file, 8192));
     for path in [dir.path(), &path] {
@@ -294,23 +295,23 @@ fn a_file_of_another_user_is_somebodys_where_nobody_can_see_who_has_it_open() {
     if !run("setpriv", &["--reuid=65534", "true"]) {
         return skipped("needs setpriv");
     }
-    let said = ask("0");
-    assert!(said.contains("only its owner and root can know"), "{said}");
+    let message = ask("0");
+    assert!(message.contains("only its owner and root can know"), "{message}");
     assert!(ask("65534").contains("passed: Blank"));
     run("setfattr", &["-x", MARK, path.to_str().unwrap()]);
     fs::remove_file(&path).unwrap();
     File::create_new(&path).unwrap();
     run("chmod", &["a+rw", path.to_str().unwrap()]);
-    assert!(ask("0").contains("passed: Blank"), "an empty one has nothing to lose");
+    assert!(ask("0").contains("passed: Blank"), "an empty file has nothing to lose");
 }
 
 const CHILD_FILE: &str = "PLUMB_TEST_CHILD_FILE";
 
-/// Not a test of its own: what another user asks.
+/// Not a test of its own: asks for a file as another user.
 #[test]
 fn child_that_asks_for_a_file() {
     let Some(path) = std::env::var_os(CHILD_FILE) else { return };
-    match nobody().open_file(Path::new(&path), OVERWRITE) {
+    match strict().open_file(Path::new(&path), OVERWRITE) {
         Ok(file) => eprintln!("passed: {:?}", file.origin()),
         Err(refusal) => eprintln!("{refusal}"),
     }
@@ -323,7 +324,7 @@ fn root_swap_space_and_the_image_of_a_loop_device_are_in_use() {
     }
     let device = LoopDevice::new(8 * MIB);
     for opening in [OVERWRITE, TRUNCATE] {
-        let result = nobody().open_file(&device.image, opening);
+        let result = strict().open_file(&device.image, opening);
         assert!(matches!(result, Err(Refusal::FileInUse { .. })), "{result:?}");
     }
     let dir = on_disk();
@@ -332,12 +333,12 @@ fn root_swap_space_and_the_image_of_a_loop_device_are_in_use() {
     if !(run("chmod", &["600", name]) && run("mkswap", &[name]) && run("swapon", &[name])) {
         return skipped("no swap files here");
     }
-    let result = nobody().open_file(&path, OVERWRITE);
+    let result = strict().open_file(&path, OVERWRITE);
     let named = guard(Permissions::parse(name)).open_file(&path, OVERWRITE);
     assert!(run("swapoff", &[name]));
-    // Its signature is data, so that nobody asks further.
+    // Its signature is data, so the check stops there.
     assert!(matches!(result, Err(Refusal::ExistingFile { .. } | Refusal::FileInUse { .. })), "{result:?}");
-    // The kernel refuses, too, where it is asked first.
+    // The kernel refuses too, if it is asked first.
     let busy = libc::ETXTBSY;
     assert!(
         matches!(&named, Err(Refusal::FileInUse { .. }))
@@ -346,15 +347,16 @@ fn root_swap_space_and_the_image_of_a_loop_device_are_in_use() {
     );
 }
 
-// Protects what comes to be between the look at a name and the first write: the descriptor that is written is the one judged.
+// Protects against changes between the check of a name and the first write: the descriptor that is written is
+// the one that was checked.
 #[test]
-fn a_file_that_is_filled_or_exchanged_after_it_was_looked_at_is_somebodys() {
+fn a_file_that_is_filled_or_replaced_after_the_check_is_the_users() {
     let dir = on_disk();
     for (what, make) in BLANK {
         for opening in [OVERWRITE, TRUNCATE] {
             eprintln!("{what}: {opening:?}");
             let path = made(dir.path(), *make);
-            let filled = nobody().open_file_while(&path, opening, || {
+            let filled = strict().open_file_while(&path, opening, || {
                 at(&File::options().write(true).open(&path).unwrap(), 5000, b"precious");
             });
             assert!(matches!(&filled, Err(Refusal::ExistingFile { why: NotBlank::Data { .. }, .. })), "{filled:?}");
@@ -365,33 +367,33 @@ fn a_file_that_is_filled_or_exchanged_after_it_was_looked_at_is_somebodys() {
             let path = made(dir.path(), *make);
             let other = dir.path().join("other");
             fs::write(&other, "precious").unwrap();
-            let exchanged = nobody().open_file_while(&path, opening, || fs::rename(&other, &path).unwrap());
+            let exchanged = strict().open_file_while(&path, opening, || fs::rename(&other, &path).unwrap());
             assert!(matches!(exchanged, Err(Refusal::Swapped { .. })), "{exchanged:?}");
             assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
 
             let path = made(dir.path(), *make);
             let second = dir.path().join("second");
-            let linked = nobody().open_file_while(&path, opening, || fs::hard_link(&path, &second).unwrap());
+            let linked = strict().open_file_while(&path, opening, || fs::hard_link(&path, &second).unwrap());
             fs::remove_file(&second).unwrap();
             assert!(matches!(&linked, Err(Refusal::ExistingFile { why: NotBlank::Linked { .. }, .. })), "{linked:?}");
         }
     }
 }
 
-// Protects what a run left and its owner fills in the very moment in which the next run comes.
+// Protects a file that a run left and its owner fills at the moment when the next run begins.
 #[test]
-fn a_file_that_a_run_left_and_that_is_filled_after_the_look_is_somebodys() {
+fn a_file_that_is_filled_after_the_check_of_a_runs_mark_is_the_users() {
     let dir = on_disk();
     let path = made(dir.path(), |_| {});
     if !has_marks(&path) {
         return;
     }
-    let guard = nobody();
+    let guard = strict();
     guard.open_file(&path, OVERWRITE).unwrap().file().write_all_at(b"measured", 0).unwrap();
     guard.give_back();
-    // The clock of the file system has moved on.
+    // Lets the file system's clock advance.
     std::thread::sleep(std::time::Duration::from_millis(50));
-    let filled = nobody().open_file_while(&path, TRUNCATE, || {
+    let filled = strict().open_file_while(&path, TRUNCATE, || {
         at(&File::options().write(true).open(&path).unwrap(), 0, b"precious");
     });
     assert!(matches!(&filled, Err(Refusal::ExistingFile { why: NotBlank::Data { .. }, .. })), "{filled:?}");
@@ -406,40 +408,40 @@ fn has_marks(path: &Path) -> bool {
     has
 }
 
-// Protects a file that its owner fills after a benchmark: the same command, typed again, must not destroy it.
+// Protects a file that its owner fills after a benchmark: repeating the same command must not destroy it.
 #[test]
-fn a_blank_file_is_known_for_as_long_as_nobody_but_plumb_writes_to_it() {
+fn a_blank_file_is_known_until_another_program_writes_to_it() {
     let dir = on_disk();
     let path = made(dir.path(), |_| {});
     if !has_marks(&path) {
         return;
     }
-    let first = nobody();
+    let first = strict();
     first.open_file(&path, OVERWRITE).unwrap().file().write_all_at(b"measured", 0).unwrap();
     // Another worker of the run, and another run.
     assert_eq!(first.open_file(&path, OVERWRITE).unwrap().origin(), PassReason::Blank);
     first.give_back();
     for _ in 0..2 {
-        let guard = nobody();
+        let guard = strict();
         let file = guard.open_file(&path, OVERWRITE).unwrap();
         assert_eq!(file.origin(), PassReason::Blank);
         file.file().write_all_at(b"measured again", 0).unwrap();
         drop(file);
         guard.give_back();
     }
-    // Reading it changes nothing.
+    // Reading the file changes nothing.
     fs::read(&path).unwrap();
     passes_again(&path);
-    // In place, as a database or a hypervisor writes.
+    // Writes in place, as a database or a hypervisor does.
     let file = File::options().write(true).open(&path).unwrap();
     at(&file, 0, b"precious");
     drop(file);
-    let result = nobody().open_file(&path, TRUNCATE);
+    let result = strict().open_file(&path, TRUNCATE);
     assert!(matches!(&result, Err(Refusal::ExistingFile { why: NotBlank::Data { .. }, .. })), "{result:?}");
     assert!(fs::read(&path).unwrap().starts_with(b"precious"));
 }
 
-// Protects what an owner writes where a tool, as IOzone does, had removed their file and made it anew.
+// Protects data that an owner writes to a file that a tool, such as IOzone, removed and recreated.
 #[test]
 fn a_file_that_replaces_a_lent_one_is_its_owners_too() {
     let dir = on_disk();
@@ -447,9 +449,9 @@ fn a_file_that_replaces_a_lent_one_is_its_owners_too() {
     if !has_marks(&path) {
         return;
     }
-    let guard = nobody();
+    let guard = strict();
     drop(guard.open_file(&path, OVERWRITE).unwrap());
-    // Kept, so that the new file cannot get the number of the old one.
+    // Kept open, so that the new file cannot reuse its inode number.
     let _old = File::open(&path).unwrap();
     fs::remove_file(&path).unwrap();
     let new = File::create_new(&path).unwrap();
@@ -458,17 +460,17 @@ fn a_file_that_replaces_a_lent_one_is_its_owners_too() {
     drop(new);
     guard.give_back();
     passes_again(&path);
-    // The clock of the file system has moved on.
+    // Lets the file system's clock advance.
     std::thread::sleep(std::time::Duration::from_millis(50));
     at(&File::options().write(true).open(&path).unwrap(), 0, b"precious");
-    let result = nobody().open_file(&path, TRUNCATE);
+    let result = strict().open_file(&path, TRUNCATE);
     assert!(matches!(&result, Err(Refusal::ExistingFile { why: NotBlank::Data { .. }, .. })), "{result:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
 }
 
 #[track_caller]
 fn passes_again(path: &Path) {
-    let guard = nobody();
+    let guard = strict();
     assert_eq!(guard.open_file(path, OVERWRITE).unwrap().origin(), PassReason::Blank);
     guard.give_back();
 }
@@ -483,7 +485,7 @@ fn a_file_that_a_killed_run_had_taken_must_be_named() {
     let inode = std::os::unix::fs::MetadataExt::ino(&path.metadata().unwrap());
     let lent = format!("held nothing, format 1, inode {inode}, lent to 00112233445566ff");
     rustix::fs::setxattr(&path, MARK, lent.as_bytes(), rustix::fs::XattrFlags::empty()).unwrap();
-    let result = nobody().open_file(&path, OVERWRITE);
+    let result = strict().open_file(&path, OVERWRITE);
     assert!(matches!(result, Err(Refusal::ExistingFile { .. })), "{result:?}");
 }
 
@@ -491,12 +493,12 @@ fn a_file_that_a_killed_run_had_taken_must_be_named() {
 fn a_copy_of_a_file_that_was_taken_is_its_owners() {
     let dir = on_disk();
     let path = made(dir.path(), |_| {});
-    let guard = nobody();
+    let guard = strict();
     guard.open_file(&path, OVERWRITE).unwrap().file().write_all_at(b"measured", 0).unwrap();
     guard.give_back();
     let copy = dir.path().join("copy");
     assert!(run("cp", &["--preserve=all", path.to_str().unwrap(), copy.to_str().unwrap()]));
-    assert!(matches!(nobody().open_file(&copy, OVERWRITE), Err(Refusal::ExistingFile { .. })));
+    assert!(matches!(strict().open_file(&copy, OVERWRITE), Err(Refusal::ExistingFile { .. })));
 }
 
 fn open(guard: &Guard, device: &LoopDevice) -> Result<PassReason, Refusal> {
@@ -516,26 +518,26 @@ fn root_a_loop_device_is_blank_where_its_image_is_and_only_then() {
             make(file);
             file.set_len(file.metadata().unwrap().len().next_multiple_of(4096).min(1 << 30)).unwrap();
         });
-        assert_eq!(open(&nobody(), &device).unwrap(), PassReason::Device, "{what}");
+        assert_eq!(open(&strict(), &device).unwrap(), PassReason::Device, "{what}");
     }
     let device = LoopDevice::new(8 * MIB);
     fs::hard_link(&device.image, device.image.with_extension("second")).unwrap();
-    assert!(matches!(open(&nobody(), &device), Err(Refusal::Unnamed { .. })), "a second name");
+    assert!(matches!(open(&strict(), &device), Err(Refusal::Unnamed { .. })), "a second name");
     fs::remove_file(device.image.with_extension("second")).unwrap();
     {
         let _holder = holder(File::open(&device.image).unwrap());
-        assert!(matches!(open(&nobody(), &device), Err(Refusal::Unnamed { .. })), "somebody has the image open");
+        assert!(matches!(open(&strict(), &device), Err(Refusal::Unnamed { .. })), "image open elsewhere");
     }
     {
         let _holder = holder(File::open(&device.path).unwrap());
-        assert!(matches!(open(&nobody(), &device), Err(Refusal::Unnamed { .. })), "somebody has the device open");
+        assert!(matches!(open(&strict(), &device), Err(Refusal::Unnamed { .. })), "device open elsewhere");
     }
-    assert_eq!(open(&nobody(), &device).unwrap(), PassReason::Device);
+    assert_eq!(open(&strict(), &device).unwrap(), PassReason::Device);
 }
 
-// Protects a disk image whose owner used it between two benchmarks, by way of its device too.
+// Protects a disk image that its owner used between two benchmarks, even through its loop device.
 #[test]
-fn root_a_loop_device_is_known_until_somebody_else_writes_to_it() {
+fn root_a_loop_device_is_known_until_another_program_writes_to_it() {
     if !is_root() {
         return;
     }
@@ -552,15 +554,15 @@ fn root_a_loop_device_is_known_until_somebody_else_writes_to_it() {
         drop(file);
         guard.give_back();
     };
-    measured(&nobody());
-    measured(&nobody());
-    // What lies only in the device's cache counts.
+    measured(&strict());
+    measured(&strict());
+    // Data that is only in the device's cache counts too.
     let file = File::options().write(true).open(&device.path).unwrap();
     at(&file, MIB, b"precious");
     drop(file);
-    assert!(matches!(open(&nobody(), &device), Err(Refusal::Unnamed { .. })));
+    assert!(matches!(open(&strict(), &device), Err(Refusal::Unnamed { .. })));
     if device.format("mkfs.ext4", &["-q", "-F"]) {
-        assert!(matches!(open(&nobody(), &device), Err(Refusal::Signed { .. })));
+        assert!(matches!(open(&strict(), &device), Err(Refusal::Signed { .. })));
     }
 }
 
@@ -579,14 +581,14 @@ fn an_input_without_content_takes_nothing_from_anybody_who_was_not_named() {
     };
     let path = dir.path().join("testfile");
     let output = |guard: &Guard, opening| guard.open_output(&path, opening);
-    // Plumb made it, of zeros even.
-    output(&nobody(), to(0, None)).unwrap().write_all_at(&[0; 8192], 0).unwrap();
+    // Plumb made the file, and it contains only zeros.
+    output(&strict(), to(0, None)).unwrap().write_all_at(&[0; 8192], 0).unwrap();
     for cut_to_bytes in [0, 4096, 8191] {
-        let result = output(&nobody(), to(cut_to_bytes, Some("/dev/null")));
+        let result = output(&strict(), to(cut_to_bytes, Some("/dev/null")));
         assert!(matches!(&result, Err(Refusal::Exchanged { input, .. }) if input == empty), "{result:?}");
         assert_eq!(path.metadata().unwrap().len(), 8192);
     }
-    output(&nobody(), to(8192, Some("/dev/null"))).unwrap();
+    output(&strict(), to(8192, Some("/dev/null"))).unwrap();
     let beside = guard(Permissions::parse(&dir.path().display().to_string()));
     assert!(
         matches!(output(&beside, to(0, Some("/dev/null"))), Err(Refusal::Exchanged { .. })),
@@ -596,14 +598,14 @@ fn an_input_without_content_takes_nothing_from_anybody_who_was_not_named() {
     let named = guard(Permissions::parse(&path.display().to_string()));
     output(&named, to(0, Some("/dev/null"))).unwrap();
     assert_eq!(path.metadata().unwrap().len(), 0);
-    // With something to write it is made anew, as ever.
-    let again = nobody();
+    // With a non-empty input, the file is recreated as before.
+    let again = strict();
     output(&again, to(0, None)).unwrap().write_all_at(&[1; 8192], 0).unwrap();
     again.give_back();
-    output(&nobody(), to(0, None)).unwrap();
+    output(&strict(), to(0, None)).unwrap();
     assert_eq!(path.metadata().unwrap().len(), 0);
-    // A hole is nothing.
+    // A hole counts as nothing.
     File::options().write(true).open(&path).unwrap().set_len(1 << 30).unwrap();
-    output(&nobody(), to(0, Some("/dev/null"))).unwrap();
+    output(&strict(), to(0, Some("/dev/null"))).unwrap();
     assert_eq!(path.metadata().unwrap().len(), 0);
 }

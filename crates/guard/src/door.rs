@@ -1,9 +1,9 @@
-//! The door of the guard for files that lie under the names of another tool's language: anywhere, many of one directory,
-//! and opened again by each worker.
+//! The guard's door for files named in other tools' languages. They may be anywhere, many of them may be in one
+//! directory, and each worker opens them again.
 
 use super::device::SystemDevices;
 use super::listing::{self, DirectoryEntry, LISTED};
-use super::mark::Whose;
+use super::mark::FileOwner;
 use super::pass::has_one_name;
 use super::path_resolution::{Identity, Mounts, open_beneath};
 use super::taken::KnownFile;
@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The origin of a file name. For either origin, an existing file passes only if Plumb made it and it is unchanged since, if it
-/// is proved to hold nothing, or if the user allows it.
+/// The origin of a file name. For either origin, an existing file passes in three cases: Plumb made it and it is
+/// unchanged since, it is proved to be blank, or the user allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Naming {
     /// Names that the job's language generates: many files in one directory, and directories that may be removed.
@@ -33,30 +33,26 @@ pub enum Naming {
     Said,
 }
 
-/// What bears a name.
+/// Kind of file found under a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoundName {
-    /// Nothing.
+    /// The name is free.
     Nothing,
-    /// A file.
     File {
-        /// Its length, bytes.
+        /// Length of the file, bytes.
         length_bytes: u64,
-        /// What it takes of its file system, bytes.
+        /// Bytes that the file occupies on its file system.
         occupied_bytes: u64,
     },
-    /// A block device.
     Device,
-    /// A character device.
     Character,
-    /// A directory.
     Directory,
-    /// Something else, in words.
+    /// Another kind, described in words.
     Other(&'static str),
 }
 
-/// Lets files of one naming pass. It keeps the directory at hand open, so that a hundred thousand files of one directory
-/// cost little more than their own making.
+/// Opens files of one naming. Keeps the current directory open, so that a hundred thousand files in one directory
+/// cost little more than creating them.
 pub struct Door {
     guard: Guard,
     naming: Naming,
@@ -66,7 +62,7 @@ pub struct Door {
     roots: Option<Arc<Roots>>,
     /// The root that was opened last, with its index in `roots`.
     root: Option<(usize, OwnedFd)>,
-    /// Files that the system uses as devices now.
+    /// Files that the system currently uses as devices.
     in_use: Option<Vec<Identity>>,
 }
 
@@ -76,12 +72,12 @@ struct OpenDir {
     is_read_only: bool,
 }
 
-/// A file that passed the door, readable and writable.
+/// A file that passed the door, open for reading and writing.
 #[derive(Debug)]
 pub struct PassedFile {
-    /// It, opened through the page cache.
+    /// The file, opened through the page cache.
     pub file: File,
-    /// Why it passed.
+    /// The reason why it passed.
     pub origin: PassReason,
 }
 
@@ -110,7 +106,7 @@ impl Door {
         Door { roots: Some(roots), ..self }
     }
 
-    /// What bears a name; symbolic links are followed.
+    /// Returns the kind of file under a name, following symbolic links.
     ///
     /// # Errors
     /// [`Refusal::NoDirectory`]; [`Refusal::Io`].
@@ -136,8 +132,9 @@ impl Door {
         }
     }
 
-    /// Whether the directory of `path` may have an entry that `is_meant`. `true`, too, where that is more work than to look at `most`
-    /// names: in a directory with more entries, or one that must not be listed.
+    /// Returns `true` if the directory of `path` may have an entry for which `is_meant` returns `true`. Also
+    /// returns `true` if that would take more than looking at `most` names: for a directory with more entries, or
+    /// one that cannot be listed.
     ///
     /// # Errors
     /// [`Refusal::NoDirectory`]; [`Refusal::Io`].
@@ -148,13 +145,14 @@ impl Door {
         is_meant: impl Fn(DirectoryEntry<'_>) -> bool,
     ) -> Result<bool, Refusal> {
         let (dir, _) = self.enter(path)?;
-        // Not `Dir::read_from`, which would open the directory for its path alone, as it is open here.
+        // `Dir::read_from` would open the directory by its path, but it is already open here.
         let opened = crate::raw_open::openat(&dir.fd, ".", LISTED | OFlags::CLOEXEC, Mode::empty());
         Ok(opened.map_or(true, |listed| listing::may_contain(listed, most, is_meant)))
     }
 
-    /// Whether the directory of `path` may have an entry other than a directory. If not, no name in it is a file's, even where the
-    /// file system ignores letter case. `true`, too, for a directory with more than a few entries.
+    /// Returns `true` if the directory of `path` may have an entry other than a directory. If `false`, no name in
+    /// it belongs to a file, even on a file system that ignores case. Also returns `true` for a directory with
+    /// more than a few entries.
     ///
     /// # Errors
     /// [`Refusal::NoDirectory`]; [`Refusal::Io`].
@@ -162,7 +160,7 @@ impl Door {
         self.may_contain(path, listing::FEW, |entry| !entry.is_directory)
     }
 
-    /// Refuses where this many bytes more would leave too little of the file system on which `path` lies or will lie.
+    /// Refuses if this many more bytes would leave too little space on the file system of `path`.
     ///
     /// # Errors
     /// [`Refusal::Space`], [`Refusal::NoDirectory`], [`Refusal::Io`].
@@ -172,7 +170,7 @@ impl Door {
         guard.admit(dir.fd.as_fd(), path, needed_bytes)
     }
 
-    /// Refuses where a file system is to be written to until nothing is left, and must not be.
+    /// Refuses to fill a file system that must not be filled.
     ///
     /// # Errors
     /// [`Refusal::NeverFilled`], [`Refusal::NoDirectory`], [`Refusal::Io`].
@@ -182,18 +180,18 @@ impl Door {
         guard.admit_filling(dir.fd.as_fd(), path)
     }
 
-    /// Opens a file for reading and writing; it is made if it is missing and `create` says so.
+    /// Opens a file for reading and writing. Creates it if it is missing and `create` allows it.
     ///
     /// # Errors
-    /// A [`Refusal`] that names what was found and the way out.
+    /// A [`Refusal`] that names what was found and how to proceed.
     pub fn open(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
         match self.naming {
             Naming::Generated => self.open_generated(path, create),
-            Naming::Said => self.open_said(path, create),
+            Naming::Said => self.open_typed(path, create),
         }
     }
 
-    /// Opens a file or device for reading only, which everybody may.
+    /// Opens a file or device for reading only, which needs no permission.
     ///
     /// # Errors
     /// [`Refusal::NoDirectory`], [`Refusal::Io`].
@@ -206,7 +204,7 @@ impl Door {
         })
     }
 
-    /// Removes a file that may be written to, or a directory of a generated name. What is missing is no error.
+    /// Removes a file that may be written to, or a directory with a generated name. A missing file is not an error.
     ///
     /// # Errors
     /// As [`Door::open`]; a device cannot be removed.
@@ -270,7 +268,7 @@ impl Door {
         }
     }
 
-    /// Makes a directory of a generated name; one that is there already stays.
+    /// Creates a directory with a generated name. Keeps an existing one.
     ///
     /// # Errors
     /// [`Refusal::NoDirectory`], [`Refusal::Io`].
@@ -282,7 +280,7 @@ impl Door {
         }
     }
 
-    /// The directory of a path, opened, and the name in it.
+    /// Opens the directory of a path, and returns it with the name in it.
     fn enter<'p>(&mut self, path: &'p Path) -> Result<(&OpenDir, &'p OsStr), Refusal> {
         let Some(name) = path.file_name() else {
             return Err(Refusal::WrongKind { path: path.to_owned(), found: "a directory", expected: "a file" });
@@ -311,7 +309,7 @@ impl Door {
         }
     }
 
-    /// Works as [`Door::open_said`], but needs only three system calls for a missing file or one of this run's.
+    /// Works as [`Door::open_typed`], but needs only three system calls for a missing file or one of this run's.
     fn open_generated(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
         let mode = self.file_mode;
         let (dir, name) = self.enter(path)?;
@@ -342,17 +340,17 @@ impl Door {
         }
         let known = if has_one_name(&stat) { self.guard.known_as(judged.as_fd(), &stat) } else { None };
         match known {
-            Some(KnownFile { whose: Whose::Plumb, is_of_this_run }) => {
+            Some(KnownFile { owner: FileOwner::Plumb, is_of_this_run }) => {
                 let fd = open_again_as(judged.as_fd(), path, Access::ReadWrite, OFlags::empty())?;
                 self.refuse_in_use(path, Identity::of(&stat))?;
                 if !is_of_this_run {
-                    self.guard.take(fd.as_fd(), Identity::of(&stat), path, Whose::Plumb);
+                    self.guard.take(fd.as_fd(), Identity::of(&stat), path, FileOwner::Plumb);
                 }
                 Ok(PassedFile { file: fd, origin: PassReason::TestData })
             }
             _ => {
                 drop(judged);
-                self.open_said(path, create)
+                self.open_typed(path, create)
             }
         }
     }
@@ -363,22 +361,22 @@ impl Door {
             self.in_use = Some(machine.images().map_err(Refusal::io(path, "list the loop devices"))?);
         }
         match self.in_use.as_ref().is_some_and(|images| images.contains(&file)) {
-            // Looked at once more, for the words.
+            // Checks again to get the error message.
             true => machine.refuse_if_image(path, file),
             false => Ok(()),
         }
     }
 
-    fn open_said(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
+    fn open_typed(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
         if create == Create::Never && self.look(path)? == FoundName::Nothing {
             return Err(Refusal::io(path, "open it for reading and writing")(Errno::NOENT));
         }
-        // Workers that share a file all may be the one who makes or takes it: who comes second must find it marked.
+        // Any of the workers that share a file may create or take it; those that come later must find it marked.
         let first = making(path);
         let began = Instant::now();
         let passed = loop {
             match self.open_once(path) {
-                // Another host may be making it: what is there is judged again, as if it had been there before.
+                // Another host may be creating the file, so it is judged again as if it had existed before.
                 Err(refusal)
                     if create == Create::IfMissing && may_be_new(&refusal) && began.elapsed() < MAKING_TIME =>
                 {
@@ -445,19 +443,19 @@ fn refuse_special(dir: BorrowedFd<'_>, path: &Path, level: usize) -> Result<(), 
     Ok(())
 }
 
-/// Another host has made a file and marked it within this time.
+/// Time within which another host has created a file and marked it.
 const MAKING_TIME: Duration = Duration::from_secs(1);
 
-/// Whether a file is refused that another host may have made just now, and not marked yet.
+/// Returns `true` if the refused file may just have been created by another host and not marked yet.
 fn may_be_new(refusal: &Refusal) -> bool {
     use super::NotBlank::{Changed, InUse};
     matches!(refusal, Refusal::Swapped { .. } | Refusal::ExistingFile { why: InUse { .. } | Changed, .. })
 }
 
-/// This many files can be made at once under names that the user said.
+/// Maximum number of files that can be created at once under typed names.
 const MAKING_MAX: usize = 64;
 
-/// Keeps other workers of this process from making the same file.
+/// Prevents other workers of this process from creating the same file.
 fn making(path: &Path) -> MutexGuard<'static, ()> {
     static MAKING: [Mutex<()>; MAKING_MAX] = [const { Mutex::new(()) }; MAKING_MAX];
     let mut hasher = DefaultHasher::new();
@@ -465,12 +463,12 @@ fn making(path: &Path) -> MutexGuard<'static, ()> {
     MAKING[(hasher.finish() % MAKING_MAX as u64) as usize].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a missing file is made.
+/// Whether to create a missing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Create {
-    /// It is.
+    /// Create it.
     IfMissing,
-    /// It is not.
+    /// Fail without creating it.
     Never,
 }
 

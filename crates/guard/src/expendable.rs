@@ -1,4 +1,4 @@
-//! Devices whose content other programs than Plumb are about to destroy for it: mkfs, mdadm, sfdisk.
+//! Devices whose content other programs (mkfs, mdadm, sfdisk) are about to destroy on Plumb's behalf.
 
 use super::device::{DeviceNumber, SystemDevices};
 use super::{Guard, Refusal, kind_name, read_only_device, signature_of};
@@ -8,38 +8,38 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A device that a study says may be destroyed. Where both are said, both must be true.
+/// A device that a study lists as expendable. If both fields are set, both must match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expendable<'a> {
-    /// A path of it; links are followed.
+    /// Path of the device; links are followed.
     pub path: Option<&'a Path>,
-    /// One of its serials, as refusals print them.
+    /// One of its serials, as printed by refusals.
     pub serial: Option<&'a str>,
 }
 
-/// By what right a device's content may be destroyed.
+/// The right by which a device's content may be destroyed.
 #[derive(Debug, Clone, Copy)]
 pub enum Right<'a> {
-    /// This process made the device, or has destroyed what was on it before.
+    /// This process created the device, or has already destroyed its content.
     Made,
-    /// A study lists it. A file may be old, and what lies on the device new: one that bears a signature must be named by
-    /// the user as well ([`Permissions`](super::Permissions)), by its serial or its path.
+    /// A study lists the device. The study may be older than the content, so the user must also name a device with a
+    /// signature ([`Permissions`](super::Permissions)), by its serial or its path.
     Study(&'a [Expendable<'a>]),
 }
 
-/// A block device and what it is called.
+/// A block device and its names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedDevice {
-    /// `/dev/sda`.
+    /// Path such as `/dev/sda`.
     pub path: PathBuf,
-    /// The texts by which the user may mean it, the one that is printed first; never empty.
+    /// Names that the user may use for it, the one to print first; never empty.
     pub serials: Vec<String>,
 }
 
-/// The disks of this machine, without their partitions.
+/// Returns the disks of this machine, without their partitions.
 ///
 /// # Errors
-/// `/sys/block` cannot be read.
+/// Fails if `/sys/block` cannot be read.
 pub fn disks() -> io::Result<Vec<NamedDevice>> {
     let machine = SystemDevices::this();
     let mut found = vec![];
@@ -54,21 +54,21 @@ pub fn disks() -> io::Result<Vec<NamedDevice>> {
     Ok(found)
 }
 
-/// The texts by which the user may mean a block device, the one that is printed first; never empty.
+/// Returns the names that the user may use for a block device, the one to print first; never empty.
 ///
 /// # Errors
-/// It is no block device, or the system does not know it.
+/// Fails if the path is not a block device, or if the system does not know it.
 pub fn serials(path: &Path) -> io::Result<Vec<String>> {
     let number = DeviceNumber::of_path(path).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
     SystemDevices::this().serials(number)
 }
 
 impl Guard {
-    /// Whether another program may destroy the content of a block device: it is neither mounted nor held, and there is a
-    /// right to. The kernel is asked as well, by opening it exclusively for a moment.
+    /// Checks whether another program may destroy the content of a block device. The device must be neither mounted
+    /// nor held, and `right` must allow it. Also asks the kernel, by opening the device exclusively for a moment.
     ///
     /// # Errors
-    /// A [`Refusal`] that names what was found and the way out.
+    /// A [`Refusal`] that names what was found and how to proceed.
     pub fn may_destroy(&self, path: &Path, right: Right<'_>) -> Result<NamedDevice, Refusal> {
         self.may_destroy_on(&SystemDevices::this(), path, right)
     }
@@ -152,20 +152,20 @@ mod tests {
     use super::super::testing::{LoopDevice, Mounted, guard, is_root, once_released};
     use super::*;
 
-    fn nobody() -> Guard {
+    fn strict() -> Guard {
         guard(Permissions::none())
     }
 
-    // Protects: a study destroys what it lists, both parts of an entry being true, and nothing else.
+    // Protects devices outside the list: a study destroys only what it lists, with both parts of an entry matching.
     #[test]
-    fn root_only_what_is_listed_may_be_destroyed() {
+    fn root_only_listed_devices_may_be_destroyed() {
         if !is_root() {
             return;
         }
         let disk = LoopDevice::new(16 << 20);
         let serial = disk.serial();
         let allowed = |list: &[Expendable<'_>]| {
-            once_released(|| match nobody().may_destroy(&disk.path, Right::Study(list)) {
+            once_released(|| match strict().may_destroy(&disk.path, Right::Study(list)) {
                 Err(Refusal::Held { .. }) => None,
                 answer => Some(answer),
             })
@@ -189,7 +189,8 @@ mod tests {
         }
     }
 
-    // Protects: a list in a file does not suffice for a device with content, and nothing suffices for a mounted one.
+    // Protects devices with content, for which a list does not suffice, and mounted
+    // devices, for which nothing suffices.
     #[test]
     fn root_a_signed_device_must_be_typed_and_a_mounted_one_is_never_destroyed() {
         if !is_root() {
@@ -206,10 +207,10 @@ mod tests {
                 answer => Some(answer),
             })
         };
-        assert!(matches!(look(&nobody(), Right::Study(&list)), Err(Refusal::Signed { .. })));
+        assert!(matches!(look(&strict(), Right::Study(&list)), Err(Refusal::Signed { .. })));
         let typed = guard(Permissions::parse(&disk.serial()));
         look(&typed, Right::Study(&list)).unwrap();
-        look(&nobody(), Right::Made).unwrap();
+        look(&strict(), Right::Made).unwrap();
         let mounted = Mounted::new(&[disk.path.to_str().unwrap()]);
         for right in [Right::Study(&list), Right::Made] {
             let refusal = typed.may_destroy(&disk.path, right).unwrap_err();
@@ -224,7 +225,7 @@ mod tests {
         let after = disks().unwrap();
         for (disk, asked) in before.iter().zip(asked) {
             assert!(disk.serials.iter().all(|serial| !serial.is_empty()), "{disk:?}");
-            // Loop devices of other tests come and go meanwhile.
+            // Loop devices of other tests come and go.
             if after.contains(disk) {
                 assert_eq!(asked.as_ref(), Some(&disk.serials), "{disk:?}");
             }

@@ -1,4 +1,4 @@
-//! What the guard would say, asked before anything is opened for writing: for `plumb check`.
+//! Predicts the guard's answer for `plumb check`, without opening anything for writing.
 
 use super::blank::Patience;
 use super::device::{DeviceNumber, SystemDevices};
@@ -11,13 +11,13 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 impl Guard {
-    /// Why a run that writes to this path would be refused; `None` where nothing is known that would. A directory stands
-    /// for the test files that a run makes in it. Nothing is opened for writing.
+    /// Returns the refusal that a run writing to this path would get; `None` if none is foreseeable. A directory
+    /// stands for the test files that a run creates in it. Nothing is opened for writing.
     pub fn foresee(&self, path: &Path) -> Option<Refusal> {
-        self.look_ahead(path).err()
+        self.predict(path).err()
     }
 
-    fn look_ahead(&self, path: &Path) -> Result<(), Refusal> {
+    fn predict(&self, path: &Path) -> Result<(), Refusal> {
         let stat = rustix::fs::stat(path).map_err(Refusal::io(path, "find it"))?;
         let machine = SystemDevices::this();
         match FileType::from_raw_mode(stat.st_mode) {
@@ -46,7 +46,7 @@ impl Guard {
         }
     }
 
-    /// Whether a device would pass because its image holds nothing, as far as that can be told without reading it.
+    /// Checks whether a device would pass because its image is blank, as far as that shows without reading it.
     fn foresee_blank(&self, machine: &SystemDevices, path: &Path, number: DeviceNumber) -> Option<()> {
         let device = File::open(path).ok()?;
         let hasty = Guard { patience: Patience { bytes_max: 0, ..self.patience }, ..self.clone() };

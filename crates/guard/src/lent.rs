@@ -1,15 +1,16 @@
-//! Files and loop devices of somebody else's that hold nothing: proved on the descriptor that is then written to, while
-//! nobody else has them open; marked, so that a script may use one again; and given back at the end of a run, so that what
-//! their owner writes later is the owner's.
+//! Blank files and loop devices of other owners. Blankness is proved on the descriptor that is then written, while no
+//! other program has the file open. The file is marked, so that a script can use it again. It is given back at the
+//! end of the run, so that data written later belongs to its owner.
 //!
-//! What cannot be prevented: between the proof and the first write of the run, and while it runs, another program may open the
-//! file and write to it, as to any file. The lease of [`super::users`] keeps it out until the proof is complete and the file
-//! is marked, and truncated where it is to be; from then on it writes into a file that is being measured.
+//! Another program can still open the file and write to it between the proof and the first write, or during
+//! the run. This cannot be prevented for any file. The lease of [`super::users`] keeps other programs out
+//! until the proof is complete and the file is marked and, if requested, truncated. After that, they write
+//! to a file that is being measured.
 
 use super::blank;
 use super::device::{DeviceNumber, SystemDevices};
 use super::made::FileState;
-use super::mark::Whose;
+use super::mark::FileOwner;
 use super::not_blank::NotBlank;
 use super::pass::has_one_name;
 use super::path_resolution::Identity;
@@ -21,7 +22,7 @@ use rustix::fs::{Mode, OFlags, Stat};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
-/// A blank loop device's image.
+/// Image of a blank loop device.
 pub(super) struct BlankImage {
     file: OwnedFd,
     path: PathBuf,
@@ -29,15 +30,15 @@ pub(super) struct BlankImage {
 }
 
 impl Guard {
-    /// Returns why a file that is not blank may not be taken. Data in one that has Plumb's mark by now was written since its mark was
-    /// looked for: another process made it a moment ago, and the file is to be judged again.
+    /// Returns why a file that is not blank may not be taken. If the file bears Plumb's mark by now, another process
+    /// has just created it and written the data. It must then be judged again.
     fn not_blank(&self, file: BorrowedFd<'_>, why: NotBlank) -> NotBlank {
-        let is_made_meanwhile = || {
+        let was_just_created = || {
             let known = rustix::fs::fstat(file).ok().and_then(|now| self.known_as(file, &now));
-            known.is_some_and(|known| known.whose == Whose::Plumb)
+            known.is_some_and(|known| known.owner == FileOwner::Plumb)
         };
         match why {
-            NotBlank::Data { .. } | NotBlank::TooLarge { .. } if is_made_meanwhile() => NotBlank::Changed,
+            NotBlank::Data { .. } | NotBlank::TooLarge { .. } if was_just_created() => NotBlank::Changed,
             why => why,
         }
     }
@@ -50,31 +51,31 @@ impl Guard {
     pub(super) fn take_blank(
         &self,
         place: &FileLocation<'_>,
-        looked_at: &Stat,
+        checked: &Stat,
         judged: OwnedFd,
         intent: Intent,
     ) -> Result<(OwnedFd, PassReason), Refusal> {
         let path = place.path;
-        let provenance = self.provenance(judged.as_fd(), looked_at);
+        let provenance = self.provenance(judged.as_fd(), checked);
         let existing = |why| self.existing(path, provenance, why);
-        refuse_links(looked_at).map_err(existing)?;
-        let is_as_left = self.is_as_left(judged.as_fd(), looked_at);
-        let whose = match self.is_plumbs(judged.as_fd(), looked_at) {
-            true => Whose::Plumb,
-            false => Whose::Owner,
+        refuse_links(checked).map_err(existing)?;
+        let is_as_left = self.is_as_left(judged.as_fd(), checked);
+        let owner = match self.is_plumbs(judged.as_fd(), checked) {
+            true => FileOwner::Plumb,
+            false => FileOwner::User,
         };
         if !is_as_left && place.copy_of.is_none() {
             blank::may_be(judged.as_fd(), path, self.recognise)
                 .map_err(|why| existing(self.not_blank(judged.as_fd(), why)))?;
         }
-        SystemDevices::this().refuse_if_image(path, Identity::of(looked_at))?;
-        let file = place.open(looked_at, OFlags::RDWR)?;
-        // A lease is for the only one who has it open.
+        SystemDevices::this().refuse_if_image(path, Identity::of(checked))?;
+        let file = place.open(checked, OFlags::RDWR)?;
+        // A lease requires that no other descriptor of the file is open.
         drop(judged);
         let before = rustix::fs::fstat(&file).map_err(Refusal::io(path, "check the opened file"))?;
         refuse_links(&before).map_err(existing)?;
         let alone = users::alone(file.as_fd(), &before, path).map_err(existing)?;
-        if !(is_as_left && state(&before) == state(looked_at)) {
+        if !(is_as_left && state(&before) == state(checked)) {
             self.prove(place, &file, &before).map_err(|why| existing(self.not_blank(file.as_fd(), why)))?;
         }
         let after = rustix::fs::fstat(&file).map_err(Refusal::io(path, "check the opened file"))?;
@@ -87,12 +88,12 @@ impl Guard {
         if intent == Intent::Truncate {
             rustix::fs::ftruncate(&file, 0).map_err(Refusal::io(path, "truncate it"))?;
         }
-        // Another host may have made it a moment ago, and marked it while this one waited for it to be closed.
+        // Another host may have created the file just now, and marked it while this one waited for it to be closed.
         let known = self.known_as(file.as_fd(), &after);
-        let whose = known.map_or(whose, |known| known.whose);
-        self.take(file.as_fd(), Identity::of(&after), path, whose);
+        let owner = known.map_or(owner, |known| known.owner);
+        self.take(file.as_fd(), Identity::of(&after), path, owner);
         drop(alone);
-        Ok((file, if whose == Whose::Plumb { PassReason::TestData } else { PassReason::Blank }))
+        Ok((file, if owner == FileOwner::Plumb { PassReason::TestData } else { PassReason::Blank }))
     }
 
     /// Proves that an open file holds nothing, or only what a copy is about to write there.
@@ -114,17 +115,18 @@ impl Guard {
         has_one_name(stat) && self.known_as(file, stat).is_some()
     }
 
-    /// Proves that an open loop device and its image hold nothing. Root only: nobody else sees who has a device open.
+    /// Proves that an open loop device and its image are blank. Works only for root: other users cannot see
+    /// who has a device open.
     pub(super) fn prove_blank_device(
         &self,
         machine: &SystemDevices,
         device: BorrowedFd<'_>,
         number: DeviceNumber,
     ) -> Result<BlankImage, NotBlank> {
-        const NO_LOOP: &str = "it is no loop device, whose image would tell that it holds nothing";
+        const NO_LOOP: &str = "it is not a loop device, whose image could prove it blank";
         let path = machine.image_of(number).ok_or(NotBlank::Unseen { why: NO_LOOP })?;
         let file = crate::raw_open::open(&path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-        // What is only in the device's cache is in the image afterwards.
+        // After this, the image contains everything that was only in the device's cache.
         rustix::io::retry_on_intr(|| rustix::fs::fsync(device))?;
         let before = rustix::fs::fstat(&file)?;
         let identity = Identity::of(&before);
@@ -151,14 +153,14 @@ impl Guard {
         Ok(BlankImage { file, path, identity })
     }
 
-    /// Takes a device whose image was proved to hold nothing.
+    /// Takes a device whose image was proved to be blank.
     pub(super) fn lend_image(&self, image: &BlankImage) {
-        self.take(image.file.as_fd(), image.identity, &image.path, Whose::Owner);
+        self.take(image.file.as_fd(), image.identity, &image.path, FileOwner::User);
     }
 }
 
 fn refuse_links(stat: &Stat) -> Result<(), NotBlank> {
-    // The field's type differs between architectures.
+    // The type of the field differs between architectures.
     #[allow(clippy::unnecessary_cast)]
     match stat.st_nlink as u64 {
         1 => Ok(()),
@@ -166,7 +168,7 @@ fn refuse_links(stat: &Stat) -> Result<(), NotBlank> {
     }
 }
 
-/// What changes when somebody changes a file.
+/// Returns everything that changes when another program modifies the file.
 #[allow(clippy::unnecessary_cast)]
 fn state(stat: &Stat) -> (FileState, u64) {
     (FileState::of(stat), stat.st_nlink as u64)

@@ -1,15 +1,18 @@
-//! The write guard: the one door through which every path goes that Plumb opens for writing; and the test directories that Plumb makes,
-//! marks and removes ([`testdir`]).
+//! The write guard, through which Plumb opens every path for writing, and the test directories that Plumb
+//! creates, marks and removes ([`testdir`]).
 //!
-//! What may pass: a new file, a file in a test directory that Plumb made and marked ([`testdir`]), a file that
-//! Plumb made earlier and marked, a file or a device that the user named ([`Permissions`]), a file or a loop device that
-//! provably holds nothing ([`blank`], [`lent`]). What never may: a mounted or held device, a file in use as a device, a path
-//! through a symbolic link, the last 5 % of a file system unless the user gave it away ([`space`]). Nothing is truncated
-//! unless it is test data, holds nothing or was named, *and* the caller's [`Intent`] says so.
+//! These may pass: a new file; a file in a test directory that Plumb created and marked ([`testdir`]); a file that
+//! Plumb created earlier and marked; a file or device that the user named ([`Permissions`]); a file or loop device
+//! that is provably blank ([`blank`], [`lent`]).
 //!
-//! Every answer is about the opened file, not about its name: a path is checked, opened without following links, and
-//! what was opened is compared with what was checked. From then on only the descriptor counts; workers that need a
-//! descriptor of their own get it by [`GuardedFile::again`].
+//! These may never pass: a mounted or held device, a file in use as a device, a path through a symbolic link, and the last
+//! 5 % of a file system, unless the user allows filling it ([`space`]).
+//!
+//! A file is truncated only if it is test data, is blank or was named, *and* the caller's [`Intent`] requests it.
+//!
+//! Every decision is about the opened file, not its name. A path is checked and then opened without following links,
+//! and the opened file is compared with the checked one. From then on only the descriptor counts. Workers that need
+//! their own descriptor get it from [`GuardedFile::again`].
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

@@ -1,4 +1,4 @@
-//! Reads a directory once, in place of a call for each of many names in it.
+//! Reads a directory once instead of making a call for each of many names in it.
 
 use rustix::fs::{Dir, FileType, OFlags};
 use std::os::fd::OwnedFd;
@@ -8,14 +8,14 @@ use std::path::Path;
 /// Flags for opening a directory in order to list it.
 pub(crate) const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
-/// Entries that are read where only directories are expected.
+/// Maximum number of entries to read if only directories are expected.
 pub(crate) const FEW: usize = 64;
 
-/// From this many names in one directory on, reading the directory costs less than a call for each name.
+/// Minimum number of names in a directory for which reading the directory costs less than a call per name.
 pub const MANY_NAMES: usize = 8;
 
-/// Returns `true` if two paths certainly are names in one directory. Quicker than to compare [`Path::parent`] of each, which takes
-/// paths apart: a hundred thousand of them may follow each other.
+/// Returns `true` if two paths certainly name entries of the same directory. Faster than comparing [`Path::parent`],
+/// which splits paths into components: a hundred thousand paths may be compared in sequence.
 pub fn share_directory(one: &Path, other: &Path) -> bool {
     fn split(path: &Path) -> Option<(&[u8], &[u8])> {
         let path = path.as_os_str().as_bytes();
@@ -38,7 +38,7 @@ pub fn share_directory(one: &Path, other: &Path) -> bool {
 pub struct DirectoryEntry<'a> {
     /// Its name, without the directory.
     pub name: &'a [u8],
-    /// Whether it is certainly a directory; not every file system tells.
+    /// Whether it is certainly a directory; not every file system reports this.
     pub is_directory: bool,
 }
 
@@ -73,7 +73,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    /// Whether the door sees that a directory may hold files.
+    /// Returns whether the door considers that a directory may hold files.
     fn may_contain_files(directory: &Path) -> Result<bool, Refusal> {
         guard(Permissions::none()).door(Naming::Generated).may_contain_files(&directory.join("name"))
     }
@@ -98,8 +98,8 @@ mod tests {
         }
     }
 
-    /// Protects a file among any number of directories. What a file system that folds letter case takes for a namesake needs
-    /// no case of its own: no name is compared.
+    /// Protects files among any number of directories. File systems that ignore case need no special handling,
+    /// because no names are compared.
     #[test]
     fn a_file_is_seen_among_any_number_of_directories_and_stays() {
         for count in [0, 1, FEW - 1, FEW, 100] {
@@ -116,10 +116,10 @@ mod tests {
     }
 
     #[test]
-    fn links_pipes_and_nothing_at_all_are_told_from_directories() {
+    fn links_pipes_and_missing_names_are_not_directories() {
         let place = with_directories(1);
         assert!(matches!(may_contain_files(&place.path().join("none")), Err(Refusal::NoDirectory { .. })));
-        // Also a link to a directory: the run would write through it.
+        // A link to a directory counts too, because the run would write through it.
         for target in ["d0", "dangling"] {
             let link = place.path().join("link");
             symlink(target, &link).unwrap();
@@ -131,7 +131,7 @@ mod tests {
         assert!(may_contain_files(place.path()).unwrap());
     }
 
-    /// Protects files in a directory whose entries may be opened, but not listed.
+    /// Protects files in a directory that can be searched but not listed.
     #[test]
     fn a_directory_that_cannot_be_listed_may_hold_files() {
         let place = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ mod tests {
         let unlisted = crate::raw_open::open(&directory, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
         assert!(may_contain(unlisted, FEW, |_| false));
         let found = std::thread::spawn(move || {
-            // Root may list everything; user numbers are the thread's own.
+            // Root can list everything. User ids set here apply to this thread only.
             if rustix::process::geteuid().is_root() {
                 let nobody = rustix::process::Uid::from_raw(65_534);
                 rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();

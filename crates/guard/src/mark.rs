@@ -31,11 +31,11 @@ const CLOCKS_DIFFER_S: u64 = 60;
 
 /// Owner of a file: Plumb or a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum FileOwner {
     /// Plumb made it.
     Plumb,
     /// A user made it, and it held nothing when a run took it.
-    Owner,
+    User,
 }
 
 /// Name of a run, shared by all its threads and forked workers.
@@ -47,16 +47,16 @@ pub(super) struct RunName(pub(super) u64);
 pub(super) enum Mark {
     /// A run is using the file, or was killed while using it.
     Taken {
-        whose: Whose,
+        owner: FileOwner,
         run: RunName,
         maker: Maker,
         /// Time of the mark, seconds since 1970.
         at_s: u64,
     },
     /// A run left the file in this state, and added it to the register with this name.
-    Left { whose: Whose, register: u32, at_s: u64, as_: LeftAs },
+    Left { owner: FileOwner, register: u32, at_s: u64, as_: LeftAs },
     /// A mark from before the register: it names the maker, but does not show whether the file has changed.
-    Old(Whose),
+    Old(FileOwner),
 }
 
 /// State in which a run left a file, as far as an attribute can record it.
@@ -69,7 +69,7 @@ pub(super) struct LeftAs {
 }
 
 impl LeftAs {
-    // The fields' types differ between architectures.
+    // The types of the fields differ between architectures.
     #[allow(clippy::unnecessary_cast)]
     pub(super) fn of(stat: &Stat) -> LeftAs {
         LeftAs {
@@ -82,25 +82,25 @@ impl LeftAs {
 
 impl Mark {
     /// Returns the mark of a file that this process takes for a run.
-    pub(super) fn taken(whose: Whose, run: RunName) -> Mark {
-        Mark::Taken { whose, run, maker: Maker::this(), at_s: now_s() }
+    pub(super) fn taken(owner: FileOwner, run: RunName) -> Mark {
+        Mark::Taken { owner, run, maker: Maker::this(), at_s: now_s() }
     }
 
     /// Returns the mark of a file that process `pid` has taken.
     #[cfg(test)]
-    pub(super) fn taken_by(whose: Whose, run: RunName, pid: u32) -> Mark {
-        Mark::Taken { whose, run, maker: Maker::of(pid), at_s: now_s() }
+    pub(super) fn taken_by(owner: FileOwner, run: RunName, pid: u32) -> Mark {
+        Mark::Taken { owner, run, maker: Maker::of(pid), at_s: now_s() }
     }
 
     /// Returns the mark of a file that a run leaves.
-    pub(super) fn left(whose: Whose, register: u32, stat: &Stat) -> Mark {
-        Mark::Left { whose, register, at_s: now_s(), as_: LeftAs::of(stat) }
+    pub(super) fn left(owner: FileOwner, register: u32, stat: &Stat) -> Mark {
+        Mark::Left { owner, register, at_s: now_s(), as_: LeftAs::of(stat) }
     }
 
     /// Returns the owner of the file.
-    pub(super) fn whose(self) -> Whose {
+    pub(super) fn owner(self) -> FileOwner {
         match self {
-            Mark::Taken { whose, .. } | Mark::Left { whose, .. } | Mark::Old(whose) => whose,
+            Mark::Taken { owner, .. } | Mark::Left { owner, .. } | Mark::Old(owner) => owner,
         }
     }
 
@@ -127,16 +127,16 @@ impl Mark {
 
     /// Formats the mark as one word.
     pub(super) fn word(self) -> String {
-        let letter = |whose| if whose == Whose::Plumb { 'p' } else { 'o' };
+        let letter = |owner| if owner == FileOwner::Plumb { 'p' } else { 'o' };
         match self {
-            Mark::Taken { whose, run, maker, at_s } => {
+            Mark::Taken { owner, run, maker, at_s } => {
                 let numbers = [run.0, maker.place.into(), maker.pid.into(), maker.started_ticks, at_s];
-                word(['t', letter(whose)], &numbers)
+                word(['t', letter(owner)], &numbers)
             }
-            Mark::Left { whose, register, at_s, as_: LeftAs { length_bytes, written_s, written_ns } } => {
-                word(['l', letter(whose)], &[register.into(), at_s, length_bytes, written_s, written_ns])
+            Mark::Left { owner, register, at_s, as_: LeftAs { length_bytes, written_s, written_ns } } => {
+                word(['l', letter(owner)], &[register.into(), at_s, length_bytes, written_s, written_ns])
             }
-            Mark::Old(whose) => word(['f', letter(whose)], &[]),
+            Mark::Old(owner) => word(['f', letter(owner)], &[]),
         }
     }
 
@@ -144,19 +144,19 @@ impl Mark {
         let mut parts = word.split('.');
         let kind = parts.next()?;
         let numbers: Vec<u64> = parts.map(|part| u64::from_str_radix(part, BASE)).collect::<Result<_, _>>().ok()?;
-        let whose = match kind.get(1..)? {
-            "p" => Whose::Plumb,
-            "o" => Whose::Owner,
+        let owner = match kind.get(1..)? {
+            "p" => FileOwner::Plumb,
+            "o" => FileOwner::User,
             _ => return None,
         };
         match (kind.get(..1)?, numbers.as_slice()) {
             ("t", &[run, place, pid, started_ticks, at_s]) => {
                 let maker = Maker { place: place.try_into().ok()?, pid: pid.try_into().ok()?, started_ticks };
-                Some(Mark::Taken { whose, run: RunName(run), maker, at_s })
+                Some(Mark::Taken { owner, run: RunName(run), maker, at_s })
             }
             ("l", &[register, at_s, length_bytes, written_s, written_ns]) => {
                 let as_ = LeftAs { length_bytes, written_s, written_ns };
-                Some(Mark::Left { whose, register: register.try_into().ok()?, at_s, as_ })
+                Some(Mark::Left { owner, register: register.try_into().ok()?, at_s, as_ })
             }
             _ => None,
         }
@@ -172,10 +172,11 @@ impl Mark {
             return Mark::of_word(word).filter(|_| u64::from_str_radix(named, BASE) == Ok(inode));
         }
         let named = |rest: &str| rest.split(',').next().and_then(|text| text.parse().ok()) == Some(inode);
-        let old = [("test data, format 1, inode ", Whose::Plumb), ("held nothing, format 1, inode ", Whose::Owner)];
+        let old =
+            [("test data, format 1, inode ", FileOwner::Plumb), ("held nothing, format 1, inode ", FileOwner::User)];
         old.into_iter()
             .find(|(words, _)| value.strip_prefix(words).is_some_and(named))
-            .map(|(_, whose)| Mark::Old(whose))
+            .map(|(_, owner)| Mark::Old(owner))
     }
 
     /// Reads the mark of an open file; `None` if it has none.
@@ -243,10 +244,10 @@ mod tests {
     }
 
     #[test]
-    fn every_mark_is_read_as_it_was_written_and_belongs_to_one_inode() {
-        for whose in [Whose::Plumb, Whose::Owner] {
-            let left = Mark::Left { whose, register: 9, at_s: 1, as_: LEFT };
-            for mark in [Mark::taken(whose, RunName(u64::MAX)), left] {
+    fn every_mark_parses_back_and_belongs_to_one_inode() {
+        for owner in [FileOwner::Plumb, FileOwner::User] {
+            let left = Mark::Left { owner, register: 9, at_s: 1, as_: LEFT };
+            for mark in [Mark::taken(owner, RunName(u64::MAX)), left] {
                 let value = mark.value(INODE);
                 assert_eq!(Mark::of_value(&value, INODE), Some(mark), "{value}");
                 assert_eq!(Mark::of_value(&value, INODE + 1), None, "a copy");
@@ -261,22 +262,22 @@ mod tests {
     #[test]
     fn a_mark_fits_into_an_inode_of_ext4() {
         let maker = Maker { place: u32::MAX, pid: 4 << 20, started_ticks: 10_u64.pow(10) };
-        let taken = Mark::Taken { whose: Whose::Plumb, run: RunName(u64::MAX), maker, at_s: 1 << 31 };
+        let taken = Mark::Taken { owner: FileOwner::Plumb, run: RunName(u64::MAX), maker, at_s: 1 << 31 };
         let as_ = LeftAs { length_bytes: 1 << 44, written_s: 1 << 31, written_ns: 999_999_999 };
-        for mark in [taken, Mark::Left { whose: Whose::Plumb, register: u32::MAX, at_s: 1 << 31, as_ }] {
+        for mark in [taken, Mark::Left { owner: FileOwner::Plumb, register: u32::MAX, at_s: 1 << 31, as_ }] {
             let value = mark.value(u64::from(u32::MAX));
             assert!(value.len() <= 64, "{} bytes: {value}", value.len());
         }
     }
 
     #[test]
-    fn marks_of_earlier_versions_name_the_maker_and_damaged_ones_say_nothing() {
+    fn earlier_marks_name_the_maker_and_damaged_ones_are_ignored() {
         let old = |text: &str| Mark::of_value(text, INODE);
-        assert_eq!(old("test data, format 1, inode 77"), Some(Mark::Old(Whose::Plumb)));
+        assert_eq!(old("test data, format 1, inode 77"), Some(Mark::Old(FileOwner::Plumb)));
         let left = "held nothing, format 1, inode 77, left with 4096 bytes, written at 12.000000005";
-        assert_eq!(old(left), Some(Mark::Old(Whose::Owner)));
-        assert_eq!(old("held nothing, format 1, inode 77, lent to 0123456789abcdef"), Some(Mark::Old(Whose::Owner)));
-        assert!(!Mark::Old(Whose::Plumb).suffices(RunName(1), 9, &stat()), "an old mark never suffices");
+        assert_eq!(old(left), Some(Mark::Old(FileOwner::User)));
+        assert_eq!(old("held nothing, format 1, inode 77, lent to 0123456789abcdef"), Some(Mark::Old(FileOwner::User)));
+        assert!(!Mark::Old(FileOwner::Plumb).suffices(RunName(1), 9, &stat()), "an old mark never suffices");
         for damaged in ["", "test data, format 1, inode 7", "2 25 tp", "2 25 tp.1.2", "2 25 xp.1.2.3.4.5", "2 é"] {
             assert_eq!(Mark::of_value(damaged, INODE), None, "{damaged}");
         }
@@ -286,8 +287,8 @@ mod tests {
     #[test]
     fn only_a_run_that_lasts_or_another_host_is_believed() {
         let (mine, stat, now) = (RunName(1), stat(), now_s());
-        assert!(Mark::taken(Whose::Plumb, mine).suffices(mine, 9, &stat));
-        let other = |maker, at_s| Mark::Taken { whose: Whose::Plumb, run: RunName(2), maker, at_s };
+        assert!(Mark::taken(FileOwner::Plumb, mine).suffices(mine, 9, &stat));
+        let other = |maker, at_s| Mark::Taken { owner: FileOwner::Plumb, run: RunName(2), maker, at_s };
         let this = Maker::this();
         assert!(!other(this, now).suffices(mine, 9, &stat), "an earlier run of this process");
         let init = Maker { pid: 4_000_000, ..this };
@@ -297,8 +298,8 @@ mod tests {
         assert!(!other(elsewhere, now - SHARED_MAKING_S - 2).suffices(mine, 9, &stat));
         assert!(!other(elsewhere, now + CLOCKS_DIFFER_S + 5).suffices(mine, 9, &stat));
         let as_ = LeftAs::of(&stat);
-        let left = |register, at_s, as_| Mark::Left { whose: Whose::Plumb, register, at_s, as_ };
-        assert!(!left(9, now, as_).suffices(mine, 9, &stat), "the own register knows better");
+        let left = |register, at_s, as_| Mark::Left { owner: FileOwner::Plumb, register, at_s, as_ };
+        assert!(!left(9, now, as_).suffices(mine, 9, &stat), "this run's own register decides");
         assert!(left(8, now, as_).suffices(mine, 9, &stat));
         assert!(!left(8, now, LEFT).suffices(mine, 9, &stat));
         assert!(!left(8, now - SHARED_LEFT_S - 2, as_).suffices(mine, 9, &stat));

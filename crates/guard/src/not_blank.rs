@@ -1,26 +1,27 @@
-//! [`NotBlank`], the reason that a file is not overwritten unasked. The checks return it, and refusals quote it.
+//! [`NotBlank`], the reason why a file is not overwritten without permission. Checks return
+//! it, and refusals quote it.
 
 use super::program::Program;
 use plumb_probe::ProbeError;
 use rustix::io::Errno;
 use std::io;
 
-/// The reason that a file may hold data of value.
+/// The reason why a file may hold data of value.
 #[derive(Debug, thiserror::Error)]
 pub enum NotBlank {
-    /// It holds data.
+    /// The file holds data.
     #[error("it holds data, first at byte {offset_bytes}")]
     Data {
         /// Offset of the first byte that is not zero.
         offset_bytes: u64,
     },
-    /// It is too large to be searched for data.
-    #[error("it holds more than the {} MiB that are read to see whether it is only zeros", .bytes_max >> 20)]
+    /// The file is too large to be searched for data.
+    #[error("it holds more than the {} MiB that are searched for data", .bytes_max >> 20)]
     TooLarge {
         /// The limit, bytes.
         bytes_max: u64,
     },
-    /// Another directory entry means it, too.
+    /// The file has further hard links.
     #[error("it has {count} names (hard links)")]
     Linked {
         /// Number of directory entries.
@@ -32,19 +33,19 @@ pub enum NotBlank {
         /// The program, if `/proc` shows it.
         by: Option<Program>,
     },
-    /// Whether a program has it open cannot be seen here.
+    /// It cannot be seen whether a program has the file open.
     #[error("{why}")]
     Unseen {
         /// The reason, as a sentence.
         why: &'static str,
     },
-    /// It was changed meanwhile.
+    /// The file changed during the check.
     #[error("it changed while it was checked")]
     Changed,
-    /// A signal came while it was read.
+    /// A signal arrived while the file was being read.
     #[error("it was not read to its end")]
     Stopped,
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("it cannot be read: {0}")]
     Unreadable(#[from] io::Error),
 }

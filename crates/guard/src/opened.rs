@@ -1,4 +1,4 @@
-//! What has passed the guard: open files and directories, which from then on go by their descriptors alone.
+//! Files and directories that have passed the guard. From then on, only their descriptors are used.
 
 use super::Refusal;
 use super::os;
@@ -10,50 +10,48 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Through the page cache or around it.
+/// Use of the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IoMode {
-    /// Through it.
+    /// Through the page cache.
     #[default]
     Buffered,
-    /// Around it: `O_DIRECT`.
+    /// Around the page cache, with `O_DIRECT`.
     Direct,
 }
 
-/// For what a descriptor is opened again.
+/// Access for opening a descriptor again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Reading.
     Read,
-    /// Reading and writing.
     ReadWrite,
 }
 
-/// Why the guard let a file pass.
+/// The reason why the guard let a file pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PassReason {
-    /// It was made just now.
+    /// It was just created.
     Made,
-    /// Plumb made it earlier.
+    /// Plumb created it earlier.
     TestData,
-    /// Somebody else made it, and it held nothing when this run took it.
+    /// Another owner's file that was blank when this run took it.
     Blank,
-    /// The user named it, or a directory that it lies in.
+    /// The user named it, or a directory that contains it.
     Allowed,
-    /// A block device, named by its serial, or a loop device that held nothing.
+    /// A block device named by its serial, or a loop device that was blank.
     Device,
-    /// A device of the system that forgets what is written, such as `/dev/null`.
+    /// A system device that discards writes, such as `/dev/null`.
     Sink,
 }
 
-/// An open file or device that passed the guard, readable and writable.
+/// An open file or device that passed the guard, for reading and writing.
 #[derive(Debug)]
 pub struct GuardedFile {
     pub(super) file: File,
     pub(super) path: PathBuf,
     pub(super) origin: PassReason,
     pub(super) identity: Identity,
-    /// The directory in which it lies and its name there, for removal; none for a device.
+    /// The file's directory and its name there, for removal; `None` for a device.
     pub(super) entry: Option<DirectoryEntry>,
 }
 
@@ -63,8 +61,9 @@ pub(super) struct DirectoryEntry {
     pub(super) name: OsString,
 }
 
-/// A directory inside a test directory, in which everything is test data: a flow makes and removes files in it by names
-/// relative to the descriptor, never through symbolic links (`O_NOFOLLOW`), and needs to ask the guard no more.
+/// A directory inside a test directory, in which everything is test data. A program creates and removes
+/// files in it by names relative to the descriptor, and never through symbolic links (`O_NOFOLLOW`). It does
+/// not need the guard for that.
 #[derive(Debug)]
 pub struct GuardedDir {
     pub(super) fd: OwnedFd,
@@ -72,42 +71,43 @@ pub struct GuardedDir {
 }
 
 impl GuardedFile {
-    /// The file; its offset is its own, and position-less calls are best.
+    /// Returns the file. Its offset is its own; prefer calls with explicit offsets.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Its path, for messages.
+    /// Returns the path for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Why it was let pass.
+    /// Returns the reason why it passed.
     pub fn origin(&self) -> PassReason {
         self.origin
     }
 
-    /// Switches between the page cache and `O_DIRECT`, for this descriptor.
+    /// Switches this descriptor between the page cache and `O_DIRECT`.
     ///
     /// # Errors
-    /// [`Refusal::NoDirect`] where the file system has no `O_DIRECT`.
+    /// [`Refusal::NoDirect`] if the file system has no `O_DIRECT`.
     pub fn set_mode(&self, mode: IoMode) -> Result<(), Refusal> {
         set_mode(self.file.as_fd(), &self.path, mode)
     }
 
-    /// Opens the same file once more, with an offset and a read-ahead of its own. It goes by the open file, not by its
-    /// name, so that it cannot be another one.
+    /// Opens the same file again, with its own offset and read-ahead. Uses the descriptor instead of the name, so
+    /// that it cannot be another file.
     ///
     /// # Errors
-    /// [`Refusal::NoDirect`], or [`Refusal::Io`], as without /proc on Linux.
+    /// [`Refusal::NoDirect`]; [`Refusal::Io`], for example without /proc on Linux.
     pub fn again(&self, access: Access, mode: IoMode) -> Result<File, Refusal> {
         open_again(self.file.as_fd(), &self.path, access, mode)
     }
 
-    /// Removes the file if it is test data, and if its name still means it. What the user named stays, as do devices.
+    /// Removes the file if it is test data and its name still refers to it. Files that the user named
+    /// stay, and so do devices.
     ///
     /// # Errors
-    /// [`Refusal::Swapped`] if something else bears its name now; [`Refusal::Io`].
+    /// [`Refusal::Swapped`] if the name now refers to another file; [`Refusal::Io`].
     pub fn remove(&self) -> Result<(), Refusal> {
         let Some(entry) =
             self.entry.as_ref().filter(|_| matches!(self.origin, PassReason::Made | PassReason::TestData))
@@ -133,7 +133,7 @@ impl AsFd for GuardedFile {
 }
 
 impl GuardedDir {
-    /// Its path, for messages.
+    /// Returns the path for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -145,7 +145,7 @@ impl AsFd for GuardedDir {
     }
 }
 
-/// Sets whether an open file's reads and writes go around the page cache.
+/// Sets whether reads and writes of an open file bypass the page cache.
 ///
 /// # Errors
 /// [`Refusal::NoDirect`], [`Refusal::Io`].
@@ -161,7 +161,7 @@ pub fn set_mode(fd: BorrowedFd<'_>, path: &Path, mode: IoMode) -> Result<(), Ref
     })
 }
 
-/// Opens an open file once more.
+/// Opens an open file again.
 ///
 /// # Errors
 /// [`Refusal::NoDirect`], [`Refusal::Io`].
@@ -175,7 +175,7 @@ pub fn open_again(fd: BorrowedFd<'_>, path: &Path, access: Access, mode: IoMode)
     Ok(File::from(again))
 }
 
-/// Opens an open file once more, with flags that have to be given when it is opened.
+/// Opens an open file again, with flags that can only be set on opening.
 ///
 /// # Errors
 /// [`Refusal::NoDirect`], [`Refusal::Io`].

@@ -1,5 +1,5 @@
-//! What only Linux has of what the guard asks the system. Elsewhere a call fails with the system's own "not supported"; none is left
-//! out in silence.
+//! System calls that the guard needs and only Linux has. On other systems they fail with "not
+//! supported"; none is skipped silently.
 #![allow(unsafe_code)]
 
 use rustix::fs::{Mode, OFlags};
@@ -11,10 +11,11 @@ mod here {
     use rustix::io::Errno;
     use std::os::fd::AsRawFd;
 
-    /// Device and inode of a loop device's image. Source: loop(4), `LOOP_GET_STATUS64`; include/uapi/linux/loop.h.
+    /// Returns device and inode of a loop device's image. Source: loop(4),
+    /// `LOOP_GET_STATUS64`; include/uapi/linux/loop.h.
     ///
     /// # Errors
-    /// The system's own: `ENOTTY` for what is no loop device, `ENXIO` for one without an image.
+    /// `ENOTTY` if it is not a loop device, `ENXIO` if it has no image.
     pub(crate) fn loop_image(device: BorrowedFd<'_>) -> rustix::io::Result<(u64, u64)> {
         const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
         /// `struct loop_info64` has 232 bytes and begins with these two numbers.
@@ -33,7 +34,8 @@ mod here {
         }
     }
 
-    /// The signal of a lease. Not in the C library's headers of every architecture. Source: fcntl(2), `F_SETSIG`.
+    /// Sets the signal of a lease. Some architectures lack it in the C library's headers.
+    /// Source: fcntl(2), `F_SETSIG`.
     const F_SETSIG: libc::c_int = 10;
 
     fn fcntl(file: BorrowedFd<'_>, command: libc::c_int, value: libc::c_int) -> rustix::io::Result<libc::c_int> {
@@ -44,35 +46,36 @@ mod here {
         }
     }
 
-    /// A lease for writing, which the kernel grants only where this is the file's one open description anywhere:
-    /// no process, mapping, loop device or swap space has another. Whoever opens it later waits until it is returned, and
-    /// this process gets `signal`. Source: fcntl(2), "Leases".
+    /// Takes a write lease. The kernel grants it only if this is the file's only open description: no process,
+    /// mapping, loop device or swap space has another one. Whoever opens the file later waits until the lease is
+    /// returned, and this process gets `signal`. Source: fcntl(2), "Leases".
     ///
     /// # Errors
-    /// `EAGAIN` where somebody else has it open; `EACCES` for another user's file; what a file system without leases says.
+    /// `EAGAIN` if another process has it open; `EACCES` for another user's file; the error
+    /// of a file system without leases.
     pub(crate) fn take_lease(file: BorrowedFd<'_>, signal: libc::c_int) -> rustix::io::Result<()> {
         fcntl(file, F_SETSIG, signal)?;
         fcntl(file, libc::F_SETLEASE, libc::F_WRLCK as libc::c_int).map(drop)
     }
 
-    /// Whether nobody has asked for the file since the lease was taken.
+    /// Returns `true` if no other process has tried to open the file since the lease was taken.
     pub(crate) fn has_lease(file: BorrowedFd<'_>) -> bool {
         fcntl(file, libc::F_GETLEASE, 0) == Ok(libc::F_WRLCK as libc::c_int)
     }
 
-    /// Gives a lease back.
+    /// Returns a lease to the kernel.
     pub(crate) fn return_lease(file: BorrowedFd<'_>) {
-        // One that was broken is gone already.
+        // A broken lease is already gone.
         let _ = fcntl(file, libc::F_SETLEASE, libc::F_UNLCK as libc::c_int);
         let _ = fcntl(file, F_SETSIG, 0);
     }
 
-    /// Opens an open file once more, by its descriptor and not by its name, so that it cannot be another one.
+    /// Opens an open file again by its descriptor instead of its name, so that it cannot be another file.
     pub(crate) fn reopen(file: BorrowedFd<'_>, flags: OFlags) -> rustix::io::Result<OwnedFd> {
         crate::raw_open::open(format!("/proc/self/fd/{}", file.as_raw_fd()), flags | OFlags::CLOEXEC, Mode::empty())
     }
 
-    /// By what [`reopen`] reopens, for errors.
+    /// Description of the method of [`reopen`], for errors.
     pub(crate) const REOPEN: &str = "reopen it through /proc/self/fd";
 
     pub(crate) use rustix::fs::{XattrFlags, fgetxattr, fremovexattr, fsetxattr};
@@ -84,7 +87,7 @@ mod here {
     use libc::c_int;
     use rustix::io::{Errno, Result};
 
-    /// As on Linux, where the system can: FreeBSD 14 does. Source: open(2), `O_EMPTY_PATH`.
+    /// Works as on Linux, on systems that support it, such as FreeBSD 14. Source: open(2), `O_EMPTY_PATH`.
     #[cfg(target_os = "freebsd")]
     pub(crate) fn reopen(file: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd> {
         let by_descriptor = OFlags::from_bits_retain(libc::O_EMPTY_PATH as _);
@@ -98,12 +101,12 @@ mod here {
 
     pub(crate) const REOPEN: &str = "reopen it by its descriptor";
 
-    /// There are no loop devices.
+    /// Fails, because there are no loop devices.
     pub(crate) fn loop_image(_: BorrowedFd<'_>) -> Result<(u64, u64)> {
         Err(Errno::NOTTY)
     }
 
-    /// There are no leases: who else has a file open is not known.
+    /// Fails, because there are no leases: other users of a file are unknown.
     pub(crate) fn take_lease(_: BorrowedFd<'_>, _: c_int) -> Result<()> {
         Err(Errno::OPNOTSUPP)
     }
@@ -114,12 +117,12 @@ mod here {
 
     pub(crate) fn return_lease(_: BorrowedFd<'_>) {}
 
-    /// Files keep no marks of Plumb's here; those who ask keep a register instead.
+    /// Fails, because files cannot hold Plumb's marks here; callers use the register instead.
     pub(crate) fn fsetxattr(_: BorrowedFd<'_>, _: &str, _: &[u8], _: XattrFlags) -> Result<()> {
         Err(Errno::OPNOTSUPP)
     }
 
-    /// As above: none was set.
+    /// Fails, because no mark can have been set.
     pub(crate) fn fgetxattr(_: BorrowedFd<'_>, _: &str, _: &mut [u8]) -> Result<usize> {
         Err(Errno::OPNOTSUPP)
     }
@@ -129,7 +132,7 @@ mod here {
         Err(Errno::OPNOTSUPP)
     }
 
-    /// The flags of setxattr(2): none, since there is no such call.
+    /// Flags of setxattr(2), which does not exist here.
     pub(crate) struct XattrFlags;
 
     impl XattrFlags {

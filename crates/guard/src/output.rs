@@ -1,4 +1,4 @@
-//! The door for the output of a copy: a file, a device, or something that keeps nothing, under the name that the user said.
+//! The guard's door for the output of a copy: a file, a device, or a stream that keeps nothing, under a typed name.
 
 use super::{
     CopySource, FILE_MODE, FileLocation, FileOpening, Guard, Identity, Intent, IoMode, MountedDevice, Refusal,
@@ -10,29 +10,29 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// How the output of a copy is opened.
+/// Options for opening the output of a copy.
 #[derive(Debug, Clone, Copy)]
 pub struct OutputOpening<'a> {
-    /// Make it where it is missing.
+    /// Create the file if it is missing.
     pub creates: bool,
-    /// It must be missing.
+    /// Fail if the file exists.
     pub is_new: bool,
-    /// It is cut to this length, bytes, before anything is written; it is left as it is when absent.
+    /// Length to truncate the file to before writing, bytes; no truncation when absent.
     pub cut_to_bytes: Option<u64>,
-    /// The input yields nothing, and bears this name: what is cut off the output would be lost for nothing.
+    /// Name of the input if it yields no data. Truncating the output would then lose data for nothing.
     pub empty_input: Option<&'a Path>,
     /// The kind of data that is written. User data makes the output the user's own file, even if Plumb created it.
     pub content: WrittenContent,
     /// The input, if it is a file that is copied unchanged. An output that already equals the copy loses nothing.
     pub copy_of: Option<CopySource<'a>>,
-    /// Flags of open(2) for what is neither file nor block device.
+    /// Flags of open(2) for outputs other than files and block devices.
     pub stream_flags: OFlags,
 }
 
-/// Majors of terminals. Source: Documentation/admin-guide/devices.txt, 4, 5 and 136 to 143.
+/// Major numbers of terminals. Source: Documentation/admin-guide/devices.txt, 4, 5 and 136 to 143.
 const TERMINALS: &[u32] = &[4, 5, 136, 137, 138, 139, 140, 141, 142, 143];
 
-/// `/dev/random` and `/dev/urandom`, which take what is written as a gift. Source: random(4).
+/// Minor numbers of `/dev/random` and `/dev/urandom`, which mix writes into their pool. Source: random(4).
 const RANDOM_MINORS: [u32; 2] = [8, 9];
 
 impl Guard {
@@ -45,7 +45,7 @@ impl Guard {
     /// Truncates the output if it is to be empty; the caller sets any other length.
     ///
     /// # Errors
-    /// A [`Refusal`] that names what was found and the way out; [`Refusal::Io`] with the system's error.
+    /// A [`Refusal`] that names what was found and how to proceed; [`Refusal::Io`] with the system's error.
     pub fn open_output(&self, path: &Path, opening: OutputOpening<'_>) -> Result<File, Refusal> {
         let stat = match rustix::fs::stat(path) {
             Ok(_) if opening.is_new => return Err(Refusal::io(path, "make it")(Errno::EXIST)),
@@ -80,7 +80,7 @@ impl Guard {
     }
 
     fn open_output_file(&self, path: &Path, opening: OutputOpening<'_>, stat: Option<&Stat>) -> Result<File, Refusal> {
-        // Of a link, what it points to. What is missing is made where its name is.
+        // A link is resolved to its target. A missing file is created at its own path.
         let real: PathBuf = match stat {
             Some(_) => path.canonicalize().map_err(Refusal::io(path, "follow it"))?,
             None => path.to_owned(),
@@ -94,7 +94,7 @@ impl Guard {
         let copy_of = opening.copy_of.as_ref();
         let place = FileLocation { dir, name, path: &real, within: None, copy_of, mode: FILE_MODE };
         let through = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
-        // The room that is left is not checked: how much a copy moves shows only while it runs.
+        // The free space is not checked, because the size of a copy shows only while it runs.
         let guard = self.clone().writing(opening.content);
         let file = match (guard.open_at(place, through, || {}), stat, opening.empty_input) {
             (Err(Refusal::ExistingFile { path, setting, .. }), Some(stat), Some(input)) => {
@@ -103,14 +103,14 @@ impl Guard {
             (passed, _, _) => passed?.file,
         };
         self.refuse_loss(&file, &real, opening)?;
-        // What has no length is as asked for already, without a call that the tool itself does not make.
+        // An empty file needs no truncation, and the tool itself would not make that call.
         if opening.cut_to_bytes == Some(0) && length_of(&stat_of(&file, path)?) > 0 {
             file.set_len(0).map_err(Refusal::io(path, "truncate it"))?;
         }
         Ok(file)
     }
 
-    /// Refuses where an open output would lose something to an input that yields nothing.
+    /// Refuses if an open output would lose data to an input that yields nothing.
     fn refuse_loss(&self, file: &File, path: &Path, opening: OutputOpening<'_>) -> Result<(), Refusal> {
         let (Some(input), Some(left_bytes)) = (opening.empty_input, opening.cut_to_bytes) else { return Ok(()) };
         let stat = stat_of(file, path)?;
@@ -133,7 +133,7 @@ fn length_of(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }
 
-/// Terminals, pipes, sockets and devices that forget.
+/// Returns `true` for terminals, pipes, sockets and devices that discard writes.
 pub(super) fn keeps_nothing(kind: FileType, stat: &Stat) -> bool {
     let major = rustix::fs::major(stat.st_rdev);
     match kind {

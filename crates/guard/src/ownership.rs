@@ -4,7 +4,7 @@
 use super::listing::{self, LISTED, MANY_NAMES, share_directory};
 use super::made::{FileKey, FileState, Known, MadeFiles, Record};
 use super::maker::this_host;
-use super::mark::{Mark, Whose};
+use super::mark::{FileOwner, Mark};
 use super::pass::Guard;
 use super::path_resolution::Identity;
 use super::provenance::Provenance;
@@ -24,21 +24,21 @@ impl Guard {
 
     /// Returns the owner of an open file that a run made or took, if only that run or this one has written to it since.
     pub(super) fn known_as(&self, file: BorrowedFd<'_>, stat: &Stat) -> Option<KnownFile> {
-        let by_mark = |mark: Mark| KnownFile { whose: mark.whose(), is_of_this_run: mark.is_of(self.run) };
+        let by_mark = |mark: Mark| KnownFile { owner: mark.owner(), is_of_this_run: mark.is_of(self.run) };
         let register = self.register_name();
         let mark = Mark::read(file, Identity::of(stat).inode);
         if let Some(mark) = mark.filter(|mark| mark.suffices(self.run, register, stat)) {
             return Some(by_mark(mark));
         }
-        if let Some(whose) = self.has_opened(file, stat) {
-            return Some(KnownFile { whose, is_of_this_run: true });
+        if let Some(owner) = self.has_opened(file, stat) {
+            return Some(KnownFile { owner, is_of_this_run: true });
         }
         let suffices = |known| match known {
             Known::Left { state, .. } => state == FileState::of(stat),
             Known::Taken(mark) => mark.suffices(self.run, register, stat),
         };
         match self.made.as_ref()?.known(FileKey::of(file, stat)?, suffices)? {
-            Known::Left { whose, .. } => Some(KnownFile { whose, is_of_this_run: false }),
+            Known::Left { owner, .. } => Some(KnownFile { owner, is_of_this_run: false }),
             Known::Taken(mark) => Some(by_mark(mark)),
         }
     }
@@ -49,10 +49,10 @@ impl Guard {
         crc32c::crc32c_append(this_host(), directory.as_os_str().as_bytes())
     }
 
-    fn has_opened(&self, file: BorrowedFd<'_>, stat: &Stat) -> Option<Whose> {
+    fn has_opened(&self, file: BorrowedFd<'_>, stat: &Stat) -> Option<FileOwner> {
         let Identity { device, inode } = Identity::of(stat);
-        let (key, whose) = *self.taken.locked().opened.get(&(device, inode))?;
-        (FileKey::of(file, stat) == Some(key)).then_some(whose)
+        let (key, owner) = *self.taken.locked().opened.get(&(device, inode))?;
+        (FileKey::of(file, stat) == Some(key)).then_some(owner)
     }
 
     /// Returns `true` if an open file holds what Plumb wrote, and nothing else.
@@ -63,10 +63,10 @@ impl Guard {
     /// Returns `true` if Plumb made a file, even if it has changed since.
     pub(super) fn is_plumbs(&self, file: BorrowedFd<'_>, stat: &Stat) -> bool {
         match Mark::read(file, Identity::of(stat).inode) {
-            Some(mark) => mark.whose() == Whose::Plumb,
+            Some(mark) => mark.owner() == FileOwner::Plumb,
             None => self.last_known(file, stat).is_some_and(|known| match known {
-                Known::Left { whose, .. } => whose == Whose::Plumb,
-                Known::Taken(mark) => mark.whose() == Whose::Plumb,
+                Known::Left { owner, .. } => owner == FileOwner::Plumb,
+                Known::Taken(mark) => mark.owner() == FileOwner::Plumb,
             }),
         }
     }
@@ -84,12 +84,13 @@ impl Guard {
         self.made.as_ref()?.known(FileKey::of(file, stat)?, |_| true)
     }
 
-    /// Takes an open file for this run, so that the other workers recognise it. A file for user data loses its mark instead.
-    pub(super) fn take(&self, file: BorrowedFd<'_>, identity: Identity, path: &Path, whose: Whose) {
+    /// Takes an open file for this run, so that other workers recognise it. A file for user
+    /// data loses its mark instead.
+    pub(super) fn take(&self, file: BorrowedFd<'_>, identity: Identity, path: &Path, owner: FileOwner) {
         if self.content == WrittenContent::Users {
             return Mark::remove(file);
         }
-        let mark = Mark::taken(whose, self.run);
+        let mark = Mark::taken(owner, self.run);
         let is_marked = mark.put(file, identity.inode).is_ok();
         if let Some(key) = rustix::fs::fstat(file).ok().and_then(|stat| FileKey::of(file, &stat)) {
             // Best effort: the next run does not recognise a file that has neither mark nor record; the
@@ -98,7 +99,7 @@ impl Guard {
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
                 let _ = made.add(&[Record { key, known: Known::Taken(mark), path }]);
             }
-            self.taken.locked().opened.insert((identity.device, identity.inode), (key, whose));
+            self.taken.locked().opened.insert((identity.device, identity.inode), (key, owner));
         }
         self.push(path.to_owned(), Evidence::Mark);
     }
@@ -110,14 +111,14 @@ impl Guard {
     /// Takes a file that was just created under a free name.
     pub fn take_made(&self, file: BorrowedFd<'_>, path: &Path) {
         if let Ok(stat) = rustix::fs::fstat(file) {
-            self.take(file, Identity::of(&stat), path, Whose::Plumb);
+            self.take(file, Identity::of(&stat), path, FileOwner::Plumb);
         }
     }
 
     /// Takes a file that replaces a user's blank file in this run: the new one is the user's too.
     pub fn take_lent(&self, file: BorrowedFd<'_>, path: &Path) {
         if let Ok(stat) = rustix::fs::fstat(file) {
-            self.take(file, Identity::of(&stat), path, Whose::Owner);
+            self.take(file, Identity::of(&stat), path, FileOwner::User);
         }
     }
 
@@ -130,8 +131,8 @@ impl Guard {
     /// Adds an unmarked file for [`Guard::give_back`] to register. Its name passed the guard when the run began: it was free,
     /// or the file there may be written to and is a user's if `is_lent` is set.
     pub fn register_later(&self, path: PathBuf, is_lent: bool) {
-        let whose = if is_lent { Whose::Owner } else { Whose::Plumb };
-        self.push(path, Evidence::Name(whose));
+        let owner = if is_lent { FileOwner::User } else { FileOwner::Plumb };
+        self.push(path, Evidence::Name(owner));
     }
 
     /// Registers the final state of the files that this run made and took, after all of them are closed. A killed run does not
@@ -168,7 +169,7 @@ impl Guard {
         let stat = rustix::fs::fstat(&file).ok().filter(is_plain_file)?;
         let inode = Identity::of(&stat).inode;
         let is_mine = |mark: &Mark| mark.is_of(self.run);
-        // Of files without marks, the register knows nothing yet. To ask it takes more calls than all others together.
+        // The register does not know unmarked files yet. Asking it takes more calls than everything else together.
         let registered = || {
             if matches!(evidence, Evidence::Name(_)) {
                 return None;
@@ -183,15 +184,15 @@ impl Guard {
             None => registered(),
             mark => mark.filter(is_mine),
         };
-        let whose = match (mark, evidence) {
-            (Some(mark), _) => mark.whose(),
-            (None, Evidence::Name(whose)) => whose,
+        let owner = match (mark, evidence) {
+            (Some(mark), _) => mark.owner(),
+            (None, Evidence::Name(owner)) => owner,
             (None, Evidence::Mark) => self.has_opened(file.as_fd(), &stat)?,
         };
         // The mark serves other hosts. Setting it moves the change time, so the record is made afterwards.
-        let _ = Mark::left(whose, self.register_name(), &stat).put(file.as_fd(), inode);
+        let _ = Mark::left(owner, self.register_name(), &stat).put(file.as_fd(), inode);
         let stat = rustix::fs::fstat(&file).ok()?;
-        let known = Known::Left { whose, state: FileState::of(&stat) };
+        let known = Known::Left { owner, state: FileState::of(&stat) };
         Some(Record { key: FileKey::of(file.as_fd(), &stat)?, known, path: path.to_owned() })
     }
 }
@@ -215,8 +216,8 @@ mod tests {
     use crate::{FileOpening, Intent, IoMode, PassReason, Permissions};
     use std::fs;
 
-    /// Protects what a run leaves among directories, or in a directory of which it removed the rest: it is registered, so that
-    /// the next run may write to it. Nothing of a removed directory is.
+    /// Protects files that a run leaves among directories, or in a directory whose other files it removed. They are
+    /// registered, so that the next run may write to them. Nothing of a removed directory is.
     #[test]
     fn files_that_are_left_are_registered_however_many_were_removed() {
         let place = tempfile::tempdir().unwrap();

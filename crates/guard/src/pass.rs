@@ -1,9 +1,9 @@
-//! What passes the guard, and how it is opened.
+//! Decisions about what passes the guard, and opening of what does.
 
 use super::blank::Patience;
 use super::device::{DeviceNumber, SystemDevices};
 use super::made::MadeFiles;
-use super::mark::{RunName, Whose};
+use super::mark::{FileOwner, RunName};
 use super::not_blank::NotBlank;
 use super::opened::DirectoryEntry;
 use super::opened::{GuardedDir, GuardedFile, IoMode, PassReason};
@@ -27,60 +27,58 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::AtomicI32;
 
-/// What is to happen with the content that a file already has.
+/// Treatment of a file's existing content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
-    /// It stays, to be written over in place; the file is made if absent.
+    /// Keep it, and overwrite it in place. A missing file is created.
     Overwrite,
-    /// It goes; the file is made if absent.
+    /// Discard it. A missing file is created.
     Truncate,
 }
 
-/// How a file is to be opened.
+/// Options for opening a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileOpening {
-    /// What happens with its content.
     pub intent: Intent,
-    /// Through the page cache or around it.
+    /// Use of the page cache.
     pub mode: IoMode,
-    /// Bytes that will be written to it at most, for the check of free space. What a file to be overwritten already
-    /// occupies is not counted again.
+    /// Maximum number of bytes that will be written, for the check of free space. Space that an overwritten file
+    /// already occupies is not counted again.
     pub needed_bytes: u64,
 }
 
-/// What may be done with a device that is mounted, once the user has named it.
+/// Treatment of a mounted device that the user named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MountedDevice {
-    /// Nothing.
+    /// Refuse it.
     Refused,
-    /// It may be written to: the job says so as well.
+    /// Allow writing, because the job requests it too.
     Allowed,
 }
 
-/// By what a device may be named.
+/// Ways in which a device may be named.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum DeviceNaming<'a> {
-    /// By one of its serials, that the workload may name too.
+    /// By one of its serials, which the workload may name too.
     Serial(Option<&'a str>),
-    /// By a serial or its path: the languages of other tools know no serials.
+    /// By a serial or its path, because other tools' languages have no serials.
     SerialOrPath(MountedDevice),
 }
 
-/// Whether a device may be written to.
+/// Right to write to a device.
 pub(super) enum DeviceRight {
-    /// The user named it.
     Named,
-    /// If it provably holds nothing; this is said where it does not.
+    /// The device must be provably blank; otherwise this refusal is returned.
     IfBlank(Refusal),
 }
 
-/// The guard of a run, with the user's permissions and the files that the run made and took.
+/// The guard of a run, with the user's permissions and the files that the run created and took.
 #[derive(Debug, Clone)]
 pub struct Guard {
     pub(super) permissions: Permissions,
     pub(super) patience: Patience,
     pub(super) taken: TakenFiles,
-    /// What test data looks like.
+    /// Recognises blocks of test data.
     pub(super) recognise: Recognise,
     /// The guarded run. Clones of the guard and forked workers share it.
     pub(super) run: RunName,
@@ -90,7 +88,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A guard that lets pass what the user has named, besides test data and what holds nothing.
+    /// Returns a guard that lets pass what the user has named, test data, and blank files.
     pub fn new(permissions: Permissions, recognise: Recognise) -> Guard {
         Guard {
             permissions,
@@ -108,26 +106,26 @@ impl Guard {
         Guard { made: Some(made), ..self }
     }
 
-    /// Says through `say` what takes it long, and gives up once `stop` is not 0.
+    /// Reports slow checks through `say`, and gives up once `stop` is not 0.
     pub fn patient(self, say: fn(&str), stop: &'static AtomicI32) -> Guard {
         Guard { patience: Patience { say, stop: Some(stop), ..self.patience }, ..self }
     }
 
-    /// Opens a file anywhere. Symbolic links along the way to its directory are the user's own and are followed; the
-    /// file itself must not be one.
+    /// Opens a file anywhere. Symbolic links to its directory belong to the user and are followed, but the file
+    /// itself must not be a link.
     ///
     /// # Errors
-    /// A [`Refusal`] that names what was found and the way out.
+    /// A [`Refusal`] that names what was found and how to proceed.
     pub fn open_file(&self, path: &Path, opening: FileOpening) -> Result<GuardedFile, Refusal> {
         self.open_file_while(path, opening, || {})
     }
 
-    /// `meanwhile` runs between looking and opening, where another program could interfere.
+    /// Runs `interfere` between checking and opening, where another program could interfere.
     pub(super) fn open_file_while(
         &self,
         path: &Path,
         opening: FileOpening,
-        meanwhile: impl FnOnce(),
+        interfere: impl FnOnce(),
     ) -> Result<GuardedFile, Refusal> {
         let Some(name) = path.file_name() else {
             return Err(Refusal::WrongKind { path: path.to_owned(), found: "a directory", expected: "a file" });
@@ -136,13 +134,13 @@ impl Guard {
         let dir = crate::raw_open::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(Refusal::io(path, "open its directory"))?;
         let place = FileLocation { dir, name, path, within: None, copy_of: None, mode: FILE_MODE };
-        self.open_at(place, opening, meanwhile)
+        self.open_at(place, opening, interfere)
     }
 
-    /// Opens a file inside a test directory; missing directories along the path are made.
+    /// Opens a file inside a test directory. Missing directories along the path are created.
     ///
     /// # Errors
-    /// [`Refusal::Outside`] for a path that leaves the directory, and whatever [`Guard::open_file`] refuses.
+    /// [`Refusal::Outside`] for a path that leaves the directory; otherwise as [`Guard::open_file`].
     pub fn open_in(&self, dir: &TestDir, path: &Path, opening: FileOpening) -> Result<GuardedFile, Refusal> {
         self.open_in_while(dir, path, opening, || {})
     }
@@ -152,7 +150,7 @@ impl Guard {
         dir: &TestDir,
         path: &Path,
         opening: FileOpening,
-        meanwhile: impl FnOnce(),
+        interfere: impl FnOnce(),
     ) -> Result<GuardedFile, Refusal> {
         let outside = |found| Refusal::Outside { path: path.to_owned(), dir: dir.path().to_owned(), found };
         dir.verify().map_err(Refusal::io(dir.path(), "find Plumb's marker in the test directory"))?;
@@ -165,13 +163,13 @@ impl Guard {
         let path = dir.path().join(path);
         let mode = Mode::RUSR | Mode::WUSR;
         let place = FileLocation { dir: parent, name, path: &path, within: Some(dir), copy_of: None, mode };
-        self.open_at(place, opening, meanwhile)
+        self.open_at(place, opening, interfere)
     }
 
-    /// Opens a directory inside a test directory, for a tree of files; it is made if absent.
+    /// Opens a directory for a tree of files inside a test directory, and creates it if missing.
     ///
     /// # Errors
-    /// As [`Guard::open_in`]; `needed_bytes` is what all files in it will take.
+    /// As [`Guard::open_in`]. `needed_bytes` is the size of all files in it.
     pub fn open_dir_in(&self, dir: &TestDir, path: &Path, needed_bytes: u64) -> Result<GuardedDir, Refusal> {
         dir.verify().map_err(Refusal::io(dir.path(), "find Plumb's marker in the test directory"))?;
         let names = path_resolution::steps(path).map_err(|found| Refusal::Outside {
@@ -185,23 +183,23 @@ impl Guard {
         Ok(GuardedDir { fd, path })
     }
 
-    /// Opens a block device that is neither mounted nor held, exclusively, if the user named its serial: typed, by
-    /// `--destroy` or `PLUMB_ALLOW`; or in the workload (`destroy_serial`), which suffices only for a device without any
-    /// known signature: a file may be old, and what lies on the device new.
+    /// Opens a block device exclusively if it is neither mounted nor held and the user named its serial. The user can
+    /// type the serial, with `--destroy` or `PLUMB_ALLOW`, or put it into the workload (`destroy_serial`). The latter
+    /// suffices only for a device without a known signature, because the workload may be older than the content.
     ///
-    /// Links such as `/dev/disk/by-id/…` are followed. Which text names a device is told by the refusal.
+    /// Links such as `/dev/disk/by-id/…` are followed. The refusal prints the text that names the device.
     ///
     /// # Errors
-    /// A [`Refusal`] that names what was found and the way out.
+    /// A [`Refusal`] that names what was found and how to proceed.
     pub fn open_device(&self, path: &Path, destroy_serial: Option<&str>, mode: IoMode) -> Result<GuardedFile, Refusal> {
         self.open_device_of(&SystemDevices::this(), path, DeviceNaming::Serial(destroy_serial), mode)
     }
 
-    /// As [`Guard::open_device`], for the languages of other tools: the user may name the device by its path too, and a
-    /// mounted one is let pass where the user named it and `mounted` allows it.
+    /// Works as [`Guard::open_device`], for other tools' languages: the user may also name the device by its path. A
+    /// mounted device passes if the user named it and `mounted` allows it.
     ///
     /// # Errors
-    /// A [`Refusal`] that names what was found and the way out.
+    /// A [`Refusal`] that names what was found and how to proceed.
     pub fn open_said_device(&self, path: &Path, mounted: MountedDevice) -> Result<GuardedFile, Refusal> {
         self.open_device_of(&SystemDevices::this(), path, DeviceNaming::SerialOrPath(mounted), IoMode::Buffered)
     }
@@ -250,7 +248,7 @@ impl Guard {
             Errno::ROFS | Errno::ACCESS if machine.is_read_only(number) => read_only_device(path),
             error => Refusal::io(path, "open it for writing")(error),
         })?;
-        // O_EXCL keeps others from mounting it from here on; what was checked must be what is held.
+        // O_EXCL prevents mounting from here on. The checked device must be the one that is held.
         let opened = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "check the opened file"))?;
         let is_same = FileType::from_raw_mode(opened.st_mode) == FileType::BlockDevice
             && opened.st_rdev == stat.st_rdev
@@ -310,7 +308,7 @@ impl Guard {
         &self,
         place: FileLocation<'_>,
         opening: FileOpening,
-        meanwhile: impl FnOnce(),
+        interfere: impl FnOnce(),
     ) -> Result<GuardedFile, Refusal> {
         let path = place.path;
         let found = place.look()?;
@@ -324,23 +322,23 @@ impl Guard {
             let occupied_bytes = found.as_ref().map_or(0, occupied_bytes);
             self.admit(place.dir.as_fd(), path, opening.needed_bytes.saturating_sub(occupied_bytes))?;
         }
-        meanwhile();
+        interfere();
         let (fd, origin) = match &found {
             None => (place.make()?, PassReason::Made),
-            Some(looked_at) => {
-                // Judged by a descriptor for reading: to be opened for writing is something that other programs see.
-                // While it is open, no other file can get the same number.
-                let judged = place.open(looked_at, OFlags::RDONLY)?;
-                let claim = if is_sink { Some(Claim::SINK) } else { self.claim(&place, judged.as_fd(), looked_at) };
+            Some(checked) => {
+                // Judged by a descriptor for reading, because other programs notice an open for writing. While it is
+                // open, no other file can get the same inode number.
+                let judged = place.open(checked, OFlags::RDONLY)?;
+                let claim = if is_sink { Some(Claim::SINK) } else { self.claim(&place, judged.as_fd(), checked) };
                 match claim {
                     Some(Claim { reason, is_taken }) => {
-                        let fd = place.open(looked_at, OFlags::RDWR)?;
+                        let fd = place.open(checked, OFlags::RDWR)?;
                         if !is_taken {
-                            self.take(fd.as_fd(), Identity::of(looked_at), path, Whose::Plumb);
+                            self.take(fd.as_fd(), Identity::of(checked), path, FileOwner::Plumb);
                         }
                         (fd, reason)
                     }
-                    None => self.take_blank(&place, looked_at, judged, opening.intent)?,
+                    None => self.take_blank(&place, checked, judged, opening.intent)?,
                 }
             }
         };
@@ -355,7 +353,7 @@ impl Guard {
             }
         }
         if origin == PassReason::Made && place.within.is_none() {
-            self.take(file.file.as_fd(), identity, path, Whose::Plumb);
+            self.take(file.file.as_fd(), identity, path, FileOwner::Plumb);
         }
         if let Err(refusal) = file.set_mode(opening.mode) {
             if origin == PassReason::Made {
@@ -375,10 +373,10 @@ impl Guard {
         // A user may have added a second name to keep the content.
         let known = if has_one_name(stat) { self.known_as(fd, stat) } else { None };
         match known {
-            Some(KnownFile { whose: Whose::Plumb, is_of_this_run }) => {
+            Some(KnownFile { owner: FileOwner::Plumb, is_of_this_run }) => {
                 Some(Claim { reason: PassReason::TestData, is_taken: is_of_this_run })
             }
-            Some(KnownFile { whose: Whose::Owner, is_of_this_run: true }) => {
+            Some(KnownFile { owner: FileOwner::User, is_of_this_run: true }) => {
                 Some(Claim { reason: PassReason::Blank, is_taken: true })
             }
             _ if self.permissions.names_file(identity) || self.permissions.cover(place.dir.as_fd(), fd) => {
@@ -408,27 +406,27 @@ impl Claim {
     const SINK: Claim = Claim { reason: PassReason::Sink, is_taken: true };
 }
 
-// The field's type differs between architectures.
+// The type of the field differs between architectures.
 #[allow(clippy::unnecessary_cast)]
 pub(super) fn has_one_name(stat: &Stat) -> bool {
     stat.st_nlink as u64 == 1
 }
 
-/// Where a file lies or will lie: an open directory and a name in it.
+/// Location of a file that may not exist yet: an open directory and a name in it.
 pub(super) struct FileLocation<'a> {
     pub(super) dir: OwnedFd,
     pub(super) name: &'a OsStr,
-    /// For messages.
+    /// Path for messages.
     pub(super) path: &'a Path,
     /// The test directory, if it is inside one.
     pub(super) within: Option<&'a TestDir>,
     /// Source of the copy that is about to be written there.
     pub(super) copy_of: Option<&'a CopySource<'a>>,
-    /// Of a new file, from which the umask is taken.
+    /// Mode of a new file, before the umask is applied.
     pub(super) mode: Mode,
 }
 
-/// The mode of a new file of any program.
+/// Mode of a new file, as for any program.
 pub(super) const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 
 impl FileLocation<'_> {
@@ -452,7 +450,7 @@ impl FileLocation<'_> {
         }
     }
 
-    /// Makes the file, which was not there a moment ago.
+    /// Creates the file, which did not exist a moment ago.
     fn make(&self) -> Result<OwnedFd, Refusal> {
         self.openat(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, self.mode).map_err(|error| match error {
             Errno::EXIST | Errno::LOOP => {
@@ -462,26 +460,27 @@ impl FileLocation<'_> {
         })
     }
 
-    /// Opens what was checked, without changing it.
-    pub(super) fn open(&self, looked_at: &Stat, access: OFlags) -> Result<OwnedFd, Refusal> {
-        // O_NONBLOCK: a pipe put in its place must not make the guard wait.
+    /// Opens the file that was checked, without changing it.
+    pub(super) fn open(&self, checked: &Stat, access: OFlags) -> Result<OwnedFd, Refusal> {
+        // O_NONBLOCK: a pipe in its place must not block the guard.
         let fd =
             self.openat(access | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()).map_err(|error| match error {
                 Errno::LOOP => {
                     Refusal::Swapped { path: self.path.to_owned(), found: "a symbolic link is there now".to_owned() }
                 }
                 Errno::NOENT | Errno::NXIO => {
-                    Refusal::Swapped { path: self.path.to_owned(), found: "it is there no more".to_owned() }
+                    Refusal::Swapped { path: self.path.to_owned(), found: "it no longer exists".to_owned() }
                 }
                 error => self.refusal(error),
             })?;
         let opened = rustix::fs::fstat(&fd).map_err(Refusal::io(self.path, "check the opened file"))?;
-        // What is new may have got the number of what was just removed; it is judged as opened, but must be a file.
+        // A new file may have reused the inode number of a removed one. It is judged as opened, but
+        // must have the same kind.
         let kind = |stat: &Stat| FileType::from_raw_mode(stat.st_mode);
-        if Identity::of(&opened) != Identity::of(looked_at) || kind(&opened) != kind(looked_at) {
+        if Identity::of(&opened) != Identity::of(checked) || kind(&opened) != kind(checked) {
             return Err(Refusal::Swapped { path: self.path.to_owned(), found: "another file is there now".to_owned() });
         }
-        // io_uring would take O_NONBLOCK for a wish never to wait.
+        // io_uring would interpret O_NONBLOCK as never wait.
         rustix::fs::fcntl_getfl(&fd)
             .and_then(|flags| rustix::fs::fcntl_setfl(&fd, flags - OFlags::NONBLOCK))
             .map_err(Refusal::io(self.path, "set its flags"))?;
@@ -503,7 +502,7 @@ pub(super) fn signature_of(path: &Path) -> io::Result<Option<signature::Signatur
     signature::find(&device, size_bytes)
 }
 
-// The field's type differs between architectures.
+// The type of the field differs between architectures.
 #[allow(clippy::unnecessary_cast)]
 pub(super) fn occupied_bytes(stat: &Stat) -> u64 {
     (stat.st_blocks as u64).saturating_mul(512)
@@ -522,7 +521,7 @@ pub(super) fn kind_name(stat: &Stat) -> &'static str {
     }
 }
 
-/// Something that no file lies under.
+/// Returns the refusal for anything that is not a regular file.
 pub(super) fn wrong_kind(path: &Path, stat: &Stat) -> Refusal {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Symlink => Refusal::Symlink { path: path.to_owned() },
@@ -541,7 +540,7 @@ pub(super) fn refuse_wrong_kind(path: &Path, stat: &Stat) -> Result<(), Refusal>
     Err(Refusal::WrongKind { path: path.to_owned(), found: kind_name(stat), expected })
 }
 
-/// `/dev/null`, `/dev/zero` and `/dev/full`. Source: Documentation/admin-guide/devices.txt.
+/// Returns `true` for `/dev/null`, `/dev/zero` and `/dev/full`. Source: Documentation/admin-guide/devices.txt.
 pub(super) fn is_sink(stat: &Stat) -> bool {
     rustix::fs::major(stat.st_rdev) == 1 && matches!(rustix::fs::minor(stat.st_rdev), 3 | 5 | 7)
 }
@@ -558,11 +557,11 @@ pub(super) fn read_only_device(path: &Path) -> Refusal {
     Refusal::ReadOnly {
         path: path.to_owned(),
         found: "the device is read-only".to_owned(),
-        way_out: format!("`blockdev --setrw {}` if that is not meant so, or only read from it", path.display()),
+        way_out: format!("`blockdev --setrw {}` to make it writable, or only read from it", path.display()),
     }
 }
 
-/// An error on the way down a test directory.
+/// Converts an error from resolving a path below a test directory.
 pub(super) fn below(dir: &TestDir, path: &Path, error: Errno) -> Refusal {
     let outside = |found| Refusal::Outside { path: path.to_owned(), dir: dir.path().to_owned(), found };
     match error {

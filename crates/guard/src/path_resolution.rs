@@ -1,6 +1,6 @@
 //! Opens files and directories below a directory and never outside it. Symbolic links are not followed, `..` is
-//! refused, and mounts are entered only where the caller allows it. Uses `openat2(2)` where the kernel has it (Linux
-//! 5.6), else one `openat(2)` per component.
+//! refused, and mounts are entered only if the caller allows it. Uses `openat2(2)` if the kernel has it (Linux 5.6),
+//! otherwise one `openat(2)` per component.
 
 use crate::Refusal;
 use crate::refusal::NotBelow;
@@ -13,21 +13,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// `openat2` asks to be called again when something was renamed meanwhile; after this many times it is no accident.
+/// Maximum number of attempts. `openat2` fails with `EAGAIN` after a concurrent rename; so many of
+/// them are not an accident.
 #[cfg(target_os = "linux")]
 const ATTEMPTS_MAX: u32 = 100;
 
-/// Which file it is, whatever it is called.
+/// Identity of a file, independent of its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// `st_dev`.
+    /// Device number, `st_dev`.
     pub device: u64,
-    /// `st_ino`.
+    /// Inode number, `st_ino`.
     pub inode: u64,
 }
 
 impl Identity {
-    // Their types differ between architectures.
+    // The types of the fields differ between architectures.
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
     pub(crate) fn of(stat: &Stat) -> Identity {
         Identity { device: stat.st_dev as u64, inode: stat.st_ino as u64 }
@@ -38,10 +39,10 @@ impl Identity {
     }
 }
 
-/// The names along a relative path.
+/// Splits a relative path into its components.
 ///
 /// # Errors
-/// A path that does not stay below its start.
+/// Fails for a path that leaves its starting directory.
 pub(crate) fn steps(path: &Path) -> Result<Vec<&OsStr>, NotBelow> {
     let mut names = Vec::new();
     for component in path.components() {
@@ -55,7 +56,7 @@ pub(crate) fn steps(path: &Path) -> Result<Vec<&OsStr>, NotBelow> {
     if names.is_empty() { Err(NotBelow::Nothing) } else { Ok(names) }
 }
 
-/// Opens the entry `name` of a directory. A symbolic link is `ELOOP`, something mounted there `EXDEV`.
+/// Opens the entry `name` of a directory. A symbolic link fails with `ELOOP`, a mount point with `EXDEV`.
 #[cfg(target_os = "linux")]
 pub(crate) fn open_entry(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
     use rustix::fs::ResolveFlags;
@@ -75,13 +76,13 @@ pub(crate) fn open_entry(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode:
     }
 }
 
-/// The same where there is no `openat2`.
+/// Opens the entry on systems without `openat2`.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn open_entry(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
     open_entry_by_steps(dir, name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode)
 }
 
-/// The same without `openat2`. FreeBSD's word for a symbolic link is `EMLINK`.
+/// Opens the entry without `openat2`. FreeBSD's error for a symbolic link is `EMLINK`.
 fn open_entry_by_steps(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
     let (fd, stat) = open_unlinked(dir, name, flags, mode)?;
     let parent = rustix::fs::fstat(dir)?;
@@ -207,14 +208,15 @@ fn is_symlink(dir: BorrowedFd<'_>, name: &OsStr) -> bool {
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
 }
 
-/// Which mount a descriptor lies on, as far as /proc tells: bind mounts have the device of what they show.
+/// Returns the number of the mount that a descriptor is on, if /proc shows it. Bind mounts share the
+/// device number of their source.
 pub(super) fn mount_id(fd: BorrowedFd<'_>) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).ok()?;
     text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
 }
 
-/// Makes the directories of `path` that are missing below `base`, which must be there, with mode 0700; empty or `.` is the
-/// working directory. Does nothing for a path that is not below it. Links below `base` are not followed.
+/// Creates the missing directories of `path` below `base`, with mode 0700. `base` must exist; empty or `.` means the
+/// working directory. Does nothing if `path` is not below it. Links below `base` are not followed.
 ///
 /// # Errors
 /// [`Refusal::Symlink`] for a link below `base`, [`Refusal::Io`].
@@ -233,7 +235,7 @@ pub fn make_parents_below(base: &Path, path: &Path) -> Result<(), Refusal> {
     if parent.exists() {
         return Ok(());
     }
-    // Opening the file says what is wrong with such a path, or with a missing base.
+    // Opening the file will report the error in such a path, or the missing base.
     let Ok(names) = steps(rest) else { return Ok(()) };
     let base = if base.as_os_str().is_empty() { Path::new(".") } else { base.as_path() };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -245,7 +247,7 @@ pub fn make_parents_below(base: &Path, path: &Path) -> Result<(), Refusal> {
     }
 }
 
-/// Opens the directory at the end of `names`, making what is missing with mode 0700.
+/// Opens the directory at the end of `names`, creating missing ones with mode 0700.
 pub(crate) fn make_dirs(dir: BorrowedFd<'_>, names: &[&OsStr]) -> rustix::io::Result<OwnedFd> {
     let mut here = dir.try_clone_to_owned().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE))?;
     for name in names {
@@ -264,7 +266,8 @@ mod tests {
     use std::fs::{self, File};
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    // Protects: directories of a job's file names are made only below the directory that was named, and through no link.
+    // Protects directories outside the named one: a job's missing directories are created only below
+    // it, and not through links.
     #[test]
     fn missing_directories_are_made_below_a_base_only() {
         let place = tempfile::tempdir().unwrap();
@@ -285,12 +288,12 @@ mod tests {
         assert!(!at("victim/new").exists());
         fs::write(at("base/plain"), "x").unwrap();
         make("base/plain/file").unwrap();
-        assert!(matches!(make("base/plain/new/file"), Err(Refusal::Io { .. })), "a file is no directory");
-        // The working directory of a test does not contain the place.
+        assert!(matches!(make("base/plain/new/file"), Err(Refusal::Io { .. })), "a file is not a directory");
+        // The working directory of a test does not contain this place.
         make_parents_below(Path::new("."), &at("elsewhere/file")).unwrap();
         assert!(!at("elsewhere").exists());
         make_parents_below(&at("missing"), &at("missing/a/file")).unwrap();
-        assert!(!at("missing").exists(), "the base itself is not made");
+        assert!(!at("missing").exists(), "the base itself is not created");
     }
 
     type Opener = fn(BorrowedFd<'_>, &OsStr, OFlags, Mode) -> rustix::io::Result<OwnedFd>;
@@ -330,7 +333,7 @@ mod tests {
         open_beneath_by_steps(dir, path, flags | OFlags::NOFOLLOW, mode, mounts)
     }];
 
-    /// With and without `openat2`, no link is followed, in the middle of a path or at its end, and no path leads out.
+    /// Protects everything outside: with and without `openat2`, no link in a path is followed, and no path leads out.
     #[test]
     fn paths_stay_beneath_with_openat2_or_without() {
         let dir = tempfile::tempdir().unwrap();

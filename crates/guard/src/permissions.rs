@@ -1,5 +1,5 @@
-//! What the user has named as theirs to lose: `PLUMB_ALLOW=path-or-serial[,…]`, `--plumb-allow`, `--destroy`, `allow` in the
-//! configuration file.
+//! Files and devices that the user allows to be overwritten: `PLUMB_ALLOW=path-or-serial[,…]`, `--plumb-allow`,
+//! `--destroy`, and `allow` in the configuration file.
 
 use super::device::DeviceNumber;
 use super::path_resolution::{Identity, mount_id};
@@ -10,69 +10,69 @@ use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-/// No path has more directories. Source: `PATH_MAX`, limits.h(0p).
+/// Maximum depth of a path. Source: `PATH_MAX`, limits.h(0p).
 const DEPTH_MAX: usize = 2048;
 
-/// One thing that may be overwritten, as the user named it.
+/// One file, directory or device that may be overwritten, as the user named it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Allow {
-    /// This file; or the files in this directory and below it.
+    /// This file, or all files in and below this directory.
     Path(PathBuf),
-    /// The device with this serial, or the file or directory of this name in the working directory.
+    /// The device with this serial, or the file or directory with this name in the working directory.
     Named(String),
     /// The device with this serial.
     Serial(String),
 }
 
-/// What may be overwritten.
+/// Permissions of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Permissions {
-    /// Each thing, in the order in which it was named.
+    /// Entries in the order in which they were named.
     pub allow: Vec<Allow>,
-    /// What happens where a file system would become too full.
+    /// Treatment of a file system that would become too full.
     pub when_full: WhenFull,
 }
 
 impl Permissions {
-    /// Nothing may be overwritten.
+    /// Returns permissions that allow nothing.
     pub fn none() -> Permissions {
         Permissions::default()
     }
 
-    /// Reads the value of `PLUMB_ALLOW`: names separated by commas. `\,` is a comma in a name, `\\` a backslash; blanks
-    /// around a name and empty names are dropped. Whatever starts with `/`, `./` or `../` is a path. Every text is
-    /// valid: a name that nothing bears allows nothing.
+    /// Parses the value of `PLUMB_ALLOW`, names separated by commas. `\,` is a comma in a name and `\\` a backslash.
+    /// Blanks around a name and empty names are dropped. Names that start with `/`, `./` or `../` are paths. Every
+    /// text is valid: a name that does not exist allows nothing.
     pub fn parse(text: &str) -> Permissions {
         let allow = split_names(text).iter().map(|name| Allow::from_name(name)).collect();
         Permissions { allow, ..Permissions::default() }
     }
 
-    /// The text from which [`parse`](Permissions::parse) reads the same.
+    /// Formats the permissions so that [`parse`](Permissions::parse) gives the same.
     pub fn text(&self) -> String {
         self.allow.iter().map(|allow| escaped(&allow.to_string())).collect::<Vec<_>>().join(",")
     }
 
-    /// Adds what `--plumb-allow` or `--destroy` named.
+    /// Adds the names of `--plumb-allow` or `--destroy`.
     pub fn extend(&mut self, more: Permissions) {
         self.allow.extend(more.allow);
     }
 
-    /// Whether an existing file was named itself. The same file under another path counts, and a name is never followed
-    /// through a symbolic link in its last place.
+    /// Returns `true` if an existing file was named itself. Another path to the same file counts. A symbolic link in
+    /// the last component of a name is never followed.
     pub(crate) fn names_file(&self, file: Identity) -> bool {
         self.entries().any(|(entry, _)| entry == file)
     }
 
-    /// Whether an open regular file, an entry of `directory`, lies in or below a directory that was named: by where it is,
-    /// not by the path that led there, so that a symbolic link out of that directory covers nothing. Neither does a mount
-    /// below it, a second name of a file (a hard link), or the root directory.
+    /// Returns `true` if an open regular file, an entry of `directory`, is in or below a named directory. Its
+    /// location counts, not the path that led there, so a symbolic link out of that directory covers nothing. Nor are
+    /// files on a mount below it, files with a second hard link, or anything in the root directory covered.
     pub(super) fn cover(&self, directory: BorrowedFd<'_>, file: BorrowedFd<'_>) -> bool {
         let allowed: Vec<Identity> =
             self.entries().filter(|(_, kind)| *kind == FileType::Directory).map(|(entry, _)| entry).collect();
         !allowed.is_empty() && lies_below(directory, file, &allowed).unwrap_or(false)
     }
 
-    /// What bears the names that were named, as files.
+    /// Returns the existing files and directories with the given names.
     fn entries(&self) -> impl Iterator<Item = (Identity, FileType)> {
         self.allow.iter().filter_map(|allow| {
             let path = match allow {
@@ -85,7 +85,7 @@ impl Permissions {
         })
     }
 
-    /// Whether a device was named by one of its serials.
+    /// Returns `true` if a device was named by one of its serials.
     pub(crate) fn names_device(&self, serials: &[String]) -> bool {
         self.allow.iter().any(|allow| match allow {
             Allow::Named(name) | Allow::Serial(name) => serials.contains(name),
@@ -93,7 +93,8 @@ impl Permissions {
         })
     }
 
-    /// Whether a block device was named by the path of a node of it; links are followed, as to `/dev/disk/by-id/…`.
+    /// Returns `true` if a block device was named by the path of a node; links such as
+    /// `/dev/disk/by-id/…` are followed.
     pub(super) fn names_device_node(&self, number: DeviceNumber) -> bool {
         self.allow.iter().any(|allow| match allow {
             Allow::Path(path) => DeviceNumber::of_path(path) == Some(number),
@@ -101,7 +102,7 @@ impl Permissions {
         })
     }
 
-    /// The setting that allows one more name besides those already given, quoted for a shell.
+    /// Returns the setting that allows one more name in addition to those given, quoted for a shell.
     pub(crate) fn setting_with(&self, name: &str) -> String {
         let typed = self.allow.iter().filter(|allow| !matches!(allow, Allow::Serial(_))).cloned();
         let allow = typed.chain([Allow::Named(name.to_owned())]).collect();
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_split_at_commas_and_told_from_paths() {
+    fn names_are_split_at_commas_and_distinguished_from_paths() {
         let read = Permissions::parse(r" /data/a b.img, S4EVNX0M1 ,,./c\,d,loop:/x.img,back\\slash");
         assert_eq!(
             read.allow,
@@ -207,7 +208,7 @@ mod tests {
         assert!(!names(dir.path()));
         assert!(!names(&dir.path().join("absent")));
         let serial = Permissions { allow: vec![Allow::Serial(file.display().to_string())], ..Permissions::default() };
-        assert!(!serial.names_file(identity), "a serial is no path");
+        assert!(!serial.names_file(identity), "a serial is not a path");
     }
 
     fn covers(permissions: &Permissions, file: &Path) -> bool {
@@ -215,7 +216,8 @@ mod tests {
         permissions.cover(directory.as_fd(), std::fs::File::open(file).unwrap().as_fd())
     }
 
-    // Protects what a directory that was named only leads to: other directories, mounts, second names.
+    // Protects everything that a named directory only leads to: other directories, mounts, and files
+    // with a second hard link.
     #[test]
     fn a_directory_covers_the_files_in_it_and_below_it_and_nothing_that_lies_elsewhere() {
         let dir = tempfile::tempdir().unwrap();
@@ -235,16 +237,16 @@ mod tests {
         symlink(&outside, named.join("link")).unwrap();
         assert!(!covers(&allowed, &named.join("link/precious")), "through a link out of it");
         symlink(&named, outside.join("back")).unwrap();
-        assert!(covers(&allowed, &outside.join("back/file")), "by whatever path, it lies there");
+        assert!(covers(&allowed, &outside.join("back/file")), "its location counts, not the path");
         assert!(!covers(&path(&outside.join("back")), &direct), "a link is not the directory");
         std::fs::hard_link(&precious, named.join("second")).unwrap();
-        assert!(!covers(&allowed, &named.join("second")), "it lies elsewhere, too");
-        assert!(!covers(&path(Path::new("/")), &direct), "everything is nothing in particular");
+        assert!(!covers(&allowed, &named.join("second")), "it has another location too");
+        assert!(!covers(&path(Path::new("/")), &direct), "the root directory covers nothing");
         assert!(!covers(&path(&direct), &below), "a file covers only itself");
     }
 
     #[test]
-    fn root_a_directory_does_not_cover_what_is_mounted_below_it() {
+    fn root_a_directory_does_not_cover_mounts_below_it() {
         if !crate::testing::is_root() {
             return;
         }

@@ -1,13 +1,13 @@
-//! A running program, as a refusal names it.
+//! A running program, as named in a refusal.
 
 use std::fmt;
 
 /// A running program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Its number.
+    /// Process id.
     pub pid: u32,
-    /// Its name, as `ps` shows it.
+    /// Name as shown by `ps`.
     pub name: String,
 }
 

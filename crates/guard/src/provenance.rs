@@ -1,8 +1,8 @@
-//! The known history of a file, as refusals name it.
+//! The known history of a file, as named in a refusal.
 
 use std::fmt;
 
-/// The known history of a file, for refusals.
+/// The known history of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provenance {
     /// Plumb did not make it.
@@ -18,7 +18,7 @@ impl fmt::Display for Provenance {
         f.write_str(match self {
             Provenance::Foreign => "Plumb did not make it",
             Provenance::Changed => "it is no longer as Plumb left it",
-            Provenance::Killed => "the run that used it was killed, so that nothing tells who wrote to it last",
+            Provenance::Killed => "the run that used it was killed, so later changes cannot be detected",
         })
     }
 }

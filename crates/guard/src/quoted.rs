@@ -1,6 +1,6 @@
-//! Text that others parse: words of a shell, and the names in the lists of `PLUMB_ALLOW` and `PLUMB_FILL`.
+//! Quoting of text that is parsed again: shell words, and names in `PLUMB_ALLOW` and `PLUMB_FILL`.
 
-/// As one word of a POSIX shell.
+/// Quotes a text as one word of a POSIX shell.
 pub(crate) fn shell_quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:,+@%=".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -10,7 +10,7 @@ pub(crate) fn shell_quoted(text: &str) -> String {
     }
 }
 
-/// Names of a list: separated by commas; `\,` is a comma in a name, `\\` a backslash. Empty names are dropped.
+/// Splits a list of names at commas. `\,` is a comma in a name and `\\` a backslash. Empty names are dropped.
 pub(crate) fn split_names(text: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut chars = text.chars();

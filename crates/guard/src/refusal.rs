@@ -1,4 +1,4 @@
-//! Why the guard said no, and what would make it say yes.
+//! Reasons for refusing to write, and how to proceed.
 
 use crate::not_blank::NotBlank;
 use crate::provenance::Provenance;
@@ -9,30 +9,30 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// How a path leaves the directory that it should lie below.
+/// Way in which a path leaves the directory that it must stay below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NotBelow {
-    /// A part of it is `..`.
+    /// The path contains `..`.
     #[error("it contains `..`")]
     Parent,
-    /// It begins at the root.
+    /// The path is absolute.
     #[error("it is absolute")]
     Absolute,
-    /// It has no parts.
+    /// The path has no components.
     #[error("it names nothing")]
     Nothing,
-    /// The file by which a test directory is known.
+    /// The path is the marker file of a test directory.
     #[error("it is Plumb's own marker")]
     Mark,
-    /// A part of it is a symbolic link.
+    /// A component is a symbolic link.
     #[error("a symbolic link is in the path")]
     Symlink,
-    /// A part of it is on another file system.
+    /// A component is on another file system.
     #[error("something else is mounted in the path")]
     Mount,
 }
 
-/// Why a path was not opened for writing. Each message names the path, what was found, and the way out.
+/// The reason why a path was not opened for writing. Each message names the path, what was found, and how to proceed.
 #[derive(Debug, Error)]
 pub enum Refusal {
     /// A file that may hold a user's data.
@@ -41,120 +41,103 @@ pub enum Refusal {
         path = path.display()
     )]
     ExistingFile {
-        /// The file.
         path: PathBuf,
-        /// The known history of the file.
         provenance: Provenance,
-        /// Why it may hold something.
+        /// Reason why it may hold data.
         why: NotBlank,
-        /// What would allow it, `PLUMB_ALLOW=…`.
+        /// Setting that would allow it, `PLUMB_ALLOW=…`.
         setting: String,
     },
 
-    /// A file that would lose its content to an input that holds nothing, whoever made it.
+    /// A file that would lose its content to an empty input, whoever created it.
     #[error(
         "{input} is empty, and {path} holds {lost} that would be lost: are input and output swapped? To allow \
          overwriting {path}: {setting} (or --plumb-allow)",
         path = path.display(), input = input.display(), lost = size_in_mib(*bytes)
     )]
     Exchanged {
-        /// The file.
         path: PathBuf,
-        /// How much it would lose, bytes.
+        /// Bytes that would be lost.
         bytes: u64,
-        /// The input.
         input: PathBuf,
-        /// What would allow it.
+        /// Setting that would allow it.
         setting: String,
     },
 
     /// A file that the system is using as a device: the image of a loop device, a swap file.
     #[error("{path} is in use: {holder}; writing to it is never allowed; {way_out}", path = path.display())]
     FileInUse {
-        /// The file.
         path: PathBuf,
-        /// What uses it, `the image of /dev/loop0`.
+        /// Description of the user, such as `the image of /dev/loop0`.
         holder: String,
-        /// How to release it, `losetup -d /dev/loop0`.
+        /// How to release it, such as `losetup -d /dev/loop0`.
         way_out: String,
     },
 
     /// A symbolic link where a file was expected.
     #[error("{path} is a symbolic link; Plumb does not write through links; name the file that it points to", path = path.display())]
-    Symlink {
-        /// The link.
-        path: PathBuf,
-    },
+    Symlink { path: PathBuf },
 
-    /// What was opened is not what was checked: something exchanged it in between.
+    /// The opened file is not the checked one: it was replaced in between.
     #[error("{path} was replaced while it was being opened: {found}; keep other programs out of this directory, then try again", path = path.display())]
     Swapped {
-        /// The path.
         path: PathBuf,
-        /// What was seen.
+        /// Description of what was found instead.
         found: String,
     },
 
     /// A path that leaves the test directory: absolute, `..`, a symbolic link, or another mount below it.
     #[error("{path} is outside the test directory {dir}: {found}; use a path inside it", path = path.display(), dir = dir.display())]
     Outside {
-        /// The path.
         path: PathBuf,
-        /// The test directory.
         dir: PathBuf,
-        /// How it leaves.
+        /// Way in which the path leaves the directory.
         found: NotBelow,
     },
 
     /// A directory, a pipe, a socket, a character device, or a block device named as a file (or the other way round).
     #[error("{path} is {found}, not {expected}", path = path.display())]
     WrongKind {
-        /// The path.
         path: PathBuf,
-        /// What it is.
+        /// Kind of file that was found.
         found: &'static str,
-        /// What was expected, and the way out.
+        /// Kind that was expected, and how to proceed.
         expected: &'static str,
     },
 
-    /// A mounted device, or one of which a part is mounted.
+    /// A device that is mounted, or has a mounted part.
     #[error(
         "{path} is mounted: {device} at {mount_point}; writing to it is never allowed; `umount {mount_point}` first",
         path = path.display(), device = device, mount_point = mount_point.display()
     )]
     Mounted {
-        /// The device that was asked for.
+        /// Device that was to be opened.
         path: PathBuf,
-        /// The device that is mounted: itself, a partition of it, or a layer above it.
+        /// Mounted device: the device itself, a partition of it, or a layer above it.
         device: String,
-        /// Where.
         mount_point: PathBuf,
     },
 
-    /// A device that something else uses: swap, RAID, LVM, another loop device, another program.
+    /// A device in use by swap, RAID, LVM, another loop device or another program.
     #[error("{path} is held: {holder}; writing to it is never allowed; {way_out}", path = path.display())]
     Held {
-        /// The device.
         path: PathBuf,
-        /// What holds it.
+        /// Description of the holder.
         holder: String,
         /// How to release it.
         way_out: String,
     },
 
-    /// A device that bears the mark of a file system, a volume manager or a partition table.
+    /// A device with the signature of a file system, a volume manager or a partition table.
     #[error(
         "{path} has the signature of {signature}; if its contents may be destroyed, type its serial: --destroy {typed} (or {setting})",
         path = path.display(), typed = shell_quoted(serial)
     )]
     Signed {
-        /// The device.
         path: PathBuf,
-        /// What was found.
         signature: Signature,
-        /// Its serial.
         serial: String,
-        /// What would allow it.
+        /// Setting that would allow it.
         setting: String,
     },
 
@@ -164,27 +147,24 @@ pub enum Refusal {
         path = path.display(), typed = shell_quoted(serial)
     )]
     Unnamed {
-        /// The device.
         path: PathBuf,
-        /// Its serial.
         serial: String,
-        /// What would allow it.
+        /// Setting that would allow it.
         setting: String,
     },
 
-    /// A device with another serial than the one that the workload names.
+    /// A device with a different serial than the workload names.
     #[error(
         "{path} has the serial {serial}, but `destroy-serial` names {named}; correct the path or the serial, or type --destroy {typed} (or {setting})",
         path = path.display(), typed = shell_quoted(serial)
     )]
     WrongSerial {
-        /// The device.
         path: PathBuf,
-        /// Its serial.
+        /// Serial of the device.
         serial: String,
-        /// The serial that was named.
+        /// Serial that was named.
         named: String,
-        /// What would allow it.
+        /// Setting that would allow it.
         setting: String,
     },
 
@@ -194,86 +174,70 @@ pub enum Refusal {
          [safety] expendable = [{{ path = \"{path}\", serial = \"{serial}\" }}]",
         path = path.display()
     )]
-    NotExpendable {
-        /// The device.
-        path: PathBuf,
-        /// Its serial.
-        serial: String,
-    },
+    NotExpendable { path: PathBuf, serial: String },
 
-    /// A device that a study lists as expendable with another serial.
+    /// A device that a study lists as expendable with a different serial.
     #[error(
         "{path} has the serial {serial}, but the study's `expendable` names {named}: it is another device than the one that \
          may be destroyed; correct the path or the serial under [safety]",
         path = path.display()
     )]
     OtherExpendable {
-        /// The device.
         path: PathBuf,
-        /// Its serial.
+        /// Serial of the device.
         serial: String,
-        /// The serial that the study names.
+        /// Serial that the study names.
         named: String,
     },
 
-    /// A directory that was to be emptied holds what no tool made.
+    /// A directory to be emptied that contains something no tool created.
     #[error(
         "{path} holds {found}, which is not test data; use another path, or allow removing everything in it: {setting} (or \
          --plumb-allow)",
         path = path.display()
     )]
     NotTestData {
-        /// The directory.
         path: PathBuf,
-        /// What was found in it.
+        /// Description of what was found in it.
         found: String,
-        /// What would allow it.
+        /// Setting that would allow it.
         setting: String,
     },
 
-    /// The directory of a file is not there.
+    /// A file whose directory does not exist.
     #[error("{path} cannot be created: the directory {directory} does not exist; create it: mkdir -p {directory}", path = path.display(), directory = directory.display())]
-    NoDirectory {
-        /// The file.
-        path: PathBuf,
-        /// Its directory.
-        directory: PathBuf,
-    },
+    NoDirectory { path: PathBuf, directory: PathBuf },
 
-    /// Too little space would remain.
+    /// A write that would leave too little free space.
     #[error("{}", space_words(path, full, fill))]
     Space {
-        /// The file or directory.
+        /// Path of the file or directory.
         path: PathBuf,
-        /// How full it would be.
+        /// Resulting state of the file system.
         full: TooFull,
-        /// What allows it all the same.
+        /// Setting that allows it nevertheless.
         fill: FillHint,
     },
 
-    /// A file system that is to be written to until nothing is left, and that others need.
+    /// A file system that must not be filled, because the system or Plumb needs it.
     #[error(
         "{path}: its file system holds /, /var or Plumb's results, and is never filled; use another one, or a size instead",
         path = path.display()
     )]
     NeverFilled {
-        /// The file or directory.
+        /// Path of the file or directory.
         path: PathBuf,
     },
 
-    /// The run is to stop, and a file was being read to see whether it matters.
-    #[error("stopped while {path} was read to see whether it holds anything", path = path.display())]
-    Stopped {
-        /// The file.
-        path: PathBuf,
-    },
+    /// The run was stopped while a file was being searched for data.
+    #[error("stopped while {path} was being checked for data", path = path.display())]
+    Stopped { path: PathBuf },
 
     /// A file system mounted read-only, or a read-only device.
     #[error("{path} cannot be written: {found}; {way_out}", path = path.display())]
     ReadOnly {
-        /// The path.
         path: PathBuf,
-        /// What is read-only.
+        /// Whether the file system or the device is read-only.
         found: String,
         /// How to change it.
         way_out: String,
@@ -281,25 +245,20 @@ pub enum Refusal {
 
     /// A file system or device without `O_DIRECT`.
     #[error("{path}: this file system does not support O_DIRECT; use the cache policy `cold` instead of `direct`", path = path.display())]
-    NoDirect {
-        /// The path.
-        path: PathBuf,
-    },
+    NoDirect { path: PathBuf },
 
-    /// The system said no, or did not tell enough to be safe.
+    /// A system error, or too little information to be safe.
     #[error("{path}: could not {action}: {source}", path = path.display())]
     Io {
-        /// The path.
         path: PathBuf,
-        /// What was tried, `open it for writing`.
+        /// Failed action, such as `open it for writing`.
         action: &'static str,
-        /// What the system said.
         source: io::Error,
     },
 }
 
 impl Refusal {
-    /// Exit code of a program that ends by this: 5 for a refusal, 4 for an error of the system, 130 for a stop.
+    /// Returns the exit code: 5 for a refusal, 4 for a system error, 130 for a stop.
     pub fn exit_code(&self) -> u8 {
         match self {
             Refusal::Io { .. } | Refusal::NoDirect { .. } | Refusal::NoDirectory { .. } => 4,
@@ -308,7 +267,7 @@ impl Refusal {
         }
     }
 
-    /// What it is about.
+    /// Returns the path that was refused.
     pub fn path(&self) -> &Path {
         match self {
             Refusal::ExistingFile { path, .. }
@@ -336,7 +295,7 @@ impl Refusal {
         }
     }
 
-    /// The number of the system's error that comes closest, for those who read numbers only. Source: errno(3).
+    /// Returns the closest errno, for callers that only report numbers. Source: errno(3).
     pub fn errno(&self) -> i32 {
         match self {
             Refusal::ExistingFile { .. } | Refusal::Exchanged { .. } | Refusal::NotTestData { .. } => libc::EEXIST,
@@ -358,7 +317,7 @@ impl Refusal {
         }
     }
 
-    /// The exact setting that would allow it, where one can.
+    /// Returns the exact setting that would allow it, if there is one.
     pub fn setting(&self) -> Option<&str> {
         match self {
             Refusal::ExistingFile { setting, .. }
@@ -372,7 +331,7 @@ impl Refusal {
         }
     }
 
-    /// Shapes an error of the system for `map_err`.
+    /// Creates a converter of system errors for `map_err`.
     pub fn io<E: Into<io::Error>>(path: impl Into<PathBuf>, action: &'static str) -> impl FnOnce(E) -> Refusal {
         let path = path.into();
         move |source| Refusal::Io { path, action, source: source.into() }
@@ -401,7 +360,7 @@ fn space_words(path: &Path, full: &TooFull, fill: &FillHint) -> String {
     )
 }
 
-/// A size in MiB, rounded down so that what is offered fits; in bytes below one MiB.
+/// Formats a size in MiB, rounded down so that an offered size fits; in bytes below one MiB.
 pub fn size_in_mib(bytes: u64) -> String {
     const MIB: u64 = 1 << 20;
     match bytes / MIB {
@@ -415,7 +374,7 @@ pub fn size_in_mib(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    // Protects: a refusal names sizes that people can compare with those of `df`.
+    // Protects the sizes in refusals: users can compare them with those of `df`.
     #[test]
     fn sizes_are_in_mib() {
         let sizes = [(102_400, "102400 bytes"), (1 << 20, "1.0 MiB"), (99 << 19, "49.5 MiB"), (1 << 40, "1048576 MiB")];

@@ -27,7 +27,7 @@ impl Remover {
 
     /// Returns `true` if an entry was created after the remover.
     fn is_new(&self, dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<bool> {
-        Ok(came_to_be(dir, name)? >= self.began)
+        Ok(creation_time(dir, name)? >= self.began)
     }
 
     /// Returns the first entry below a directory that is older than the remover and not itself a directory.
@@ -62,8 +62,8 @@ impl Remover {
         self.remove_file_if(path, |is_new, _| is_new)
     }
 
-    /// Removes a regular file or a symbolic link that is newer than this, or that is empty: such as a file that the user made to
-    /// give a signal. Returns `false` if there is none of that name.
+    /// Removes a regular file or a symbolic link that is newer than the remover, or empty. Users create empty files
+    /// as signals. Returns `false` if it does not exist.
     ///
     /// # Errors
     /// As [`Remover::remove_file`].
@@ -150,7 +150,7 @@ fn now() -> (i64, i64) {
 
 /// Returns the creation time of an entry; its change time if the file system does not store creation times.
 #[cfg(target_os = "linux")]
-fn came_to_be(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<(i64, i64)> {
+fn creation_time(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<(i64, i64)> {
     use rustix::fs::StatxFlags;
     let wanted = StatxFlags::BTIME | StatxFlags::CTIME;
     let found = rustix::fs::statx(dir, name, AtFlags::SYMLINK_NOFOLLOW, wanted)?;
@@ -160,7 +160,7 @@ fn came_to_be(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<(i64, i64
 }
 
 #[cfg(not(target_os = "linux"))]
-fn came_to_be(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<(i64, i64)> {
+fn creation_time(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<(i64, i64)> {
     let found = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok((found.st_ctime as i64, found.st_ctime_nsec as i64))
 }
@@ -191,7 +191,7 @@ mod tests {
 
     /// Files, links and directories are removed. Pipes stay, and so does the target of a swapped directory.
     #[test]
-    fn only_what_tools_make_is_removed_and_only_where_it_was() {
+    fn only_files_that_tools_create_are_removed_and_only_in_their_place() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         fs::create_dir_all(at("d/tree/deep")).unwrap();

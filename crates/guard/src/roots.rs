@@ -14,12 +14,12 @@ use std::sync::{Mutex, PoisonError};
 /// Flags for opening a root, or a directory below it.
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Whether a root may be another directory when it is opened again.
+/// Whether a root may be replaced between two openings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pinning {
-    /// It must have the same device and inode as at first.
+    /// No: it must keep its device and inode.
     Pinned,
-    /// It may be another one: the user's commands run in between, and may mount something there.
+    /// Yes: the user's commands run in between, and may mount something there.
     Free,
 }
 

@@ -1,4 +1,4 @@
-//! Checks whether an output already equals the copy about to be written: writing it again then loses nothing.
+//! Checks whether an output already equals the copy to be written, so that writing it again loses nothing.
 
 use super::blank::{Patience, READ_MAX_BYTES, ReadTo, Window};
 use super::not_blank::NotBlank;
@@ -19,7 +19,7 @@ pub struct CopySource<'a> {
     pub to_bytes: u64,
 }
 
-/// Bytes read of each file at a time: few enough for a cache of the processor, enough for a disk.
+/// Bytes to read of each file at a time: few enough for the CPU cache, many enough for a disk.
 const WINDOW_BYTES: usize = 1 << 20;
 
 /// Proves that an output equals the copy, from the copy's offset to the output's end.
@@ -41,16 +41,16 @@ pub(super) fn prove(
     // A separate open file description leaves the flags of the copy's input unchanged.
     let input = super::open_again(source.file, source.path, super::Access::Read, super::IoMode::Buffered);
     let input = input.map_err(std::io::Error::other)?;
-    let mut there = Window::new(output, path, WINDOW_BYTES);
+    let mut existing = Window::new(output, path, WINDOW_BYTES);
     let mut wanted = Window::new(std::os::fd::AsFd::as_fd(&input), source.path, WINDOW_BYTES);
-    let outcome = compare(&mut there, &mut wanted, length, source, patience);
-    there.close()?;
+    let outcome = compare(&mut existing, &mut wanted, length, source, patience);
+    existing.close()?;
     wanted.close()?;
     outcome
 }
 
 fn compare(
-    there: &mut Window<'_>,
+    existing: &mut Window<'_>,
     wanted: &mut Window<'_>,
     length: u64,
     source: &CopySource<'_>,
@@ -61,14 +61,14 @@ fn compare(
         if patience.stop.is_some_and(|stop| stop.load(Ordering::Relaxed) != 0) {
             return Err(NotBlank::Stopped);
         }
-        if there.read(at)? == ReadTo::Nothing {
+        if existing.read(at)? == ReadTo::Nothing {
             return Err(NotBlank::Changed);
         }
         let of_input = source.from_bytes.saturating_add(at - source.to_bytes);
         if wanted.read(of_input)? == ReadTo::Nothing {
             return Err(NotBlank::Data { offset_bytes: at });
         }
-        let (output, input) = (there.seen(), wanted.seen());
+        let (output, input) = (existing.seen(), wanted.seen());
         let both = output.len().min(input.len());
         let (output, input) = (&output[..both], &input[..both]);
         // Comparing slices is several times as fast as comparing their bytes one by one.

@@ -1,21 +1,22 @@
-//! What a device bears: file systems, volume managers, RAID members, partition tables, known by their magic numbers.
+//! Signatures on devices: file systems, volume managers, RAID members and partition
+//! tables, recognised by magic numbers.
 //!
-//! A table of our own rather than libblkid: the guard must work in a static binary, and a false alarm costs the user one
-//! typed serial. Offsets and magics are those of each format's own headers (for Linux: include/uapi/linux/magic.h and
-//! the `fs/*` headers; md: Documentation of the superblock formats 0.90, 1.0, 1.1, 1.2; ZFS on-disk specification;
-//! UEFI specification for GPT; ECMA-119 for ISO 9660).
+//! Uses its own table instead of libblkid, because the guard must work in a static binary. A false alarm costs the
+//! user only one typed serial. Offsets and magic numbers come from each format's headers (for Linux:
+//! include/uapi/linux/magic.h and the `fs/*` headers; md: Documentation of the superblock formats 0.90, 1.0, 1.1,
+//! 1.2; ZFS on-disk specification; UEFI specification for GPT; ECMA-119 for ISO 9660).
 
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// A signature that was found.
+/// A signature found on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
-    /// Of what, `an ext4 file system`.
+    /// Description such as `an ext4 file system`.
     pub what: &'static str,
-    /// Where, bytes from the start of the device.
+    /// Offset in bytes from the start of the device.
     pub offset_bytes: u64,
 }
 
@@ -25,12 +26,12 @@ impl fmt::Display for Signature {
     }
 }
 
-/// Where a magic number lies.
+/// Position of a magic number.
 #[derive(Clone, Copy)]
 enum MagicPlace {
-    /// This many bytes from the start.
+    /// Bytes from the start of the device.
     Start(u64),
-    /// This many bytes before the end.
+    /// Bytes before the end of the device.
     End(u64),
 }
 
@@ -59,7 +60,7 @@ const REISER: &str = "a ReiserFS file system";
 const DRBD: &str = "a DRBD volume";
 const MD_MAGIC: &[u8] = &[0xfc, 0x4e, 0x2b, 0xa9];
 
-/// Magic numbers at fixed places. The more telling come first: a boot sector of FAT also ends like an MBR.
+/// Magic numbers at fixed positions, most specific first: a FAT boot sector also ends like an MBR.
 const MAGICS: &[Magic] = &[
     start("an XFS file system", 0, b"XFSB"),
     start("a btrfs file system", 0x1_0040, b"_BHRfS_M"),
@@ -128,8 +129,8 @@ const MAGICS: &[Magic] = &[
     end(GPT, 4096, b"EFI PART"),
 ];
 
-/// Looks for the signature of anything known; the most telling one if there are several. Reads a few hundred small
-/// pieces at most, and tolerates a device that is too small for a place.
+/// Searches for known signatures and returns the most specific one. Reads at most a few hundred small pieces, and
+/// skips positions beyond the end of a small device.
 pub(crate) fn find(device: &File, size_bytes: u64) -> io::Result<Option<Signature>> {
     let device = SignatureReader { device, size_bytes };
     if let Some(found) = ext(&device)? {
@@ -159,7 +160,7 @@ struct SignatureReader<'a> {
 }
 
 impl SignatureReader<'_> {
-    /// The bytes at a place, or `None` where the device ends before.
+    /// Reads the bytes at an offset; `None` if the device ends before.
     fn bytes<const N: usize>(&self, offset: u64) -> io::Result<Option<[u8; N]>> {
         if offset.checked_add(N as u64).is_none_or(|end| end > self.size_bytes) {
             return Ok(None);
@@ -180,11 +181,12 @@ impl SignatureReader<'_> {
     }
 }
 
-/// ext2, ext3 and ext4 share a magic number; journal and extents tell them apart. Source: fs/ext4/ext4.h.
+/// Recognises ext2, ext3 and ext4, which share a magic number; the journal and extents
+/// distinguish them. Source: fs/ext4/ext4.h.
 fn ext(device: &SignatureReader<'_>) -> io::Result<Option<Signature>> {
     const SUPERBLOCK: u64 = 1024;
     const HAS_JOURNAL: u8 = 0x04;
-    // extents, 64bit, flex_bg: what only ext4 can mount.
+    // extents, 64bit, flex_bg: features that only ext4 can mount.
     const EXT4_ONLY: u16 = 0x0040 | 0x0080 | 0x0200;
     let Some(head) = device.bytes::<0x68>(SUPERBLOCK)? else { return Ok(None) };
     if head[0x38..0x3a] != [0x53, 0xef] {
@@ -199,7 +201,7 @@ fn ext(device: &SignatureReader<'_>) -> io::Result<Option<Signature>> {
     Ok(Some(Signature { what, offset_bytes: SUPERBLOCK + 0x38 }))
 }
 
-/// Superblocks 1.0 and 0.90 of md lie near the end, at places that depend on the size.
+/// Finds md superblocks 1.0 and 0.90, which are near the end at offsets that depend on the size.
 fn raid_at_the_end(device: &SignatureReader<'_>) -> io::Result<Option<Signature>> {
     const SECTOR: u64 = 512;
     const RESERVED: u64 = 64 * 1024;
@@ -213,7 +215,7 @@ fn raid_at_the_end(device: &SignatureReader<'_>) -> io::Result<Option<Signature>
     Ok(None)
 }
 
-/// ZFS keeps four labels of 256 KiB, two at each end; from 128 KiB on, each holds uberblocks of 1 KiB or more.
+/// Finds ZFS labels: four of 256 KiB, two at each end. From 128 KiB on, each contains uberblocks of 1 KiB or more.
 fn zfs(device: &SignatureReader<'_>) -> io::Result<Option<Signature>> {
     const LABEL: u64 = 256 * 1024;
     const MAGIC: u64 = 0x00ba_b10c;
@@ -231,7 +233,7 @@ fn zfs(device: &SignatureReader<'_>) -> io::Result<Option<Signature>> {
     Ok(None)
 }
 
-/// A boot sector counts as a partition table only if its four entries look like entries and one of them is used.
+/// Finds an MBR partition table: a boot sector with four valid entries, at least one of them used.
 fn mbr(device: &SignatureReader<'_>) -> io::Result<Option<Signature>> {
     let Some(sector) = device.bytes::<512>(0)? else { return Ok(None) };
     if sector[510..] != [0x55, 0xaa] {
@@ -285,7 +287,7 @@ mod tests {
 
     #[test]
     fn raid_superblocks_near_the_end_and_zfs_uberblocks_are_found() {
-        // A size that is no multiple of anything, so that the roundings matter.
+        // A size that is not a multiple of anything, so that the rounding matters.
         let size = SIZE + 5 * 512;
         let version_1_0 = (size / 512 - 16) / 8 * 8 * 512;
         let version_0_90 = size / 65_536 * 65_536 - 65_536;
@@ -312,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_systems_own_tools_make_is_recognised() {
+    fn signatures_of_the_systems_own_tools_are_recognised() {
         let cases: &[(&str, &[&str], &str)] = &[
             ("mkfs.ext4", &["-q", "-F"], "an ext4 file system"),
             ("mkfs.ext3", &["-q", "-F"], "an ext3 file system"),

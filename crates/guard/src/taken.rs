@@ -1,12 +1,12 @@
-//! The files that a run made or took, as far as one process knows.
+//! Files that a run created or took, as known to one process.
 
 use super::made::FileKey;
-use super::mark::Whose;
+use super::mark::FileOwner;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The files that a run has made and taken, as far as this process knows.
+/// Files that a run created or took, as known to this process.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TakenFiles(Arc<Mutex<Taken>>);
 
@@ -21,7 +21,7 @@ pub(super) struct Taken {
     pub(super) files: Vec<TakenFile>,
     /// Files that this process has opened for the run, by device and inode. Another process of the same benchmark may mark such
     /// a file as left while this run goes on.
-    pub(super) opened: HashMap<(u64, u64), (FileKey, Whose)>,
+    pub(super) opened: HashMap<(u64, u64), (FileKey, FileOwner)>,
 }
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) enum Evidence {
     /// This process took it, or it bears the mark of a worker that did.
     Mark,
     /// Its name passed the guard when the run began. The run's files bear no marks, to save a system call for each.
-    Name(Whose),
+    Name(FileOwner),
 }
 
 /// The kind of data that a run writes into its files.
@@ -51,7 +51,7 @@ pub enum WrittenContent {
 /// A file that only Plumb has written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KnownFile {
-    pub(super) whose: Whose,
+    pub(super) owner: FileOwner,
     /// Whether this run has already taken it.
     pub(super) is_of_this_run: bool,
 }

@@ -1,16 +1,15 @@
-//! How the guard is told what test data looks like: whoever writes it knows.
+//! Interface for recognising test data, implemented by the code that writes it.
 
-/// What lies at a place of a file.
+/// Result of examining the bytes at an offset of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestBlock {
     /// A block of test data of this many bytes.
     Whole(usize),
-    /// Perhaps a block of test data of this many bytes, more than were given.
+    /// Possibly a block of test data of this many bytes, which is longer than the given bytes.
     Longer(u64),
-    /// Something else.
     None,
 }
 
-/// Says what lies at an offset of a file; the bytes begin there. What it calls test data may be written over: it must be test data
-/// beyond doubt.
+/// Examines the bytes at an offset of a file. Whatever it reports as test data may be overwritten,
+/// so it must be certain.
 pub type Recognise = fn(&[u8], u64) -> TestBlock;

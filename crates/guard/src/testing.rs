@@ -1,4 +1,4 @@
-//! For tests: loop devices and mounts, made by root and taken apart on drop; and test data.
+//! Test helpers: loop devices and mounts, created by root and removed on drop, and test data.
 
 use super::test_data::TestBlock;
 use super::{Guard, MadeFiles, Permissions};
@@ -6,13 +6,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Says aloud why a test does nothing; under CI it fails instead.
+/// Prints why a test does nothing. Under CI, it fails instead.
 pub fn skipped(why: &str) {
     assert!(std::env::var_os("CI").is_none(), "{why}");
     eprintln!("SKIPPED: {why}");
 }
 
-/// Bytes without a pattern, the same each time.
+/// Returns bytes without a pattern, the same each time.
 pub fn random_bytes(length: usize) -> Vec<u8> {
     let mut state: u64 = 1;
     let next = || {
@@ -22,13 +22,13 @@ pub fn random_bytes(length: usize) -> Vec<u8> {
     std::iter::repeat_with(next).take(length).collect()
 }
 
-/// How test data of these tests begins.
+/// First bytes of the test data in these tests.
 const TEST_DATA: &[u8; 8] = b"PLUMBTST";
 
-/// What follows its offset and its length.
+/// Filling after the offset and the length.
 const FILLING: u8 = 7;
 
-/// A block of test data for [`recognised`].
+/// Returns a block of test data for [`recognised`].
 #[cfg(test)]
 pub(crate) fn test_data(offset: u64, length: usize) -> Vec<u8> {
     let mut block = vec![FILLING; length];
@@ -38,7 +38,7 @@ pub(crate) fn test_data(offset: u64, length: usize) -> Vec<u8> {
     block
 }
 
-/// Knows [`test_data`], whole and at its place.
+/// Recognises complete blocks of [`test_data`] at their own offset.
 pub fn recognised(bytes: &[u8], offset: u64) -> TestBlock {
     let number = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     let length = match (bytes.starts_with(TEST_DATA), number(8) == Some(offset), number(16)) {
@@ -62,7 +62,7 @@ pub fn guard(permissions: Permissions) -> Guard {
     Guard::new(permissions, recognised).with_register(made)
 }
 
-/// Whether this is root; says aloud if it is not.
+/// Returns `true` for root. Prints a message otherwise.
 pub fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
@@ -71,13 +71,13 @@ pub fn is_root() -> bool {
     is_root
 }
 
-/// Runs a program; whether it succeeded.
+/// Runs a program. Returns `true` if it succeeded.
 pub fn run(program: &str, arguments: &[&str]) -> bool {
     Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
 }
 
-/// Tries again while a device or lock is still held. A child that another test is just starting has copies of all
-/// descriptors until it runs its program, so that a close takes effect a moment later.
+/// Retries while a device or lock is still held. A child that another test is starting has copies of all descriptors
+/// until it runs its program, so that a close takes effect a moment later.
 pub fn once_released<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     for _ in 0..500 {
         match attempt() {
@@ -90,26 +90,26 @@ pub fn once_released<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
 
 /// A loop device over a sparse image.
 pub struct LoopDevice {
-    /// Its node.
+    /// Path of the device node.
     pub path: PathBuf,
-    /// Its image.
+    /// Path of the image.
     pub image: PathBuf,
     is_attached: bool,
     _dir: tempfile::TempDir,
 }
 
 impl LoopDevice {
-    /// Of this size, all of it a hole.
+    /// Creates one of this size whose image is a hole.
     pub fn new(size_bytes: u64) -> LoopDevice {
         LoopDevice::with(size_bytes, &[])
     }
 
-    /// As [`LoopDevice::new`], with options of losetup(8).
+    /// Works as [`LoopDevice::new`], with options of losetup(8).
     pub fn with(size_bytes: u64, options: &[&str]) -> LoopDevice {
         LoopDevice::over(|image| image.set_len(size_bytes).unwrap(), options)
     }
 
-    /// Over an image that `make` makes.
+    /// Creates one over an image that `make` fills.
     pub fn made(make: impl FnOnce(&File)) -> LoopDevice {
         LoopDevice::over(make, &[])
     }
@@ -121,22 +121,22 @@ impl LoopDevice {
         LoopDevice { path: attach(&image, options), image, is_attached: true, _dir: dir }
     }
 
-    /// Once only: afterwards the number may be somebody else's.
+    /// Detaches it, only once: afterwards, the number may belong to another device.
     pub fn detach(&mut self) {
         if std::mem::replace(&mut self.is_attached, false) {
             run("losetup", &["-d", self.path.to_str().unwrap()]);
         }
     }
 
-    /// As a user names it.
+    /// Returns the serial as a user names it.
     pub fn serial(&self) -> String {
         format!("loop:{}", self.image.display())
     }
 
-    /// Whether it could be formatted; says aloud if not.
+    /// Formats it. Returns `false` and prints a message if that fails.
     pub fn format(&self, tool: &str, options: &[&str]) -> bool {
         let path = self.path.to_str().unwrap();
-        // Once more, since it wants the device for itself.
+        // Retried, because the tool needs exclusive access.
         let done = (0..20).any(|attempt| {
             std::thread::sleep(std::time::Duration::from_millis(attempt * 10));
             run(tool, &[options, &[path]].concat())
@@ -148,7 +148,7 @@ impl LoopDevice {
     }
 }
 
-/// Attaches an image to a free loop device, of which others may be just taking the same.
+/// Attaches an image to a free loop device. Retries, because other tests may take the same one.
 pub fn attach(image: &Path, options: &[&str]) -> PathBuf {
     for _ in 0..20 {
         let output = Command::new("losetup").args(options).args(["-f", "--show"]).arg(image).output().unwrap();
@@ -166,13 +166,13 @@ impl Drop for LoopDevice {
     }
 }
 
-/// A mount, with a directory of its own for its mount point.
+/// A mount with its own directory as the mount point.
 pub struct Mounted {
     point: tempfile::TempDir,
 }
 
 impl Mounted {
-    /// `mount ARGUMENTS POINT`.
+    /// Runs `mount ARGUMENTS POINT`.
     pub fn new(arguments: &[&str]) -> Mounted {
         let point = tempfile::tempdir().unwrap();
         let all = [arguments, &[point.path().to_str().unwrap()]].concat();
@@ -180,7 +180,7 @@ impl Mounted {
         Mounted { point }
     }
 
-    /// Where it is mounted.
+    /// Returns the mount point.
     pub fn path(&self) -> &Path {
         self.point.path()
     }
@@ -189,8 +189,8 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         let point = self.point.path().to_str().unwrap();
-        // A process that another test has started may hold a copy of a descriptor for a moment. What stays mounted keeps
-        // its loop device, which a later test then finds in use.
+        // A process started by another test may briefly hold a copy of a descriptor. A file system that stays mounted
+        // keeps its loop device, which a later test would find in use.
         for _ in 0..100 {
             if run("umount", &[point]) || !run("mountpoint", &["-q", point]) {
                 break;

@@ -1,4 +1,4 @@
-//! Case by case: each refusal fires, and its opposite does not.
+//! Tests that each refusal fires, and that its opposite does not.
 
 use super::space::{FillHint, FillPlaces, Space, WhenFull};
 use super::testing::{LoopDevice, Mounted, attach, guard, is_root, once_released, run, skipped};
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 const OVERWRITE: FileOpening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 4096 };
 const TRUNCATE: FileOpening = FileOpening { intent: Intent::Truncate, ..OVERWRITE };
 
-fn nobody() -> Guard {
+fn strict() -> Guard {
     guard(Permissions::none())
 }
 
@@ -22,7 +22,7 @@ fn allowing(text: &str) -> Guard {
     guard(Permissions::parse(text))
 }
 
-/// The value of a printed setting as the program would get it from a shell.
+/// Returns the value of a printed setting as the program would get it from a shell.
 fn value_of(setting: &str) -> String {
     let output =
         std::process::Command::new("sh").arg("-c").arg(format!("{setting}; printf %s \"$PLUMB_ALLOW\"")).output();
@@ -40,12 +40,12 @@ fn an_existing_file_is_refused_untouched_and_the_printed_setting_allows_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = precious(dir.path());
     for opening in [OVERWRITE, TRUNCATE] {
-        let refusal = nobody().open_file(&path, opening).unwrap_err();
+        let refusal = strict().open_file(&path, opening).unwrap_err();
         assert!(matches!(refusal, Refusal::ExistingFile { .. }), "{refusal:?}");
         assert_eq!(refusal.exit_code(), 5);
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     }
-    let refusal = nobody().open_file(&path, OVERWRITE).unwrap_err();
+    let refusal = strict().open_file(&path, OVERWRITE).unwrap_err();
     let guard = allowing(&value_of(refusal.setting().unwrap()));
     let file = guard.open_file(&path, OVERWRITE).unwrap();
     assert_eq!(file.origin(), PassReason::Allowed);
@@ -53,11 +53,11 @@ fn an_existing_file_is_refused_untouched_and_the_printed_setting_allows_it() {
     guard.open_file(&path, TRUNCATE).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "");
     file.remove().unwrap();
-    assert!(path.exists(), "what the user named is not removed");
+    assert!(path.exists(), "a named file is not removed");
 }
 
 #[test]
-fn allowing_one_file_allows_no_other_and_allowing_a_directory_covers_what_lies_in_it() {
+fn allowing_one_file_allows_no_other_and_allowing_a_directory_covers_its_files() {
     let dir = tempfile::tempdir().unwrap();
     let path = precious(dir.path());
     let other = dir.path().join("other");
@@ -80,18 +80,18 @@ fn allowing_one_file_allows_no_other_and_allowing_a_directory_covers_what_lies_i
 fn a_new_file_is_made_and_removed_and_known_next_time() {
     let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let path = dir.path().join("new");
-    let first = nobody();
+    let first = strict();
     let file = first.open_file(&path, OVERWRITE).unwrap();
     assert_eq!(file.origin(), PassReason::Made);
     file.file().write_all_at(b"test data", 0).unwrap();
     first.give_back();
-    let again = nobody().open_file(&path, OVERWRITE).unwrap();
+    let again = strict().open_file(&path, OVERWRITE).unwrap();
     assert_eq!(again.origin(), PassReason::TestData);
     assert_eq!(fs::read_to_string(&path).unwrap(), "test data");
 
     let copy = dir.path().join("copy");
     assert!(run("cp", &["--preserve=all", path.to_str().unwrap(), copy.to_str().unwrap()]));
-    assert!(matches!(nobody().open_file(&copy, TRUNCATE), Err(Refusal::ExistingFile { .. })), "a copy has no mark");
+    assert!(matches!(strict().open_file(&copy, TRUNCATE), Err(Refusal::ExistingFile { .. })), "a copy has no mark");
 
     again.remove().unwrap();
     assert!(!path.exists());
@@ -99,10 +99,10 @@ fn a_new_file_is_made_and_removed_and_known_next_time() {
 }
 
 #[test]
-fn a_file_is_not_removed_under_a_name_that_means_another_by_now() {
+fn a_file_is_not_removed_if_its_name_refers_to_another() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("new");
-    let file = nobody().open_file(&path, OVERWRITE).unwrap();
+    let file = strict().open_file(&path, OVERWRITE).unwrap();
     fs::rename(&path, dir.path().join("moved")).unwrap();
     fs::write(&path, "precious").unwrap();
     assert!(matches!(file.remove(), Err(Refusal::Swapped { .. })));
@@ -128,7 +128,7 @@ fn a_symbolic_link_is_refused_but_one_on_the_way_is_the_users_own() {
 }
 
 #[test]
-fn what_is_exchanged_between_looking_and_opening_is_refused_untouched() {
+fn a_file_that_is_replaced_between_check_and_open_is_refused_untouched() {
     let dir = tempfile::tempdir().unwrap();
     let victim = dir.path().join("victim");
     let test_data = dir.path().join("test-data");
@@ -157,7 +157,7 @@ fn what_is_exchanged_between_looking_and_opening_is_refused_untouched() {
 }
 
 #[test]
-fn what_appears_between_looking_and_opening_is_refused_untouched() {
+fn a_file_that_appears_between_check_and_open_is_refused_untouched() {
     let dir = tempfile::tempdir().unwrap();
     let path = precious(dir.path());
     for (name, appear) in [
@@ -165,15 +165,15 @@ fn what_appears_between_looking_and_opening_is_refused_untouched() {
         ("file", &|absent: &Path| fs::write(absent, "precious").unwrap()),
     ] {
         let absent = dir.path().join(name);
-        let result = nobody().open_file_while(&absent, TRUNCATE, || appear(&absent));
+        let result = strict().open_file_while(&absent, TRUNCATE, || appear(&absent));
         assert!(matches!(result, Err(Refusal::Swapped { .. })), "{name}: {result:?}");
         assert_eq!(fs::read_to_string(&absent).unwrap(), "precious");
     }
 }
 
-// Protects hosts that share a file: one makes it while the other looks, and neither takes it from the other.
+// Protects hosts that share a file: if one creates it while the other checks, neither takes it from the other.
 #[test]
-fn a_file_that_another_host_makes_meanwhile_is_known_to_both() {
+fn a_file_that_another_host_creates_concurrently_is_known_to_both() {
     let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     for (name, holds_on) in [("made-and-closed", false), ("made-and-held", true)] {
         let path = dir.path().join(name);
@@ -188,14 +188,14 @@ fn a_file_that_another_host_makes_meanwhile_is_known_to_both() {
             put_mark_of_another_host(&theirs);
             holds_on.then_some(theirs)
         });
-        let guard = nobody();
+        let guard = strict();
         guard.door(Naming::Said).open(&path, Create::IfMissing).unwrap();
         let theirs = other.join().unwrap();
         let file = fs::File::open(&path).unwrap();
         assert!(guard.holds_test_data(file.as_fd()), "{name}");
         drop(theirs);
     }
-    // The mark may come between the look at it and the proof that the file holds nothing.
+    // The mark may appear between the check for it and the proof that the file is blank.
     let path = dir.path().join("made-in-between");
     let theirs = fs::File::create(&path).unwrap();
     let open = fs::File::open(dir.path()).unwrap();
@@ -205,7 +205,7 @@ fn a_file_that_another_host_makes_meanwhile_is_known_to_both() {
     let judged = place.open(&stat, OFlags::RDONLY).unwrap();
     put_mark_of_another_host(&theirs);
     drop(theirs);
-    let (_, reason) = nobody().take_blank(&place, &stat, judged, Intent::Overwrite).unwrap();
+    let (_, reason) = strict().take_blank(&place, &stat, judged, Intent::Overwrite).unwrap();
     assert_eq!(reason, PassReason::TestData);
     // The same file with data written after the mark: it changed during the check, and is judged again.
     let path = dir.path().join("written-in-between");
@@ -218,57 +218,57 @@ fn a_file_that_another_host_makes_meanwhile_is_known_to_both() {
     put_mark_of_another_host(&theirs);
     std::io::Write::write_all(&mut theirs, b"data").unwrap();
     drop(theirs);
-    let again = nobody().take_blank(&place, &stat, judged, Intent::Overwrite).map(drop);
+    let again = strict().take_blank(&place, &stat, judged, Intent::Overwrite).map(drop);
     assert!(matches!(again, Err(Refusal::ExistingFile { why: NotBlank::Changed, .. })), "{again:?}");
-    // What somebody else has open, and did not make for a run, stays theirs.
+    // A file that another program has open, and did not create for a run, stays its own.
     let path = dir.path().join("theirs");
     let theirs = fs::File::create(&path).unwrap();
-    let refused = nobody().door(Naming::Said).open(&path, Create::IfMissing).map(drop);
+    let refused = strict().door(Naming::Said).open(&path, Create::IfMissing).map(drop);
     assert!(matches!(refused, Err(Refusal::ExistingFile { .. })), "{refused:?}");
     drop(theirs);
 }
 
 /// Marks a file as just taken by a run on another host. Returns `false` if the file system stores no marks.
 fn put_mark_of_another_host(file: &fs::File) -> bool {
-    let mark = mark::Mark::taken(mark::Whose::Plumb, mark::RunName(1));
+    let mark = mark::Mark::taken(mark::FileOwner::Plumb, mark::RunName(1));
     let mark::Mark::Taken { maker, .. } = mark else { panic!() };
     let maker = super::maker::Maker { place: maker.place ^ 1, ..maker };
-    let mark::Mark::Taken { whose, run, at_s, .. } = mark else { panic!() };
+    let mark::Mark::Taken { owner, run, at_s, .. } = mark else { panic!() };
     let inode = super::path_resolution::Identity::of(&rustix::fs::fstat(file).unwrap()).inode;
-    mark::Mark::Taken { whose, run, maker, at_s }.put(file.as_fd(), inode).is_ok()
+    mark::Mark::Taken { owner, run, maker, at_s }.put(file.as_fd(), inode).is_ok()
 }
 
 #[test]
-fn what_is_no_file_is_refused_and_what_forgets_is_not() {
+fn anything_but_a_file_or_a_sink_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let pipe = dir.path().join("pipe");
     if run("mkfifo", &[pipe.to_str().unwrap()]) {
-        assert!(matches!(nobody().open_file(&pipe, OVERWRITE), Err(Refusal::WrongKind { .. })));
+        assert!(matches!(strict().open_file(&pipe, OVERWRITE), Err(Refusal::WrongKind { .. })));
     }
-    assert!(matches!(nobody().open_file(dir.path(), OVERWRITE), Err(Refusal::WrongKind { .. })));
-    assert!(matches!(nobody().open_file(Path::new("/"), OVERWRITE), Err(Refusal::WrongKind { .. })));
-    assert!(matches!(nobody().open_file(Path::new("/dev/tty"), OVERWRITE), Err(Refusal::WrongKind { .. })));
+    assert!(matches!(strict().open_file(dir.path(), OVERWRITE), Err(Refusal::WrongKind { .. })));
+    assert!(matches!(strict().open_file(Path::new("/"), OVERWRITE), Err(Refusal::WrongKind { .. })));
+    assert!(matches!(strict().open_file(Path::new("/dev/tty"), OVERWRITE), Err(Refusal::WrongKind { .. })));
     let absent = dir.path().join("absent/file");
-    assert!(matches!(nobody().open_file(&absent, OVERWRITE), Err(Refusal::Io { .. })));
-    assert_eq!(nobody().open_file(Path::new("/dev/null"), OVERWRITE).unwrap().origin(), PassReason::Sink);
+    assert!(matches!(strict().open_file(&absent, OVERWRITE), Err(Refusal::Io { .. })));
+    assert_eq!(strict().open_file(Path::new("/dev/null"), OVERWRITE).unwrap().origin(), PassReason::Sink);
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
-    assert!(matches!(nobody().open_device(&file, None, IoMode::Buffered), Err(Refusal::WrongKind { .. })));
+    assert!(matches!(strict().open_device(&file, None, IoMode::Buffered), Err(Refusal::WrongKind { .. })));
 }
 
 #[test]
 fn inside_a_test_directory_everything_is_test_data() {
     let base = tempfile::tempdir().unwrap();
     let dir = TestDir::create(base.path(), "guard").unwrap();
-    let file = nobody().open_in(&dir, Path::new("a/b/file"), OVERWRITE).unwrap();
+    let file = strict().open_in(&dir, Path::new("a/b/file"), OVERWRITE).unwrap();
     assert_eq!(file.origin(), PassReason::Made);
     file.file().write_all_at(b"test data", 0).unwrap();
-    let again = nobody().open_in(&dir, Path::new("a/b/file"), OVERWRITE).unwrap();
+    let again = strict().open_in(&dir, Path::new("a/b/file"), OVERWRITE).unwrap();
     assert_eq!(again.origin(), PassReason::TestData);
     assert_eq!(again.file().metadata().unwrap().len(), 9);
-    let truncated = nobody().open_in(&dir, Path::new("./a/b/file"), TRUNCATE).unwrap();
+    let truncated = strict().open_in(&dir, Path::new("./a/b/file"), TRUNCATE).unwrap();
     assert_eq!(truncated.file().metadata().unwrap().len(), 0);
-    let tree = nobody().open_dir_in(&dir, Path::new("tree/of/files"), 4096).unwrap();
+    let tree = strict().open_dir_in(&dir, Path::new("tree/of/files"), 4096).unwrap();
     assert!(tree.path().is_dir());
 }
 
@@ -287,9 +287,9 @@ fn no_path_leaves_a_test_directory() {
     }
     assert!(matches!(guard.open_in(&dir, Path::new("link"), TRUNCATE), Err(Refusal::Symlink { .. })));
     assert!(matches!(guard.open_dir_in(&dir, Path::new("up/x"), 0), Err(Refusal::Outside { .. })));
-    // The directory itself is exchanged for a link on the way.
+    // The directory itself is replaced by a link during the open.
     fs::create_dir(dir.path().join("sub")).unwrap();
-    nobody().open_in(&dir, Path::new("sub/file"), OVERWRITE).unwrap();
+    strict().open_in(&dir, Path::new("sub/file"), OVERWRITE).unwrap();
     let result = guard.open_in_while(&dir, Path::new("sub/file"), TRUNCATE, || {
         fs::remove_file(dir.path().join("sub/file")).unwrap();
         symlink(&path, dir.path().join("sub/file")).unwrap();
@@ -299,21 +299,21 @@ fn no_path_leaves_a_test_directory() {
 }
 
 #[test]
-fn a_directory_without_its_mark_is_a_test_directory_no_more() {
+fn a_directory_without_its_marker_is_not_a_test_directory() {
     let base = tempfile::tempdir().unwrap();
     let dir = TestDir::create(base.path(), "guard").unwrap();
     fs::remove_file(dir.path().join(crate::testdir::MARKER)).unwrap();
-    assert!(nobody().open_in(&dir, Path::new("file"), OVERWRITE).is_err());
+    assert!(strict().open_in(&dir, Path::new("file"), OVERWRITE).is_err());
     let path = dir.path().to_owned();
     drop(dir);
-    assert!(path.exists(), "nor is it removed");
+    assert!(path.exists(), "it is not removed either");
 }
 
 #[test]
 fn direct_io_is_switched_and_a_second_descriptor_means_the_same_file() {
     let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let path = dir.path().join("file");
-    let file = nobody().open_file(&path, OVERWRITE).unwrap();
+    let file = strict().open_file(&path, OVERWRITE).unwrap();
     fs::rename(&path, dir.path().join("moved")).unwrap();
     fs::write(&path, "precious").unwrap();
     match file.set_mode(IoMode::Direct) {
@@ -339,32 +339,33 @@ fn root_a_full_file_system_is_refused_before_anything_is_made() {
     let path = tmpfs.path().join("file");
     let space = Space::of(fs::File::open(tmpfs.path()).unwrap()).unwrap().unwrap();
     let writing = |needed_bytes| FileOpening { needed_bytes, ..OVERWRITE };
-    let refusal = nobody().open_file(&path, writing(space.headroom_bytes() + 1)).unwrap_err();
+    let refusal = strict().open_file(&path, writing(space.headroom_bytes() + 1)).unwrap_err();
     assert!(matches!(refusal, Refusal::Space { .. }), "{refusal:?}");
     assert!(!path.exists());
     let dir = TestDir::create(tmpfs.path(), "guard").unwrap();
-    assert!(matches!(nobody().open_in(&dir, Path::new("f"), writing(8 << 20)), Err(Refusal::Space { .. })));
-    assert!(matches!(nobody().open_dir_in(&dir, Path::new("d"), 8 << 20), Err(Refusal::Space { .. })));
+    assert!(matches!(strict().open_in(&dir, Path::new("f"), writing(8 << 20)), Err(Refusal::Space { .. })));
+    assert!(matches!(strict().open_dir_in(&dir, Path::new("d"), 8 << 20), Err(Refusal::Space { .. })));
     dir.remove().unwrap();
 
-    // Filled to the brim of what is allowed, it may be written over but not grow.
+    // If filled up to the limit, the file may be overwritten but not grow.
     let full = space.headroom_bytes() / 4096 * 4096;
-    // The removed marker's page is free when a child that another test is starting has closed its copy of the descriptor.
-    let first = nobody();
+    // The page of the removed marker is free once a child that another test is starting has closed
+    // its copy of the descriptor.
+    let first = strict();
     let file = once_released(|| match first.open_file(&path, writing(full)) {
         Err(Refusal::Space { .. }) => None,
         done => Some(done.unwrap()),
     });
     file.file().write_all_at(&vec![7; full as usize], 0).unwrap();
     first.give_back();
-    assert_eq!(nobody().open_file(&path, writing(full)).unwrap().origin(), PassReason::TestData);
-    let more = nobody().open_file(&path, writing(full + (1 << 20)));
+    assert_eq!(strict().open_file(&path, writing(full)).unwrap().origin(), PassReason::TestData);
+    let more = strict().open_file(&path, writing(full + (1 << 20)));
     assert!(matches!(more, Err(Refusal::Space { .. })), "{more:?}");
 }
 
-// Protects the system's own file systems from being filled, whatever was said, and all others unless it was said.
+// Protects the system's file systems from being filled in any case, and all others unless the user allows it.
 #[test]
-fn root_a_file_system_is_filled_only_where_that_was_said_and_never_one_that_the_system_needs() {
+fn root_a_file_system_is_filled_only_with_permission_and_never_if_the_system_needs_it() {
     if !is_root() {
         return;
     }
@@ -378,7 +379,7 @@ fn root_a_file_system_is_filled_only_where_that_was_said_and_never_one_that_the_
     fs::create_dir(tmpfs.path().join("below")).unwrap();
     let admit = |guard: &Guard| guard.admit_files(std::slice::from_ref(&path), 9 << 20);
     let refused = |guard: &Guard| admit(guard).unwrap_err();
-    assert!(matches!(refused(&nobody()), Refusal::Space { fill: FillHint::None, .. }), "Plumb's own commands");
+    assert!(matches!(refused(&strict()), Refusal::Space { fill: FillHint::None, .. }), "Plumb's own commands");
     let elsewhere = filling(&[Path::new("/dev")], &[Path::new("/")]);
     let refusal = refused(&elsewhere);
     assert_eq!(refusal.setting(), Some(format!("PLUMB_FILL=/dev,{}", tmpfs.path().display()).as_str()));
@@ -391,27 +392,27 @@ fn root_a_file_system_is_filled_only_where_that_was_said_and_never_one_that_the_
     let mut door = needed.door(Naming::Said);
     assert!(matches!(door.admit_filling(&path), Err(Refusal::NeverFilled { .. })));
     filling(&[], &[Path::new("/")]).door(Naming::Said).admit_filling(&path).unwrap();
-    nobody().admit_files(std::slice::from_ref(&path), 1 << 20).unwrap();
+    strict().admit_files(std::slice::from_ref(&path), 1 << 20).unwrap();
 }
 
 #[test]
-fn root_a_read_only_file_system_is_called_so() {
+fn root_a_read_only_file_system_is_reported() {
     if !is_root() {
         return;
     }
     let tmpfs = Mounted::new(&["-t", "tmpfs", "-o", "size=8m", "tmpfs"]);
     let existing = tmpfs.path().join("existing");
-    nobody().open_file(&existing, OVERWRITE).unwrap();
+    strict().open_file(&existing, OVERWRITE).unwrap();
     let point = tmpfs.path().to_str().unwrap();
     assert!(run("mount", &["-o", "remount,ro", point]));
     for path in [&existing, &tmpfs.path().join("new")] {
-        let result = nobody().open_file(path, OVERWRITE);
+        let result = strict().open_file(path, OVERWRITE);
         assert!(matches!(result, Err(Refusal::ReadOnly { .. })), "{result:?}");
     }
     let made = TestDir::create(tmpfs.path(), "guard");
     assert!(matches!(made, Err(crate::testdir::TestDirError::Refused(Refusal::ReadOnly { .. }))), "{made:?}");
     assert!(run("mount", &["-o", "remount,rw", point]));
-    nobody().open_file(&existing, OVERWRITE).unwrap();
+    strict().open_file(&existing, OVERWRITE).unwrap();
 }
 
 #[test]
@@ -435,7 +436,7 @@ fn open(guard: &Guard, device: &LoopDevice, serial: Option<&str>) -> Result<Guar
     guard.open_device(&device.path, serial, IoMode::Buffered)
 }
 
-/// What must succeed, as soon as nobody holds the device any more.
+/// Retries an open that must succeed, until no other process holds the device.
 fn opens(guard: &Guard, device: &LoopDevice, serial: Option<&str>) -> PassReason {
     once_released(|| match open(guard, device, serial) {
         Err(Refusal::Held { .. }) => None,
@@ -450,17 +451,17 @@ fn root_a_device_needs_its_serial_named() {
     }
     let device = LoopDevice::new(8 << 20);
     fs::write(&device.path, "precious").unwrap();
-    let refusal = open(&nobody(), &device, None).unwrap_err();
+    let refusal = open(&strict(), &device, None).unwrap_err();
     assert!(matches!(&refusal, Refusal::Unnamed { serial, .. } if *serial == device.serial()), "{refusal:?}");
     assert_eq!(refusal.exit_code(), 5);
     let setting = value_of(refusal.setting().unwrap());
     assert_eq!(opens(&allowing(&setting), &device, None), PassReason::Device);
-    assert_eq!(open(&nobody(), &device, Some(&device.serial())).unwrap().origin(), PassReason::Device);
+    assert_eq!(open(&strict(), &device, Some(&device.serial())).unwrap().origin(), PassReason::Device);
 
-    let result = open(&nobody(), &device, Some("loop:/another.img"));
+    let result = open(&strict(), &device, Some("loop:/another.img"));
     assert!(matches!(result, Err(Refusal::WrongSerial { .. })), "{result:?}");
     let by_path = allowing(device.path.to_str().unwrap());
-    assert!(matches!(open(&by_path, &device, None), Err(Refusal::Unnamed { .. })), "a node's name is no serial");
+    assert!(matches!(open(&by_path, &device, None), Err(Refusal::Unnamed { .. })), "a node's name is not a serial");
 }
 
 #[test]
@@ -477,17 +478,17 @@ fn root_a_device_with_a_signature_needs_its_serial_typed() {
             continue;
         }
         for in_file in [None, Some(device.serial())] {
-            let result = open(&nobody(), &device, in_file.as_deref());
+            let result = open(&strict(), &device, in_file.as_deref());
             assert!(matches!(result, Err(Refusal::Signed { .. })), "{tool}: {result:?}");
         }
-        let refusal = open(&nobody(), &device, None).unwrap_err();
+        let refusal = open(&strict(), &device, None).unwrap_err();
         let typed = allowing(&value_of(refusal.setting().unwrap()));
         assert_eq!(opens(&typed, &device, None), PassReason::Device, "{tool}");
     }
 }
 
 #[test]
-fn root_a_mounted_device_is_refused_whatever_was_typed() {
+fn root_a_mounted_device_is_refused_with_any_permission() {
     if !is_root() {
         return;
     }
@@ -509,7 +510,7 @@ fn root_a_mounted_device_is_refused_whatever_was_typed() {
 }
 
 #[test]
-fn root_a_held_device_is_refused_whatever_was_typed() {
+fn root_a_held_device_is_refused_with_any_permission() {
     if !is_root() {
         return;
     }
@@ -539,11 +540,11 @@ fn root_a_held_device_is_refused_whatever_was_typed() {
 }
 
 #[test]
-fn root_a_read_only_device_is_called_so() {
+fn root_a_read_only_device_is_reported() {
     if !is_root() {
         return;
     }
     let device = LoopDevice::with(8 << 20, &["-r"]);
-    let result = open(&nobody(), &device, Some(&device.serial()));
+    let result = open(&strict(), &device, Some(&device.serial()));
     assert!(matches!(result, Err(Refusal::ReadOnly { .. })), "{result:?}");
 }

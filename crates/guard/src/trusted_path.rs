@@ -447,7 +447,7 @@ mod tests {
 
     // Protects: a directory on the way that others can write to is refused, and so is a sticky one at the end.
     #[test]
-    fn others_can_write_nowhere_on_the_way() {
+    fn others_cannot_write_anywhere_in_the_path() {
         let dir = tempfile::tempdir().unwrap();
         let last = dir.path().join("a/b/c");
         fs::create_dir_all(&last).unwrap();
@@ -475,7 +475,7 @@ mod tests {
     // Protects: directories and files are private regardless of the umask; those of an earlier
     // version become private, and lose nothing.
     #[test]
-    fn what_is_made_is_private_and_what_was_readable_becomes_so() {
+    fn new_files_are_private_and_readable_ones_become_private() {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join("x/state");
         let made = TrustedDir::create_private(&state).unwrap();
@@ -497,7 +497,7 @@ mod tests {
 
     // Protects users whose umask lets their own group write: their directories are trusted. Other groups count as other users.
     #[test]
-    fn a_group_of_the_users_own_number_is_no_other_user() {
+    fn a_group_with_the_users_own_number_is_trusted() {
         let dir = tempfile::tempdir().unwrap();
         let mut found = rustix::fs::stat(dir.path()).unwrap();
         for (mode, group, user, expected) in [
@@ -523,7 +523,7 @@ mod tests {
         fs::write(path("file"), "").unwrap();
         set_mode(&path("file"), 0o602);
         assert!(matches!(open("file"), Err(UntrustedPath::Writable { .. })));
-        assert_eq!(mode_of(&path("file")), 0o602, "it is left alone");
+        assert_eq!(mode_of(&path("file")), 0o602, "its mode is unchanged");
         set_mode(&path("file"), 0o600);
         symlink(path("file"), path("link")).unwrap();
         assert!(matches!(open("link"), Err(UntrustedPath::Kind { .. })));
@@ -561,7 +561,7 @@ mod tests {
         assert!(matches!(TrustedDir::open(&path("home/relative"), me()), Err(UntrustedPath::Writable { .. })));
     }
 
-    // Protects root: another user's file, directory or link is not trusted anywhere on the way.
+    // Protects root: another user's file, directory or link is not trusted anywhere in the path.
     #[test]
     fn another_users_entries_are_refused() {
         if me() != 0 {

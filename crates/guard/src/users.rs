@@ -1,9 +1,9 @@
-//! Who else uses a file or device.
+//! Other users of a file or device.
 //!
-//! A lease for writing is the proof: the kernel grants it only where nobody else has the file open, by whatever way, in
-//! this container or another. It is granted to a file's owner and to whoever has `CAP_LEASE`, and not by every file system
-//! (NFS, some of FUSE). `/proc` tells names, and for devices it is all there is; of other users' processes it tells root
-//! only.
+//! A write lease is the proof. The kernel grants it only if no other process has the file open, in any way, in
+//! this container or another. It is granted to the file's owner and to holders of `CAP_LEASE`, but some file
+//! systems (NFS, some of FUSE) have no leases. `/proc` provides names, and for devices it is the only source. Only
+//! root sees other users' processes there.
 
 use super::not_blank::NotBlank;
 use super::path_resolution::Identity;
@@ -18,14 +18,16 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
-/// Comes where somebody asks for a leased file. By default it is ignored, unlike the kernel's choice for leases, which ends a program.
+/// Signal sent when another process tries to open a leased file. It is ignored by default, unlike the kernel's
+/// default signal for leases, which ends a program.
 const LEASE_SIGNAL: libc::c_int = libc::SIGURG;
 
-/// A program that looks at every file for a moment (an indexer, udev) is waited for this often, this long each time.
+/// Number of attempts, and the pause between them, to wait for a program that opens every
+/// file briefly (an indexer, udev).
 const ATTEMPTS_MAX: u32 = 50;
 const ATTEMPT: Duration = Duration::from_millis(10);
 
-/// Tries until a file is released, or something else than its use is the answer.
+/// Retries until a file is released, or until another result than its use is found.
 pub(super) fn once_released<T>(mut attempt: impl FnMut() -> Result<T, NotBlank>) -> Result<T, NotBlank> {
     let mut attempts = 1;
     loop {
@@ -39,16 +41,16 @@ pub(super) fn once_released<T>(mut attempt: impl FnMut() -> Result<T, NotBlank>)
     }
 }
 
-/// That nobody else uses a file.
+/// Evidence that no other process uses a file.
 #[derive(Debug)]
 pub(super) enum Alone<'a> {
-    /// The kernel says so, and lets nobody in before this is dropped.
+    /// The kernel confirms it, and keeps others out until this is dropped.
     Leased(Lease<'a>),
-    /// It cannot be known here; nobody is seen who does.
+    /// It cannot be proved here, but no other user is visible.
     Unseen,
 }
 
-/// A lease, given back when it is dropped.
+/// A lease that is returned on drop.
 #[derive(Debug)]
 pub(super) struct Lease<'a>(BorrowedFd<'a>);
 
@@ -59,7 +61,7 @@ impl Drop for Lease<'_> {
 }
 
 impl Alone<'_> {
-    /// Whether still nobody has asked for the file.
+    /// Returns `true` if no other process has tried to open the file yet.
     pub(super) fn is_kept(&self) -> bool {
         match self {
             Alone::Leased(Lease(file)) => os::has_lease(*file),
@@ -68,11 +70,11 @@ impl Alone<'_> {
     }
 }
 
-/// Whether this open description of a regular file is its only one.
+/// Checks that this open description of a regular file is its only one.
 ///
 /// # Errors
-/// [`NotBlank::InUse`]; [`NotBlank::Unseen`] where a file with content may be in use by others whom nobody can see here. An
-/// empty one passes then: it has nothing to lose.
+/// [`NotBlank::InUse`]; [`NotBlank::Unseen`] if a file with content may be in use by processes that are not visible
+/// here. An empty file passes in that case, since it has nothing to lose.
 pub(super) fn alone<'a>(file: BorrowedFd<'a>, stat: &Stat, path: &Path) -> Result<Alone<'a>, NotBlank> {
     let identity = Identity::of(stat);
     let why = match once_released(|| match os::take_lease(file, LEASE_SIGNAL) {
@@ -81,7 +83,7 @@ pub(super) fn alone<'a>(file: BorrowedFd<'a>, stat: &Stat, path: &Path) -> Resul
     }) {
         Ok(Ok(())) => return Ok(Alone::Leased(Lease(file))),
         Ok(Err(Errno::ACCESS | Errno::PERM)) => "only its owner and root can know who has it open",
-        Ok(Err(_)) => "this file system does not tell who has it open",
+        Ok(Err(_)) => "this file system does not show who has it open",
         Err(_) => {
             let other = Scan::for_file(identity, path).found;
             return Err(NotBlank::InUse { by: other.or_else(|| has_it_twice(identity).then(this_program)) });
@@ -94,27 +96,27 @@ pub(super) fn alone<'a>(file: BorrowedFd<'a>, stat: &Stat, path: &Path) -> Resul
     }
 }
 
-/// What `/proc` shows of the users of something.
+/// Users of a file or device that `/proc` shows.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Scan {
-    /// The first one that was found.
+    /// First program that was found.
     pub(super) found: Option<Program>,
-    /// Every process could be looked at.
+    /// Whether every process could be examined.
     pub(super) is_complete: bool,
 }
 
 impl Scan {
-    /// Processes other than this one that have a regular file open or mapped.
+    /// Finds processes other than this one that have a regular file open or mapped.
     fn for_file(identity: Identity, path: &Path) -> Scan {
         let real = path.canonicalize().ok();
         Scan::over(|process| {
             let opened = has_open(process, |meta| Identity::of_metadata(meta) == identity)?;
-            // A mapping tells the file's path; its device is another one on btrfs.
+            // A mapping shows the file's path; on btrfs, its device number differs.
             Ok(opened || real.as_deref().is_some_and(|real| maps(process, identity.inode, real)))
         })
     }
 
-    /// Processes other than this one that have a block device open, or its image.
+    /// Finds processes other than this one that have a block device or its image open.
     pub(super) fn for_device(device: u64, image: Identity) -> Scan {
         Scan::over(|process| {
             has_open(process, |meta| {
@@ -138,7 +140,7 @@ impl Scan {
                     scan.found = Some(program(pid, &process.path()));
                     return scan;
                 }
-                // It has ended meanwhile.
+                // The process has ended in the meantime.
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {}
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(_) => scan.is_complete = false,
@@ -153,7 +155,7 @@ fn has_open(process: &Path, is_it: impl Fn(&fs::Metadata) -> bool) -> std::io::R
     Ok(open.flatten().any(|one| fs::metadata(one.path()).is_ok_and(|meta| is_it(&meta))))
 }
 
-/// Source: proc_pid_maps(5).
+/// Returns `true` if a process maps a file. Source: proc_pid_maps(5).
 fn maps(process: &Path, inode: u64, path: &Path) -> bool {
     let text = fs::read_to_string(process.join("maps")).unwrap_or_default();
     text.lines().any(|line| {
@@ -163,7 +165,7 @@ fn maps(process: &Path, inode: u64, path: &Path) -> bool {
     })
 }
 
-/// Whether this process has more than one descriptor of a file.
+/// Returns `true` if this process has more than one descriptor of a file.
 fn has_it_twice(identity: Identity) -> bool {
     let own = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let is_it = |meta: &fs::Metadata| Identity::of_metadata(meta) == identity;
@@ -210,7 +212,7 @@ mod tests {
         }
     }
 
-    // Protects files that another program is about to fill: the name tells the user whom to end.
+    // Protects files that another program is about to fill: the name tells the user which program to end.
     #[test]
     fn a_file_that_another_program_has_open_is_in_use_and_its_user_is_named() {
         let dir = tempfile::tempdir().unwrap();
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_process_itself_has_open_is_in_use_too() {
+    fn a_file_that_this_process_has_open_is_in_use_too() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         fs::write(&path, "content").unwrap();
@@ -237,9 +239,9 @@ mod tests {
         assert!(why.to_string().contains("this run itself"), "{why}");
     }
 
-    // Protects whoever opens a file while it is read: the lease tells.
+    // Protects a program that opens a file during the check: the lease reveals it.
     #[test]
-    fn somebody_who_asks_while_the_lease_lasts_is_noticed_and_let_in_behind_it() {
+    fn an_open_during_the_lease_is_noticed_and_succeeds_afterwards() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         fs::write(&path, "content").unwrap();

@@ -1,7 +1,8 @@
-//! Numbers as Apache Parquet, for programs that read columns: `plumb export --parquet`, in builds with the feature `parquet`.
+//! Writes numbers as Apache Parquet for column-oriented programs: `plumb export --parquet`, in
+//! builds with the feature `parquet`.
 //!
-//! The format is <https://parquet.apache.org/docs/file-format/>: one row group, texts as UTF-8, numbers as doubles. Each column is
-//! optional, so that what is missing is null and never 0.
+//! Format: <https://parquet.apache.org/docs/file-format/>, with one row group, texts as UTF-8 and numbers as doubles. Each
+//! column is optional, so that a missing value is null and never 0.
 
 use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType};
@@ -13,10 +14,10 @@ use plumb_result::tidy::{TidyCell, TidyTable};
 use std::io::Write;
 use std::sync::Arc;
 
-/// Writes a table to a file that is still empty.
+/// Writes a table to an empty file.
 ///
 /// # Errors
-/// The file's.
+/// Returns an error if the file cannot be written.
 pub fn write(table: &TidyTable, file: impl Write + Send) -> Result<(), ParquetError> {
     let fields = table.columns.iter().map(|name| field(name)).collect::<Result<_, _>>()?;
     let schema = Arc::new(Type::group_type_builder("numbers").with_fields(fields).build()?);
@@ -46,17 +47,17 @@ fn field(name: &str) -> Result<TypePtr, ParquetError> {
     Ok(Arc::new(builder.with_repetition(Repetition::OPTIONAL).build()?))
 }
 
-/// One column: whether each row has a value (the definition level of an optional column), and the values that are there.
+/// Writes one column: a definition level for each row, which is 1 if the row has a value, and the existing values.
 fn put<T: DataType>(
     chunk: &mut SerializedColumnWriter<'_>,
     cells: impl Iterator<Item = Option<T::T>>,
 ) -> Result<(), ParquetError> {
-    let (mut are_there, mut values) = (Vec::new(), Vec::new());
+    let (mut definition_levels, mut values) = (Vec::new(), Vec::new());
     for cell in cells {
-        are_there.push(i16::from(cell.is_some()));
+        definition_levels.push(i16::from(cell.is_some()));
         values.extend(cell);
     }
-    chunk.typed::<T>().write_batch(&values, Some(&are_there), None)?;
+    chunk.typed::<T>().write_batch(&values, Some(&definition_levels), None)?;
     Ok(())
 }
 
@@ -79,7 +80,7 @@ mod tests {
         TidyTable { columns: ["run", "value", "tier"].map(str::to_owned).to_vec(), rows }
     }
 
-    // Protects: what is read back is what was written, and what is missing is null.
+    // Protects: the table is read back as it was written, and missing values are null.
     #[test]
     fn a_table_comes_back() {
         let (types, rows) = read_back(&table(vec![
@@ -90,16 +91,16 @@ mod tests {
         assert_eq!(rows, ["{run: \"a\", value: 1.5, tier: null}", "{run: \"é\", value: null, tier: \"device\"}"]);
     }
 
-    // Protects: two exports have the same columns of the same types, whatever is missing in one of them.
+    // Protects: all exports have the same columns with the same types, even if one lacks values.
     #[test]
-    fn types_do_not_depend_on_what_is_there() {
+    fn types_do_not_depend_on_values() {
         let (types, rows) = read_back(&table(vec![vec![TidyCell::Missing; 3]]));
         assert_eq!(types, ["run BYTE_ARRAY", "value DOUBLE", "tier BYTE_ARRAY"]);
         assert_eq!(rows, ["{run: null, value: null, tier: null}"]);
         assert_eq!(read_back(&table(Vec::new())), (types, Vec::new()));
     }
 
-    // Protects: more rows than a page holds, and a text that comes again and again takes its place once.
+    // Protects: tables with more rows than a page holds work, and a repeated text is stored once.
     #[test]
     fn many_rows() {
         let row = |number: u32| vec![TidyCell::text("a-run"), TidyCell::Number(f64::from(number)), TidyCell::Missing];

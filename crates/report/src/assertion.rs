@@ -1,23 +1,23 @@
-//! What was asked of a run, as lines of its page: assertions, and steadiness.
+//! Lines of a run's page about its conditions: assertions, and steadiness.
 
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use plumb_result::assertion::{Asserted, Steadiness};
 use plumb_result::{RunVerdict, Utilisation};
 
-/// A line for each phase that was to become steady.
+/// Returns a line for each phase that should run until it is steady.
 pub(crate) fn steadiness(found: &[Steadiness], style: &Style) -> String {
     const HEAD: &str = "steady  ";
     let line = |one: &Steadiness| {
         let ink = if one.reached { Ink::Good } else { Ink::Caution };
-        let said = style.wrap(&format!("{}: {}", one.phase, one.words()), HEAD.len() + 4);
-        format!("  {}{said}\n", style.ink(ink, HEAD))
+        let wording = style.wrap(&format!("{}: {}", one.phase, one.words()), HEAD.len() + 4);
+        format!("  {}{wording}\n", style.ink(ink, HEAD))
     };
     let text: String = found.iter().map(line).collect();
     if text.is_empty() { text } else { text + "\n" }
 }
 
-/// A line for each consumer of what was read.
+/// Returns a line for each consumer of the bytes read.
 pub(crate) fn utilisation(found: &[Utilisation], style: &Style) -> String {
     const HEAD: &str = "utilisation  ";
     let line = |one: &Utilisation| {
@@ -35,7 +35,7 @@ pub(crate) fn utilisation(found: &[Utilisation], style: &Style) -> String {
     if text.is_empty() { text } else { text + "\n" }
 }
 
-/// Whether all holds that was asserted, and a line for each with what was measured; nothing where nothing was asserted.
+/// Returns whether all assertions hold, and a line for each with the measured numbers; empty without assertions.
 pub(crate) fn assertions(asserted: &[Asserted], verdict: RunVerdict, style: &Style) -> String {
     let broken = asserted.iter().filter(|one| !one.holds).count();
     let (ink, answer) = match (verdict, asserted.len(), broken) {
@@ -68,14 +68,14 @@ fn assertion(asserted: &Asserted, verdict: RunVerdict, style: &Style) -> String 
             format!("{} {value}", one.phase)
         })
         .collect();
-    let mut said = asserted.assertion.clone();
+    let mut wording = asserted.assertion.clone();
     if !observed.is_empty() {
-        said.push_str(&format!("   ({})", observed.join(", ")));
+        wording.push_str(&format!("   ({})", observed.join(", ")));
     }
     if let Some(reason) = &asserted.reason {
-        said.push_str(&format!("   {reason}"));
+        wording.push_str(&format!("   {reason}"));
     }
-    format!("  {} {}\n", style.ink(ink, &format!("{word:9}")), style.wrap(&said, 12))
+    format!("  {} {}\n", style.ink(ink, &format!("{word:9}")), style.wrap(&wording, 12))
 }
 
 #[cfg(test)]
@@ -85,7 +85,7 @@ mod tests {
     use plumb_result::assertion::Observed;
 
     #[test]
-    fn what_was_not_measured_says_so_and_is_not_ok() {
+    fn unmeasured_conditions_give_the_reason_and_are_not_ok() {
         let asserted = |holds, value: Option<f64>, reason: Option<&str>| Asserted {
             assertion: "read.lat.p99 < 5ms".to_owned(),
             holds,
@@ -93,13 +93,13 @@ mod tests {
             observed: vec![Observed { phase: "read".to_owned(), value }],
             reason: reason.map(str::to_owned),
         };
-        let said = assertions(
+        let wording = assertions(
             &[asserted(true, Some(1.5e6), None), asserted(false, None, Some("not measured: too few"))],
             RunVerdict::Pass,
             &Style::PLAIN,
         );
         assert_eq!(
-            said,
+            wording,
             "1 of 2 conditions are false.\n  ok        read.lat.p99 < 5ms (read 1.50 ms)\n  false     read.lat.p99 < 5ms (read –) not measured: too few\n\n"
         );
     }

@@ -1,4 +1,4 @@
-//! An audited study as a page: what was published, what is wrong with it, worst first, and which conclusions stand.
+//! The page of an audited study: published numbers, their problems with the worst first, and the conclusions they support.
 
 use crate::format::{self, MISSING};
 use crate::measure;
@@ -6,16 +6,16 @@ use crate::style::{Ink, Style};
 use plumb_result::audit::{AuditedCell, AuditedClaim, AuditedRow};
 use plumb_result::{Audit, AuditFinding, ClaimVerdict, Level, RunVerdict};
 
-/// How much of a page to show.
+/// Amount of detail on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// Findings above a note; of many cells only how many.
+    /// Findings above a note; if a finding concerns many cells, only their number.
     Brief,
     /// Every finding with every cell.
     Full,
 }
 
-/// The whole page of one study.
+/// Returns the whole page of one study.
 pub fn page(audit: &Audit, detail: Detail, style: &Style) -> String {
     let mut page = head(audit, style);
     page.push_str(&published(audit, style));
@@ -50,7 +50,7 @@ fn head(audit: &Audit, style: &Style) -> String {
     text
 }
 
-/// The rows as a table; units stand with the numbers, since sides may differ in them.
+/// Returns the rows as a table. Units are printed with the numbers, because sides may differ in them.
 fn published(audit: &Audit, style: &Style) -> String {
     let heads: Vec<String> = audit.sides.iter().map(|side| side.name.clone()).collect();
     let rows: Vec<Vec<String>> = audit.rows.iter().map(|row| line(audit, row)).collect();
@@ -82,7 +82,7 @@ fn line(audit: &Audit, row: &AuditedRow) -> Vec<String> {
     cells
 }
 
-/// `49.02 Mbytes/sec = 51.4 MB/s` where the unit that was printed is not the one that it is in.
+/// Returns `49.02 Mbytes/sec = 51.4 MB/s` if the printed unit is not the real one.
 fn shown(cell: &AuditedCell) -> String {
     let Some(published) = &cell.published else { return MISSING.to_owned() };
     match (&cell.really, cell.bytes_per_second) {
@@ -93,11 +93,11 @@ fn shown(cell: &AuditedCell) -> String {
     }
 }
 
-/// Where the text of a finding begins.
+/// Column where the text of a finding begins.
 const INDENT: usize = 13;
-/// Cells that are named one by one in a brief page.
+/// Largest number of cells that a brief page lists individually.
 const CELLS_SHOWN: usize = 4;
-/// Tests that are named instead where there are more.
+/// Largest number of tests that are listed instead of more cells.
 const TESTS_SHOWN: usize = 3;
 
 fn findings(audit: &Audit, detail: Detail, style: &Style) -> String {
@@ -115,9 +115,9 @@ fn findings(audit: &Audit, detail: Detail, style: &Style) -> String {
         };
         let level = style.ink(ink, &format!("{:5}", finding.level.name()));
         text.push_str(&format!("  {level} {:4} {}\n", finding.code, style.wrap(&finding.message, INDENT)));
-        let rests = rests_on(finding, detail);
+        let rests = scope(finding, detail);
         let below = format!("{}: {rests}. {}", finding.rule, finding.remedy);
-        text.push_str(&below_line(&below, style));
+        text.push_str(&detail_line(&below, style));
     }
     let notes = audit.findings.len() - shown.len();
     if notes > 0 {
@@ -126,7 +126,7 @@ fn findings(audit: &Audit, detail: Detail, style: &Style) -> String {
     text
 }
 
-fn below_line(text: &str, style: &Style) -> String {
+fn detail_line(text: &str, style: &Style) -> String {
     let indent = " ".repeat(INDENT);
     let wrapped = style.wrap(text, INDENT);
     let lines: Vec<String> = wrapped
@@ -136,7 +136,7 @@ fn below_line(text: &str, style: &Style) -> String {
     lines.concat()
 }
 
-fn rests_on(finding: &AuditFinding, detail: Detail) -> String {
+fn scope(finding: &AuditFinding, detail: Detail) -> String {
     match finding.cells.as_slice() {
         [] => "the study as a whole".to_owned(),
         cells if detail == Detail::Full || cells.len() <= CELLS_SHOWN => cells.join(", "),
@@ -162,7 +162,7 @@ fn claims(audit: &Audit, style: &Style) -> String {
     audit.claims.iter().fold(String::from("\nclaims\n"), |text, claim| text + &claim_lines(claim, style))
 }
 
-/// Where the text of a claim begins.
+/// Column where the text of a claim begins.
 const CLAIM_INDENT: usize = 16;
 
 fn claim_lines(claim: &AuditedClaim, style: &Style) -> String {
@@ -286,9 +286,9 @@ not the authors' own
         assert_eq!(page(&audit(), Detail::Brief, &Style::PLAIN), wanted);
     }
 
-    /// Missing is missing, and a page in full leaves nothing out.
+    /// Protects: missing numbers are marked, and a full page leaves nothing out.
     #[test]
-    fn nothing_is_hidden_in_full() {
+    fn a_full_page_hides_nothing() {
         let page = page(&audit(), Detail::Full, &Style::PLAIN);
         assert!(page.contains("A virtual machine.") && page.contains("dd.write@8"), "{page}");
         let read = page.lines().find(|line| line.contains("dd.read")).unwrap();

@@ -1,4 +1,4 @@
-//! A comparison as a page: the verdict in words, the numbers behind it, and everything in which the two sides differ.
+//! The page of a comparison: the verdict as a sentence, the numbers that support it, and the differences between the sides.
 
 use crate::format::{self, MISSING};
 use crate::run::short_id;
@@ -11,9 +11,8 @@ use plumb_result::run::TierName;
 use plumb_result::{Comparison, Contrast, ContrastVerdict, Finding, Level, Metric, Tail};
 use plumb_workload::named::WorkloadTitle;
 
-/// The whole page: the answer, the numbers as a table, what else must be known of them, what the checks warn of in the
-/// runs, and what the sides differ in. At most three warnings, unless all are asked for. `workloads` has the named
-/// workloads, which the page describes.
+/// Returns the whole page: the answer, the numbers as a table, remarks on them, warnings about the runs, and the differences
+/// between the sides. It lists at most three warnings unless `verbose` is set. `workloads` describes the named workloads.
 pub fn page(comparison: &Comparison, workloads: &[WorkloadTitle], verbose: bool, style: &Style) -> String {
     let mut page = style.ink(Ink::Strong, &style.wrap(&comparison.verdict_note, 0));
     page.push_str("\n\n");
@@ -25,18 +24,18 @@ pub fn page(comparison: &Comparison, workloads: &[WorkloadTitle], verbose: bool,
     page.push_str(&notes(comparison, style));
     page.push_str(&left_out(
         &unexplained(&comparison.left_out, &comparison.run_checks),
-        RejectedTogether::OfASide,
+        RejectedTogether::PerSide,
         style,
     ));
-    page.push_str(&found(comparison, if verbose { usize::MAX } else { WARNINGS_SHOWN }, style));
+    page.push_str(&objections(comparison, if verbose { usize::MAX } else { WARNINGS_SHOWN }, style));
     page.push_str(&differences(comparison, verbose, style));
     page
 }
 
-/// A page shows at most this many warnings about runs.
+/// Largest number of warnings about runs on a page.
 const WARNINGS_SHOWN: usize = 3;
 
-/// Runs that were left out for a reason that is not among the findings.
+/// Returns the runs that were left out for a reason that is not among the findings.
 pub(crate) fn unexplained(left_out: &[LeftOut], run_checks: &[RunCheck]) -> Vec<LeftOut> {
     let is_found = |run: &LeftOut| {
         let mut codes = run.reason.split(' ').filter(is_code).peekable();
@@ -49,14 +48,14 @@ pub(crate) fn unexplained(left_out: &[LeftOut], run_checks: &[RunCheck]) -> Vec<
     left_out.iter().filter(|run| !is_found(run)).cloned().collect()
 }
 
-/// Whether a word is the code of a check, such as `C1`.
+/// Returns `true` if a word is the code of a check, such as `C1`.
 fn is_code(word: &&str) -> bool {
     word.len() >= 2 && word.starts_with(char::is_uppercase) && word[1..].parse::<u32>().is_ok()
 }
 
-/// Everything that the checks object to, in one list with the worst first: what they say of the runs, each check once with the
-/// sides and the number of runs; then what they say of both sides together.
-fn found(comparison: &Comparison, shown: usize, style: &Style) -> String {
+/// Returns all objections of the checks, worst first. Findings about runs come first: each check once, with its sides
+/// and number of runs. Findings about both sides together follow.
+fn objections(comparison: &Comparison, shown: usize, style: &Style) -> String {
     let of = |code: &str| comparison.run_checks.iter().filter(|one| one.finding.code == code).collect::<Vec<_>>();
     let worst = |code: &str| of(code).iter().map(|one| one.finding.level).max().unwrap_or(Level::Note);
     let mut codes: Vec<&str> = Vec::new();
@@ -65,13 +64,13 @@ fn found(comparison: &Comparison, shown: usize, style: &Style) -> String {
             codes.push(&check.finding.code);
         }
     }
-    // Findings of one side only come first: a difference may come from them.
+    // Findings of only one side come first: they may explain a difference.
     codes.sort_by_key(|code| (std::cmp::Reverse(worst(code)), of(code).len()));
     let mut text = String::new();
     for code in codes.iter().take(shown) {
         text.push_str(&of_runs(&of(code), &comparison.verdict_note, style));
     }
-    for finding in of_both(comparison) {
+    for finding in joint_findings(comparison) {
         text.push_str(&item(finding, &finding.message, style));
     }
     let more = codes.len().saturating_sub(shown);
@@ -84,34 +83,35 @@ fn found(comparison: &Comparison, shown: usize, style: &Style) -> String {
     text
 }
 
-/// Returns the findings on both sides together. The verdict itself says that runs are too few, unless that took a claim away
-/// or the remedy is another than more of them; where the checks rejected the runs, they say so.
-fn of_both(comparison: &Comparison) -> impl Iterator<Item = &Finding> {
+/// Returns the findings about both sides together. Leaves out that there are too few runs if the verdict already says
+/// so, unless that finding overrode a claim or its remedy is something other than more runs. Also leaves it out if
+/// the checks rejected the runs, because they say so themselves.
+fn joint_findings(comparison: &Comparison) -> impl Iterator<Item = &Finding> {
     let contrasts = &comparison.contrasts;
     let is_rejected = !contrasts.is_empty() && contrasts.iter().all(|contrast| contrast.rejected);
-    let is_said = comparison.left_out.is_empty()
+    let is_stated = comparison.left_out.is_empty()
         && !contrasts.is_empty()
         && contrasts.iter().all(|contrast| contrast.capped.is_none() && contrast.blocks_needed.is_some());
     let checks = comparison.checks.iter().filter(|finding| finding.level >= Level::Warn);
-    checks.filter(move |finding| finding.code != "E1" || !(is_said || is_rejected))
+    checks.filter(move |finding| finding.code != "E1" || !(is_stated || is_rejected))
 }
 
-/// One check of the runs, with its sides.
+/// Returns the line for one check of the runs, with its sides.
 pub(crate) fn of_runs(checks: &[&RunCheck], verdict: &str, style: &Style) -> String {
     let level = checks.iter().map(|check| check.finding.level).max();
     let Some(worst) = checks.iter().find(|check| Some(check.finding.level) == level) else { return String::new() };
     let sides: Vec<String> =
         checks.iter().map(|one| format!("{} ({} of {} runs)", one.side, one.runs, one.of)).collect();
-    let is_said = verdict.contains(&format!("({}).", worst.finding.code));
-    let what = if is_said { String::new() } else { format!(": {}", worst.finding.message) };
+    let is_stated = verdict.contains(&format!("({}).", worst.finding.code));
+    let what = if is_stated { String::new() } else { format!(": {}", worst.finding.message) };
     item(&worst.finding, &format!("{}{what}", sides.join(" and ")), style)
 }
 
-fn item(finding: &Finding, said: &str, style: &Style) -> String {
+fn item(finding: &Finding, wording: &str, style: &Style) -> String {
     let head = format!("{} {}", finding.level.name(), finding.code);
     let ink = if finding.level == Level::Fail { Ink::Bad } else { Ink::Caution };
     let remedy = if finding.remedy.is_empty() { String::new() } else { format!(" → {}", finding.remedy) };
-    format!("  {} {}\n", style.ink(ink, &head), style.wrap(&format!("{said}{remedy}"), head.len() + 3))
+    format!("  {} {}\n", style.ink(ink, &head), style.wrap(&format!("{wording}{remedy}"), head.len() + 3))
 }
 
 fn numbers(comparison: &Comparison, workloads: &[WorkloadTitle], style: &Style) -> String {
@@ -127,33 +127,34 @@ fn numbers(comparison: &Comparison, workloads: &[WorkloadTitle], style: &Style) 
     let legend = style.wrap(&legend(contrasts, &titles), 2);
     let legend: Vec<String> = legend.lines().map(|line| style.ink(Ink::Faint, line.trim_start())).collect();
     text.push_str(&format!("  {}\n", legend.join("\n  ")));
-    // Stored runs may have other settings than those of the name.
+    // Stored runs may have settings other than those that the name stands for.
     if comparison.stored.is_none() {
         text.push_str(&works(contrasts.iter().filter_map(|one| one.workload.as_deref()), workloads, style));
     }
     text.push('\n');
-    let said = contrasts.iter().flat_map(|contrast| {
+    let wording = contrasts.iter().flat_map(|contrast| {
         let name = format!("{} {}", contrast.phase, contrast.metric);
         remarks(contrast, comparison).into_iter().map(move |remark| (name.clone(), remark))
     });
-    let said = remarked(said.collect(), contrasts.len(), style);
-    text.push_str(&said);
+    let wording = remark_lines(wording.collect(), contrasts.len(), style);
+    text.push_str(&wording);
     text.push_str(&tails(&comparison.tails, style));
     let typical = typical_runs(contrasts);
     if let Some(typical) = &typical {
         text.push_str(&format!("  {}\n", style.wrap(typical, 4)));
     }
-    text.push_str(if said.is_empty() && typical.is_none() { "" } else { "\n" });
+    text.push_str(if wording.is_empty() && typical.is_none() { "" } else { "\n" });
     text
 }
 
-/// The slowest ops of both sides, which rates and a p99 leave out: `random-read read  p99.9 0.91 ms | 0.92 ms  slowest 2.1 ms | 200 ms`.
+/// Formats the slowest ops of both sides, which rates and a p99 do not show, such as
+/// `random-read read  p99.9 0.91 ms | 0.92 ms  slowest 2.1 ms | 200 ms`.
 fn tails(tails: &[Tail], style: &Style) -> String {
-    let column = |title: &str, align, leaves, cell: &dyn Fn(&Tail) -> String| Column {
+    let column = |title: &str, align, hide_order, cell: &dyn Fn(&Tail) -> String| Column {
         title: title.to_owned(),
         cells: tails.iter().map(cell).collect(),
         align,
-        leaves,
+        hide_order,
     };
     let time = |ns: Option<f64>| ns.map_or(MISSING.to_owned(), format::time_brief);
     let columns = vec![
@@ -177,7 +178,7 @@ fn tails(tails: &[Tail], style: &Style) -> String {
     text + "\n"
 }
 
-/// The word of a row.
+/// Returns the word in the verdict column.
 fn verdict_word(contrast: &Contrast) -> &'static str {
     if contrast.rejected { "rejected" } else { contrast.verdict.name() }
 }
@@ -191,34 +192,34 @@ fn ink(contrast: &Contrast) -> Ink {
     }
 }
 
-/// The value that all have; `None` where they differ.
+/// Returns the value that all contrasts share; `None` if they differ.
 fn common<T: PartialEq>(contrasts: &[Contrast], of: impl Fn(&Contrast) -> T) -> Option<T> {
     let first = of(contrasts.first()?);
     contrasts.iter().all(|contrast| of(contrast) == first).then_some(first)
 }
 
-/// What heads the two sides' columns: their names, unless the values would have to leave for them.
+/// Returns the titles of the two sides' columns: their names, or letters if names would displace columns of values.
 fn titles(contrasts: &[Contrast], style: &Style) -> [String; 2] {
     let letters = || ["A".to_owned(), "B".to_owned()];
     let Some(first) = contrasts.first() else { return letters() };
     let names = [&first.baseline, &first.candidate].map(String::clone);
     let mut columns = columns(contrasts, &names);
-    columns.retain(|column| column.leaves.is_none_or(|order| order > P_LEAVES));
+    columns.retain(|column| column.hide_order.is_none_or(|order| order > P_HIDE_ORDER));
     if table::width_of(&columns) <= style.width { names } else { letters() }
 }
 
-/// When the column of p leaves; those that leave before it are less important than the sides' names.
-const P_LEAVES: u32 = 2;
+/// Hide order of the p column. Columns hidden before it matter less than the sides' names.
+const P_HIDE_ORDER: u32 = 2;
 
-/// When the column of the phase leaves, where all numbers are of one; the legend names it.
-const PHASE_LEAVES: u32 = 4;
+/// Hide order of the phase column if all numbers belong to one phase, which the legend then names.
+const PHASE_HIDE_ORDER: u32 = 4;
 
 fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
-    let column = |title: &str, align, leaves, cell: &dyn Fn(&Contrast) -> String| Column {
+    let column = |title: &str, align, hide_order, cell: &dyn Fn(&Contrast) -> String| Column {
         title: title.to_owned(),
         cells: contrasts.iter().map(cell).collect(),
         align,
-        leaves,
+        hide_order,
     };
     let value = |value: Option<f64>, modes: &[Mode], metric: Metric| match (value, modes.len()) {
         (Some(value), 0) => format::metric(value, metric),
@@ -239,7 +240,7 @@ fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
     };
     let mut columns = vec![
         column("", Align::Left, None, &|contrast| verdict_word(contrast).to_owned()),
-        column("", Align::Left, one_phase.then_some(PHASE_LEAVES), &|contrast| contrast.phase.clone()),
+        column("", Align::Left, one_phase.then_some(PHASE_HIDE_ORDER), &|contrast| contrast.phase.clone()),
         column("", Align::Left, None, &|contrast| contrast.metric.to_string()),
         column(a, Align::Right, Some(6), &|contrast| {
             value(contrast.baseline_value, &contrast.baseline_modes, contrast.metric)
@@ -261,7 +262,7 @@ fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
         columns.push(column("measured", Align::Left, Some(5), &tiers));
     }
     if is_corrected(contrasts) {
-        columns.push(column("p", Align::Right, Some(P_LEAVES), &|contrast| {
+        columns.push(column("p", Align::Right, Some(P_HIDE_ORDER), &|contrast| {
             contrast.p_adjusted.map_or(MISSING.to_owned(), format::probability)
         }));
     }
@@ -276,7 +277,7 @@ fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
     columns
 }
 
-/// Whether there are several numbers that are tested.
+/// Returns `true` if several numbers are tested, so that p is corrected.
 fn is_corrected(contrasts: &[Contrast]) -> bool {
     contrasts.len() > 1 && contrasts.iter().any(|contrast| contrast.p_adjusted.is_some())
 }
@@ -285,19 +286,19 @@ fn percent_of(confidence: f64) -> String {
     format!("{:.0} % CI", confidence * 100.0)
 }
 
-/// What all numbers measured that have a tier; `None` where they differ or none has one.
+/// Returns the tiers shared by all numbers that have any; `None` if they differ or no number has a tier.
 fn common_tiers(contrasts: &[Contrast]) -> Option<String> {
     let mut all = contrasts.iter().map(tiers).filter(|text| text != MISSING);
     let first = all.next()?;
     all.all(|other| other == first).then_some(first)
 }
 
-/// The day on which all floors were measured.
+/// Returns the day on which the noise floor was measured.
 fn floor_day(contrast: &Contrast) -> Option<&str> {
     contrast.floor.as_ref()?.measured_at.split('T').next()
 }
 
-/// What the two sides' numbers measured: `device`, or `cache | device`.
+/// Returns the tiers of both sides: `device`, or `cache | device`.
 fn tiers(contrast: &Contrast) -> String {
     match (contrast.baseline_tier, contrast.candidate_tier) {
         (None, None) => MISSING.to_owned(),
@@ -306,77 +307,77 @@ fn tiers(contrast: &Contrast) -> String {
     }
 }
 
-/// What each named workload of these numbers does, a line each: block, depth, direct or buffered, flushed or not.
+/// Describes each named workload of these numbers in a line: block size, depth, direct or buffered, flushed or not.
 pub(crate) fn works<'a>(names: impl Iterator<Item = &'a str>, workloads: &[WorkloadTitle], style: &Style) -> String {
     let mut text = String::new();
-    let mut said: Vec<&str> = Vec::new();
+    let mut printed: Vec<&str> = Vec::new();
     for name in names {
-        let Some(title) = workloads.iter().find(|title| title.name == name && !said.contains(&name)) else {
+        let Some(title) = workloads.iter().find(|title| title.name == name && !printed.contains(&name)) else {
             continue;
         };
-        said.push(name);
+        printed.push(name);
         let line = style.wrap(&format!("{name}: {}", title.about), 4);
         text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &line)));
     }
     text
 }
 
-/// How the table is read, once for all its lines.
+/// Explains the table, once for all of its lines.
 fn legend(contrasts: &[Contrast], [a, b]: &[String; 2]) -> String {
     let Some(first) = contrasts.first() else { return String::new() };
-    let mut said = Vec::new();
+    let mut wording = Vec::new();
     if *a != first.baseline || *b != first.candidate {
-        said.push(format!("A: {}", first.baseline));
-        said.push(format!("B: {}", first.candidate));
+        wording.push(format!("A: {}", first.baseline));
+        wording.push(format!("B: {}", first.candidate));
     }
-    said.extend(common(contrasts, |contrast| contrast.phase.clone()));
+    wording.extend(common(contrasts, |contrast| contrast.phase.clone()));
     if let Some(blocks) = common(contrasts, |contrast| contrast.blocks) {
-        said.push(count(blocks, first.unit, ""));
+        wording.push(count(blocks, first.unit, ""));
     }
-    said.extend(common_tiers(contrasts).map(|tiers| format!("measured: {tiers}")));
-    said.push(format!("ratio above 1: {b} is better (higher rate or lower latency)"));
+    wording.extend(common_tiers(contrasts).map(|tiers| format!("measured: {tiers}")));
+    wording.push(format!("ratio above 1: {b} is better (higher rate or lower latency)"));
     if is_corrected(contrasts) {
-        said.push(format!("p corrected for {} comparisons (Holm)", contrasts.len()));
+        wording.push(format!("p corrected for {} comparisons (Holm)", contrasts.len()));
     }
     if let Some(day) = common(contrasts, |contrast| floor_day(contrast).map(str::to_owned)).flatten() {
-        said.push(format!("noise floor of {day}"));
+        wording.push(format!("noise floor of {day}"));
     }
-    said.join(" · ")
+    wording.join(" · ")
 }
 
-/// What must be known of a number besides its line in the table.
+/// Returns remarks on a number beyond its line in the table.
 fn remarks(contrast: &Contrast, comparison: &Comparison) -> Vec<String> {
-    let mut said = Vec::new();
-    // The findings below say why.
+    let mut wording = Vec::new();
+    // The findings below give the reason.
     let is_found = |capped: &&Capped| {
         comparison.checks.iter().any(|finding| finding.code == capped.code && finding.level >= Level::Warn)
     };
     match (&contrast.capped, &contrast.note) {
         (Some(capped), _) if is_found(&capped) => {
-            said.push(format!("if {} is ignored: {}", capped.code, capped.verdict.name()));
+            wording.push(format!("if {} is ignored: {}", capped.code, capped.verdict.name()));
         }
         (Some(capped), _) => {
-            said.push(format!("{}: {} (otherwise {})", capped.code, capped.reason, capped.verdict.name()));
+            wording.push(format!("{}: {} (otherwise {})", capped.code, capped.reason, capped.verdict.name()));
         }
-        (None, Some(note)) if !contrast.rejected => said.push(note.clone()),
+        (None, Some(note)) if !contrast.rejected => wording.push(note.clone()),
         (None, _) => {}
     }
     let sides = [(&contrast.baseline, &contrast.baseline_modes), (&contrast.candidate, &contrast.candidate_modes)];
     for (name, modes) in sides.into_iter().filter(|(_, modes)| !modes.is_empty()) {
-        said.push(format!("{name} {}", speeds(modes, contrast.metric)));
+        wording.push(format!("{name} {}", speeds(modes, contrast.metric)));
     }
     if !contrast.outliers.is_empty() {
-        said.push(far_out(contrast));
+        wording.push(outliers_text(contrast));
     }
     let is_common = common(&comparison.contrasts, |contrast| floor_day(contrast).map(str::to_owned)).is_some();
     if let Some(day) = floor_day(contrast).filter(|_| !is_common) {
-        said.push(format!("noise floor of {day}"));
+        wording.push(format!("noise floor of {day}"));
     }
-    said
+    wording
 }
 
-/// `1 outlier (kept): 76.1 k IOPS on A (01a1fd50-df8d); without its block 1.02× (0.99 – 1.05)`.
-fn far_out(contrast: &Contrast) -> String {
+/// Formats outliers: `1 outlier (kept): 76.1 k IOPS on A (01a1fd50-df8d); without its block 1.02× (0.99 – 1.05)`.
+fn outliers_text(contrast: &Contrast) -> String {
     let one = |far: &Outlier| {
         format!("{} on {} ({})", format::metric(far.value, contrast.metric), far.side, short_id(&far.run))
     };
@@ -392,10 +393,11 @@ fn far_out(contrast: &Contrast) -> String {
     format!("{head}: {}{without}", runs.join(", "))
 }
 
-/// Remarks on numbers, each said once, with the numbers that it is about; with none where it is about all of `of`.
-pub(crate) fn remarked(said: Vec<(String, String)>, of: usize, style: &Style) -> String {
+/// Formats remarks on numbers. Each remark is printed once with the numbers that it applies to, or without them if
+/// it applies to all `of`.
+pub(crate) fn remark_lines(wording: Vec<(String, String)>, of: usize, style: &Style) -> String {
     let mut by_remark: Vec<(String, Vec<String>)> = Vec::new();
-    for (name, remark) in said {
+    for (name, remark) in wording {
         match by_remark.iter_mut().find(|(known, _)| *known == remark) {
             Some((_, names)) => names.push(name),
             None => by_remark.push((remark, vec![name])),
@@ -408,7 +410,7 @@ pub(crate) fn remarked(said: Vec<(String, String)>, of: usize, style: &Style) ->
     by_remark.into_iter().map(line).collect()
 }
 
-/// `95.5 k IOPS in 80 % of runs, 76.1 k IOPS in 20 %`: several speeds have no one mean.
+/// Formats several speeds, which no single mean describes: `95.5 k IOPS in 80 % of runs, 76.1 k IOPS in 20 %`.
 pub(crate) fn speeds(modes: &[Mode], metric: Metric) -> String {
     let speed = |(position, mode): (usize, &Mode)| {
         let of = if position == 0 { " of runs" } else { "" };
@@ -417,7 +419,7 @@ pub(crate) fn speeds(modes: &[Mode], metric: Metric) -> String {
     modes.iter().enumerate().map(speed).collect::<Vec<_>>().join(", ")
 }
 
-/// `1 block`, `8 blocks`, `2 more plots`.
+/// Formats a count: `1 block`, `8 blocks`, `2 more plots`.
 pub(crate) fn count(count: u32, unit: Replicate, more: &str) -> String {
     let ending = match (count, unit) {
         (1, _) => "",
@@ -433,7 +435,7 @@ fn places(comparison: &Comparison, style: &Style) -> String {
     format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&line, 4)))
 }
 
-/// Which stored runs were compared, and when they were made.
+/// Lists the stored runs that were compared, and when they were made.
 fn stored(comparison: &Comparison, style: &Style) -> String {
     let Some(stored) = &comparison.stored else { return String::new() };
     let minute = |time: &str| time.get(..16).unwrap_or(time).replace('T', " ");
@@ -451,20 +453,20 @@ fn notes(comparison: &Comparison, style: &Style) -> String {
     comparison.notes.iter().map(|note| crate::run::not_possible(note, style)).collect()
 }
 
-/// Which runs make one entry where the same checks rejected them.
+/// Grouping of runs that the same checks rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RejectedTogether {
-    /// Those of one side.
-    OfASide,
-    /// All.
+    /// Group the runs of each side.
+    PerSide,
+    /// Group all runs.
     All,
 }
 
-/// Runs that were left out, several of a kind in one entry with one of their reasons in full.
+/// Lists the runs that were left out. Runs with the same reason share an entry with one reason in full.
 pub(crate) fn left_out(all: &[LeftOut], together: RejectedTogether, style: &Style) -> String {
     let mut groups: Vec<(String, Vec<&LeftOut>)> = Vec::new();
     for run in all {
-        let side = if together == RejectedTogether::OfASide { run.side.as_str() } else { "" };
+        let side = if together == RejectedTogether::PerSide { run.side.as_str() } else { "" };
         let codes: Vec<&str> = run.reason.split(' ').filter(is_code).collect();
         // Runs that no check rejected are grouped by their reason.
         let key =
@@ -479,9 +481,9 @@ pub(crate) fn left_out(all: &[LeftOut], together: RejectedTogether, style: &Styl
         let Some(first) = runs.first() else { continue };
         let (id, side) = (short_id(&first.run), &first.side);
         let which = match (runs.len(), together) {
-            (1, RejectedTogether::OfASide) => format!("run {id} of {side}"),
+            (1, RejectedTogether::PerSide) => format!("run {id} of {side}"),
             (1, RejectedTogether::All) => format!("run {id} at {side}"),
-            (many, RejectedTogether::OfASide) => format!("{many} runs of {side}, such as {id}"),
+            (many, RejectedTogether::PerSide) => format!("{many} runs of {side}, such as {id}"),
             (many, RejectedTogether::All) => format!("{many} runs, such as {id} at {side}"),
         };
         let is_rejected = first.reason.split(' ').next().as_ref().is_some_and(is_code);
@@ -509,10 +511,10 @@ const FACTORS: &[&str] = &[
     "sysctl",
 ];
 
-/// A page shows at most this many differences of one factor.
+/// Largest number of differences of one factor on a page.
 const DIFFERENCES_SHOWN: usize = 6;
 
-/// Whether a difference seldom explains one between two speeds: names, sizes and settings of the queue.
+/// Returns `true` for differences that rarely explain a difference in speed: names, sizes and queue settings.
 fn is_minor(difference: &Difference) -> bool {
     const MINOR: &[&str] =
         &["read_ahead", "max_sectors", "nr_requests", "rq_affinity", "iostats", "name", "number", "uuid"];
@@ -521,11 +523,11 @@ fn is_minor(difference: &Difference) -> bool {
 
 fn differences(comparison: &Comparison, verbose: bool, style: &Style) -> String {
     if comparison.differences.is_empty() {
-        let said = match comparison.stored.as_ref().is_some_and(|stored| stored.imported > 0) {
+        let wording = match comparison.stored.as_ref().is_some_and(|stored| stored.imported > 0) {
             true => "What differs between the two set-ups was not recorded.",
-            false => "The two set-ups differ in nothing that was recorded: file system, device, options, kernel.",
+            false => "No recorded fact differs between the two set-ups: file system, device, options, kernel.",
         };
-        return format!("{}\n", style.wrap(said, 0));
+        return format!("{}\n", style.wrap(wording, 0));
     }
     let as_they_are = comparison.varying.is_none() && comparison.plots.is_none() && comparison.stored.is_none();
     let head = if as_they_are {

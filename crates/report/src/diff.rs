@@ -1,4 +1,4 @@
-//! What differs between two runs: the ratio of each number that both have, and the settings that changed.
+//! Differences between two runs: the ratio of each number that both have, and the changed settings.
 
 use crate::format::{self, MISSING};
 use crate::list;
@@ -11,16 +11,16 @@ use plumb_workload::OpKind;
 /// A setting that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedSetting {
-    /// `depth`, `scheduler`.
+    /// Name of the setting, such as `depth` or `scheduler`.
     pub name: String,
-    /// In the first run.
+    /// Value in the first run.
     pub left: String,
-    /// In the second run.
+    /// Value in the second run.
     pub right: String,
 }
 
-/// The page: a rate and a latency of each kind of op, and the settings. A ratio above 1 means that the second run is
-/// better, whatever the number.
+/// Returns the page: a rate and a latency of each kind of op, and the changed settings. A ratio above 1 always means
+/// that the second run is better.
 pub fn page(left: &RunResult, right: &RunResult, settings: &[ChangedSetting], style: &Style) -> String {
     let names = [left, right].map(|run| short_id(&run.id).to_owned());
     let mut page = String::new();
@@ -77,8 +77,8 @@ fn value(phase: &PhaseResult, metric: Metric) -> Option<f64> {
     phase.metrics.get(&metric).and_then(|value| value.value)
 }
 
-/// One rate and one latency of each kind of op: bandwidth where an op moves 64 KiB or more, else ops per second; p99, or
-/// the median where a run is too short for it.
+/// Returns one rate and one latency of each kind of op: bandwidth if an op moves 64 KiB or more, else ops per second;
+/// p99, or the median if a run is too short for a p99.
 fn shown(phase: &PhaseResult, other: &PhaseResult) -> Vec<Metric> {
     const LARGE_BYTES: f64 = 65_536.0;
     let of_kind = |&kind: &OpKind| {

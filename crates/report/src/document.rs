@@ -1,4 +1,4 @@
-//! A report as parts, set for a terminal or as Markdown: both say the same.
+//! Reports as a list of parts, printed for a terminal or as Markdown with the same content.
 
 use crate::measure;
 use crate::style::{Ink, Style};
@@ -10,17 +10,16 @@ use plumb_text::markdown::escaped;
 /// One part of a report.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ReportPart {
-    /// What heads the parts below it.
+    /// Heading of the following parts.
     Heading(String),
-    /// A paragraph.
+    /// A paragraph, with its ink.
     Text(Ink, String),
-    /// Lines of one kind: what each is about, and what is said of it.
+    /// Lines of one kind, each with a head and a text.
     List(Vec<Item>),
-    /// A table.
     Table(ReportTable),
-    /// Facts about several things, those that they share once.
+    /// Facts about several things; facts that all share are printed once.
     Facts(FactTable),
-    /// A chart. A terminal has none.
+    /// A chart, left out on a terminal.
     Chart(Box<Chart>),
 }
 
@@ -53,7 +52,7 @@ impl ReportPart {
     }
 }
 
-/// Facts by name, each with a value for every column; empty where it is not known.
+/// Facts by name, with a value for each column; empty if unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FactTable {
     pub(crate) columns: Vec<String>,
@@ -64,13 +63,13 @@ pub(crate) struct FactTable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) ink: Ink,
-    /// `warn A3`; empty for none.
+    /// Head of the line, such as `warn A3`; may be empty.
     pub(crate) head: String,
     pub(crate) text: String,
 }
 
 impl Item {
-    /// What a check says: `warn A3`, the sentence, and the remedy where there is one.
+    /// Creates the line of a finding: `warn A3`, its sentence, and its remedy if there is one.
     pub(crate) fn finding(level: Level, code: &str, message: &str, remedy: &str) -> Item {
         let ink = match level {
             Level::Fail => Ink::Bad,
@@ -81,35 +80,35 @@ impl Item {
         Item { ink, head: format!("{} {code}", level.name()), text }
     }
 
-    /// Where no check warns.
+    /// Creates the line for a report without warnings.
     pub(crate) fn no_warnings() -> Item {
         Item { ink: Ink::Good, head: String::new(), text: "No warnings.".to_owned() }
     }
 }
 
-/// A table; every row has as many cells as there are columns.
+/// A table whose rows all have as many cells as there are columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReportTable {
     pub(crate) columns: Vec<ColumnHead>,
     pub(crate) rows: Vec<Vec<String>>,
 }
 
-/// The head of a column.
+/// Title and layout of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ColumnHead {
     pub(crate) title: String,
     pub(crate) align: Align,
-    /// As [`Column::leaves`]; Markdown has all columns.
-    pub(crate) leaves: Option<u32>,
+    /// As in [`Column::hide_order`]; Markdown shows all columns.
+    pub(crate) hide_order: Option<u32>,
 }
 
 impl ColumnHead {
-    pub(crate) fn new(title: &str, align: Align, leaves: Option<u32>) -> ColumnHead {
-        ColumnHead { title: title.to_owned(), align, leaves }
+    pub(crate) fn new(title: &str, align: Align, hide_order: Option<u32>) -> ColumnHead {
+        ColumnHead { title: title.to_owned(), align, hide_order }
     }
 }
 
-/// For a terminal.
+/// Prints the parts for a terminal.
 pub(crate) fn terminal(parts: &[ReportPart], style: &Style) -> String {
     let mut page = String::new();
     for part in parts {
@@ -127,7 +126,7 @@ pub(crate) fn terminal(parts: &[ReportPart], style: &Style) -> String {
     page
 }
 
-/// A line for each fact that all share, and one for each thing where they differ: values may be long.
+/// Returns one line for each fact that all share, and one for each thing if they differ, because values may be long.
 fn fact_items(facts: &FactTable) -> Vec<Item> {
     let width = facts.rows.iter().map(|(name, _)| measure::width(name)).max().unwrap_or(0);
     let item = |head: &str, text: String| Item { ink: Ink::Strong, head: measure::left(head, width + 1), text };
@@ -165,7 +164,7 @@ fn columns(table: &ReportTable, style: &Style) -> String {
         title: head.title.clone(),
         cells: table.rows.iter().map(|row| row.get(index).cloned().unwrap_or_default()).collect(),
         align: head.align,
-        leaves: head.leaves,
+        hide_order: head.hide_order,
     };
     let lines = table::set(table.columns.iter().enumerate().map(column).collect(), style.width);
     let mut text = format!("{}\n", style.ink(Ink::Faint, &lines.head));
@@ -173,7 +172,7 @@ fn columns(table: &ReportTable, style: &Style) -> String {
     text
 }
 
-/// As Markdown (GitHub's, which has tables). Charts are images in `images`.
+/// Prints the parts as Markdown (GitHub's, which has tables). Charts are images in `images`.
 pub(crate) fn markdown(parts: &[ReportPart], images: &str) -> String {
     let mut page = String::new();
     for part in parts {
@@ -196,7 +195,7 @@ pub(crate) fn markdown(parts: &[ReportPart], images: &str) -> String {
                 page.push_str(&format!(
                     "### {title}\n\n![{alt}]({images}/{}.svg)\n\n{}\n\n",
                     chart.name,
-                    escaped(&chart.says)
+                    escaped(&chart.caption)
                 ));
             }
         }
@@ -204,7 +203,7 @@ pub(crate) fn markdown(parts: &[ReportPart], images: &str) -> String {
     page
 }
 
-/// A column for each thing; a single one for all where they differ in nothing.
+/// Returns a table with one column for each thing, or a single column if nothing differs.
 pub(crate) fn fact_table(facts: &FactTable) -> ReportTable {
     let alike = facts.rows.iter().all(|(_, values)| shared(values).is_some());
     let columns: &[String] = if alike { &[] } else { &facts.columns };

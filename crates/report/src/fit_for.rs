@@ -1,4 +1,4 @@
-//! Whether storage is good enough for a use, as a page: the answer, each limit with its source, the other numbers.
+//! The page that states whether storage is good enough for a use: the answer, each limit with its source, and other numbers.
 
 use crate::compare::{RejectedTogether, left_out};
 use crate::format::{self, MISSING};
@@ -8,13 +8,13 @@ use plumb_result::verdict::under_declared_load;
 use plumb_result::{FitAnswer, FitFor, FitLimit, FitNumber, LoadDeclared};
 use plumb_workload::named::{Use, WorkloadTitle};
 
-/// The answer in words.
+/// Returns the answer as a sentence.
 pub fn sentence(fit: &FitFor) -> String {
     let FitFor { use_name, path, .. } = fit;
     let decides = |answer: FitAnswer| fit.limits.iter().find(|limit| limit.answer == answer);
     match fit.answer {
         FitAnswer::Yes => match fit.limits.as_slice() {
-            [only] => format!("Yes: {path} is good enough for {use_name}: {}.", said(only)),
+            [only] => format!("Yes: {path} is good enough for {use_name}: {}.", compared(only)),
             all => format!("Yes: {path} is good enough for {use_name}: all {} limits hold.", all.len()),
         },
         FitAnswer::No => format!("No: {path} is not good enough for {use_name}: {}.", decided(decides(fit.answer))),
@@ -36,11 +36,11 @@ pub fn sentence(fit: &FitFor) -> String {
 }
 
 fn decided(limit: Option<&FitLimit>) -> String {
-    limit.map_or(String::new(), said)
+    limit.map_or(String::new(), compared)
 }
 
-/// `wal fdatasync.lat.p99 is 985 µs, and the limit is < 10ms`.
-fn said(limit: &FitLimit) -> String {
+/// Returns a measured number and its limit: `wal fdatasync.lat.p99 is 4.00 ms, and must be below 10ms`.
+fn compared(limit: &FitLimit) -> String {
     let number = &limit.number;
     let value = number.value.map_or(MISSING.to_owned(), |value| format::metric(value, number.metric));
     let which = match number.instead {
@@ -56,7 +56,7 @@ fn said(limit: &FitLimit) -> String {
     format!("{which} is {value}, and must be {}", required(limit))
 }
 
-/// The limit in words: `below 10ms`.
+/// Returns the limit in words: `below 10ms`.
 fn required(limit: &FitLimit) -> String {
     let bound = bound(limit);
     let words = [("<=", "at most"), (">=", "at least"), ("<", "below"), (">", "above")];
@@ -64,7 +64,7 @@ fn required(limit: &FitLimit) -> String {
     worded.unwrap_or_else(|| bound.to_owned())
 }
 
-/// The condition without its number's name: `< 10ms`.
+/// Returns the condition without the name of its number: `< 10ms`.
 fn bound(limit: &FitLimit) -> &str {
     limit.condition.find(['<', '>']).map_or(limit.condition.as_str(), |at| &limit.condition[at..])
 }
@@ -73,7 +73,7 @@ fn name(number: &FitNumber) -> String {
     format!("{} {}", number.phase, number.metric).trim().to_owned()
 }
 
-/// The whole page.
+/// Returns the whole page.
 pub fn page(fit: &FitFor, style: &Style) -> String {
     let ink = match fit.answer {
         FitAnswer::Yes => Ink::Good,
@@ -112,11 +112,11 @@ fn table_of(fit: &FitFor, style: &Style) -> String {
     let limits = fit.limits.iter().map(|limit| (&limit.number, Some(limit)));
     let rows: Vec<(&FitNumber, Option<&FitLimit>)> =
         limits.chain(fit.numbers.iter().map(|number| (number, None))).collect();
-    let column = |title: &str, align, leaves, cell: &dyn Fn(&FitNumber, Option<&FitLimit>) -> String| Column {
+    let column = |title: &str, align, hide_order, cell: &dyn Fn(&FitNumber, Option<&FitLimit>) -> String| Column {
         title: title.to_owned(),
         cells: rows.iter().map(|(number, limit)| cell(number, *limit)).collect(),
         align,
-        leaves,
+        hide_order,
     };
     let columns = vec![
         column("", Align::Left, None, &|_, limit| limit.map_or(String::new(), |limit| limit.answer.name().to_owned())),
@@ -141,7 +141,7 @@ fn table_of(fit: &FitFor, style: &Style) -> String {
     text
 }
 
-/// Uses, each with its load and its limits. `workloads` has the named workloads, which describe the loads.
+/// Lists the uses, each with its load and its limits. `workloads` describes the loads.
 pub fn list(uses: &[Use], workloads: &[WorkloadTitle], style: &Style) -> String {
     let width = uses.iter().map(|one| one.name.len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -202,7 +202,7 @@ mod tests {
         fit
     }
 
-    // Protects: the answer comes first, with the number that decides it, its limit and who published that.
+    // Protects: the answer comes first, with the number that decides it, its limit, and the publisher of the limit.
     #[test]
     fn the_answer_has_its_number_and_the_limit_its_source() {
         for (answer, head) in [
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_says_which_uses_have_no_limit() {
+    fn the_list_names_uses_without_a_limit() {
         let list = list(named::USES, &named::titles(), &Style::PLAIN);
         assert!(list.contains("etcd ") && list.contains("wal/fdatasync.lat.p99 < 10ms"), "{list}");
         assert!(list.contains("no published limit"), "{list}");

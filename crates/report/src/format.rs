@@ -1,34 +1,34 @@
-//! Numbers as columns show them: those of [`plumb_result::number`], with three significant digits.
+//! Formats numbers for columns, like [`plumb_result::number`] with three significant digits.
 
 use plumb_result::number::{self, Digits};
 use plumb_result::{Metric, Unit};
 
-/// Bytes per second, decimal: `412 MB/s`.
+/// Formats bytes per second with decimal prefixes: `412 MB/s`.
 pub fn rate_si(bytes_per_second: f64) -> String {
     number::BYTES_PER_SECOND.set(bytes_per_second, Digits::Three)
 }
 
-/// Bytes, binary: `4.00 GiB`.
+/// Formats bytes with binary prefixes: `4.00 GiB`.
 pub fn bytes_iec(bytes: f64) -> String {
     number::BYTES.set(bytes, Digits::Three)
 }
 
-/// A number per second: `10.4 k/s`.
+/// Formats a number per second: `10.4 k/s`.
 pub fn per_second(rate: f64) -> String {
     number::PER_SECOND.set(rate, Digits::Three)
 }
 
-/// I/O operations per second: `10.4 k IOPS`.
+/// Formats I/O operations per second: `10.4 k IOPS`.
 pub fn iops(rate: f64) -> String {
     number::IOPS.set(rate, Digits::Three)
 }
 
-/// Bytes, binary, without decimals where there are none: `4 KiB`, `1.5 GiB`.
+/// Formats bytes with binary prefixes, without zero decimals: `4 KiB`, `1.5 GiB`.
 pub fn bytes_brief(bytes: f64) -> String {
     number::BYTES.set(bytes, Digits::Spoken)
 }
 
-/// Seconds as a column shows them: `0.4`, `7.4`, `25`.
+/// Formats seconds for a column: `0.4`, `7.4`, `25`.
 pub fn seconds(ns: u64) -> String {
     let seconds = ns as f64 / 1e9;
     if seconds < 0.05 {
@@ -37,17 +37,17 @@ pub fn seconds(ns: u64) -> String {
     if seconds < 9.95 { format!("{seconds:.1}") } else { format!("{seconds:.0}") }
 }
 
-/// A length of time in two digits: `2.1 ms`, `88 µs`.
+/// Formats a duration with two digits: `2.1 ms`, `88 µs`.
 pub fn time_brief(ns: f64) -> String {
     if ns >= 60e9 { time(ns) } else { number::TIME.set(ns, Digits::Two) }
 }
 
-/// A count: `10.4 k`.
+/// Formats a count: `10.4 k`.
 pub fn count(value: f64) -> String {
     number::COUNT.set(value, Digits::Three)
 }
 
-/// A length of time: `412 µs`.
+/// Formats a duration: `412 µs`.
 pub fn time(ns: f64) -> String {
     if ns >= 60e9 {
         let seconds = (ns / 1e9).round() as u64;
@@ -59,39 +59,39 @@ pub fn time(ns: f64) -> String {
     number::TIME.set(ns, Digits::Three)
 }
 
-/// A ratio: `1.31`, `12.4`, `1708`.
+/// Formats a ratio: `1.31`, `12.4`, `1708`.
 pub fn ratio(ratio: f64) -> String {
     number::ratio(ratio)
 }
 
-/// An interval of a ratio: `0.94 – 1.06`.
+/// Formats an interval of a ratio: `0.94 – 1.06`.
 pub fn interval(lo: f64, hi: f64) -> String {
     number::ratio_interval(lo, hi)
 }
 
-/// A ratio near 1: `1.003`.
+/// Formats a ratio near 1: `1.003`.
 pub(crate) fn fine_ratio(ratio: f64) -> String {
     format!("{ratio:.3}")
 }
 
-/// A share: `62 %`.
+/// Formats a share: `62 %`.
 pub fn percent(share: f64) -> String {
     number::percent(share, Digits::Three)
 }
 
-/// A probability: `0.012`, `< 0.001`.
+/// Formats a probability: `0.012`, `< 0.001`.
 pub fn probability(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
-/// A metric's value in its unit.
+/// Formats a metric's value with its unit.
 pub fn value(value: f64, unit: Unit) -> String {
     match unit {
         Unit::BytesPerSecond => rate_si(value),
         Unit::OpsPerSecond => per_second(value),
         Unit::Nanoseconds => time(value),
         Unit::Cpus => format!("{} CPUs", Digits::Three.set(value)),
-        // Counts are exact, and are not rounded.
+        // Counts are exact, so they are not rounded.
         Unit::Ops if value.fract() == 0.0 => format!("{value:.0}"),
         Unit::Ops => format!("{value:.1}"),
         Unit::Bytes => bytes_iec(value),
@@ -100,7 +100,7 @@ pub fn value(value: f64, unit: Unit) -> String {
     }
 }
 
-/// A metric's value in its unit; block reads and writes per second are IOPS.
+/// Formats a metric's value with its unit; block reads and writes per second are IOPS.
 pub fn metric(of: f64, metric: Metric) -> String {
     let is_iops = metric.unit() == Unit::OpsPerSecond && metric.to_string().ends_with(".iops");
     let text = value(of, metric.unit());
@@ -110,7 +110,7 @@ pub fn metric(of: f64, metric: Metric) -> String {
     }
 }
 
-/// A line of bars, the highest value full height; a gap where there is no value.
+/// Returns a line of bars. The highest value has full height, and a missing value leaves a gap.
 pub fn sparkline(values: impl IntoIterator<Item = Option<f64>> + Clone) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let top = values.clone().into_iter().flatten().fold(0.0, f64::max);
@@ -121,7 +121,7 @@ pub fn sparkline(values: impl IntoIterator<Item = Option<f64>> + Clone) -> Strin
     values.into_iter().map(|value| value.map_or(' ', bar)).collect()
 }
 
-/// Missing is missing, never 0.
+/// Printed for a missing value, which is never printed as 0.
 pub const MISSING: &str = "–";
 
 #[cfg(test)]

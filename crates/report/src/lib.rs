@@ -1,5 +1,5 @@
-//! What people read: terminal pages of results and comparisons, and whole reports with charts. Results in, text out; nothing here
-//! touches the system.
+//! Text for people: terminal pages of results and comparisons, and full reports with charts. This crate converts
+//! results to text and does not touch the system.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

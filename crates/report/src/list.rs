@@ -4,8 +4,8 @@ use crate::measure;
 use crate::style::{Ink, Style};
 use plumb_text::visible_line;
 
-/// A table of text: columns as wide as their widest cell, the head faint, numbers to the right. Where it is wider than
-/// the page, each row is a block of lines, one for each cell that is not empty.
+/// Formats a table of text: columns as wide as their widest cell, a faint heading, numbers right-aligned. If it is
+/// wider than the page, each row becomes a block with a line for each non-empty cell.
 pub fn table(head: &[&str], rows: &[Vec<String>], style: &Style) -> String {
     // Escape line feeds, which would break the row.
     let in_line = |row: &Vec<String>| row.iter().map(|cell| visible_line(cell).into_owned()).collect();
@@ -49,7 +49,7 @@ pub fn table(head: &[&str], rows: &[Vec<String>], style: &Style) -> String {
     text
 }
 
-/// The same, with one column whose cells may lose their beginning, down to 12 columns, so that the table fits.
+/// Formats a table with one column of paths, which may be shortened at the front, down to 12 columns, to make the table fit.
 pub fn table_with_paths(head: &[&str], rows: &[Vec<String>], paths: usize, style: &Style) -> String {
     const LEAST: usize = 12;
     let width = |column: usize| {
@@ -69,7 +69,7 @@ pub fn table_with_paths(head: &[&str], rows: &[Vec<String>], paths: usize, style
     table(head, &rows, style)
 }
 
-/// `run      01a2091f-d406`, a line each, and an empty line behind each row.
+/// Formats each row as lines such as `run      01a2091f-d406`, followed by an empty line.
 fn blocks(head: &[&str], rows: &[Vec<String>], style: &Style) -> String {
     let width = head.iter().map(|title| measure::width(title)).max().unwrap_or(0);
     let mut text = String::new();
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_line_up_and_numbers_stand_to_the_right() {
+    fn columns_line_up_and_numbers_are_right_aligned() {
         let rows = vec![vec!["a".to_owned(), "5".to_owned()], vec!["long".to_owned(), "1000".to_owned()]];
         assert_eq!(table(&["name", "n"], &rows, &Style::PLAIN), "name     n\na        5\nlong  1000\n");
     }

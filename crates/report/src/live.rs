@@ -1,4 +1,4 @@
-//! The full screen of a run that goes on: rates, latency, devices, findings, steady state.
+//! The full screen of a running run: rates, latency, devices, findings, steadiness.
 
 mod screen;
 
@@ -9,50 +9,48 @@ use plumb_result::stream::{StreamMeasured, StreamOps};
 use plumb_result::{Finding, PhaseMeasurement};
 use plumb_workload::OpKind;
 
-/// Seconds that are kept for the bars.
+/// Number of seconds that are kept for the bars.
 const KEPT: usize = 120;
 
-/// How far a study is.
+/// Progress of a study.
 #[derive(Debug, Clone, Default)]
 pub struct StudyProgress {
-    /// Its name.
     pub name: String,
-    /// Runs that have ended, well or not.
+    /// Number of runs that have ended, successfully or not.
     pub ended: u32,
-    /// Runs in all.
+    /// Number of all runs.
     pub runs: u32,
-    /// Runs that were rejected, by their checks.
+    /// Number of runs that the checks rejected.
     pub rejected: u32,
-    /// Runs that failed.
+    /// Number of runs that failed.
     pub failed: u32,
-    /// `about 2 min left`; empty where it is not known.
+    /// Remaining time, such as `about 2 min left`; empty if unknown.
     pub left: String,
-    /// What went wrong last; empty where nothing did.
+    /// The latest failure; empty if there was none.
     pub trouble: String,
 }
 
-/// What is known of the runs so far.
+/// State of the runs so far.
 #[derive(Debug, Default)]
 pub struct LivePicture {
-    /// The study that the runs belong to.
+    /// Progress of the study that the runs belong to, if there is one.
     pub study: Option<StudyProgress>,
-    /// The workload's name.
     pub workload: String,
-    /// Where it runs.
+    /// Place of the run, such as a directory or device.
     pub place: String,
-    /// Which run of several this is, `run 2 of 3`.
+    /// Position among several runs, such as `run 2 of 3`.
     pub part: String,
-    /// `phase 3 of 11`; empty where there is only one.
+    /// Position of the phase, such as `phase 3 of 11`; empty if there is only one.
     pub phase_place: String,
-    /// The phase that goes on.
+    /// Name of the current phase.
     pub phase: String,
-    /// What goes on that is not measured; empty while a phase is measured.
+    /// Current activity that is not measured; empty while a phase is measured.
     pub preparing: String,
-    /// When the phase ends by time, ns.
+    /// Duration after which the phase ends, ns, if it is limited by time.
     pub time_ns: Option<u64>,
-    /// The most that is left of the run, ns.
+    /// Longest remaining time of the run, ns.
     pub left_ns: Option<u64>,
-    /// The last second.
+    /// Measurements of the last second.
     second: Option<StreamMeasured>,
     history: Vec<Moment>,
     devices: DeviceHistory,
@@ -60,14 +58,14 @@ pub struct LivePicture {
     done: Vec<DonePhase>,
 }
 
-/// A second of the bars.
+/// One second of the bars.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     rate: f64,
     p99_ns: Option<u64>,
 }
 
-/// A phase that is over.
+/// A completed phase.
 #[derive(Debug)]
 struct DonePhase {
     name: String,
@@ -75,20 +73,20 @@ struct DonePhase {
     ops: StreamOps,
 }
 
-/// The kind of op that took the most time, estimated from its median: of a write and its flush, the flush.
+/// Returns the kind of op that took the most time, estimated from its median: of a write and its flush, the flush.
 pub fn busiest(measured: &StreamMeasured) -> Option<(OpKind, &StreamOps)> {
     let time_ns = |ops: &StreamOps| ops.count.saturating_mul(ops.p50_ns.unwrap_or(0));
     let done = measured.ops.iter().filter(|(_, ops)| ops.count > 0);
     done.max_by_key(|(_, ops)| time_ns(ops)).map(|(kind, ops)| (*kind, ops))
 }
 
-/// Its bytes per second, or its ops where it moves none.
+/// Returns bytes per second, or ops per second if the ops move no bytes.
 pub fn rate_of(ops: &StreamOps) -> f64 {
     if ops.bytes > 0 { ops.bytes_per_s } else { ops.ops_per_s }
 }
 
 impl LivePicture {
-    /// A run begins: what was shown of the one before goes. Of a study, the phases that are over stay.
+    /// Starts a run and clears the previous one. In a study, completed phases stay.
     pub fn run_begins(&mut self, workload: &str, place: &str) {
         let before = std::mem::take(self);
         let done = if before.study.is_some() { before.done } else { Vec::new() };
@@ -102,14 +100,14 @@ impl LivePicture {
         };
     }
 
-    /// A plot or a run of a study is prepared.
+    /// Shows that a plot or a run of a study is being prepared.
     pub fn study_stage(&mut self, part: &str, workload: &str, what: &str) {
         self.run_begins(workload, "");
         part.clone_into(&mut self.part);
         what.clone_into(&mut self.preparing);
     }
 
-    /// A phase begins.
+    /// Starts a phase.
     pub fn phase_begins(&mut self, phase: &str) {
         self.phase = phase.to_owned();
         self.preparing.clear();
@@ -117,7 +115,7 @@ impl LivePicture {
         self.history.clear();
     }
 
-    /// A second has passed.
+    /// Records a second of measurements.
     pub fn second(&mut self, measured: StreamMeasured) {
         let busiest = busiest(&measured);
         let moment = busiest
@@ -130,16 +128,16 @@ impl LivePicture {
         self.second = Some(measured);
     }
 
-    /// A phase is over.
+    /// Records the end of a phase from its measurement.
     pub fn phase_ended(&mut self, phase: &PhaseMeasurement) {
         self.phase_done(&phase.name, &StreamMeasured::of_phase(phase, Vec::new()));
     }
 
-    /// A phase is over, of which this is what was done in all of it.
+    /// Records the end of a phase with its totals.
     pub fn phase_done(&mut self, phase: &str, all: &StreamMeasured) {
         if let Some((kind, ops)) = busiest(all) {
             let name = match &self.study {
-                // Its other runs have phases of the same name.
+                // Other runs of the study have phases of the same name.
                 Some(study) => format!("run {} {phase}", study.ended + 1),
                 None => phase.to_owned(),
             };
@@ -154,14 +152,14 @@ impl LivePicture {
         self.phase.clear();
     }
 
-    /// A finding has become true.
+    /// Adds a finding that became true.
     pub fn found(&mut self, finding: &Finding) {
         self.findings.insert(0, finding.clone());
-        // Worst first, and of equals the latest: the order of what is equal stays.
+        // Worst first, and the latest first among equals, which a stable sort keeps.
         self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
     }
 
-    /// A finding is taken back.
+    /// Removes a finding that was withdrawn.
     pub fn withdrawn(&mut self, finding: &Finding) {
         self.findings.retain(|known| known.code != finding.code || known.phase != finding.phase);
     }

@@ -1,9 +1,9 @@
-//! Named workloads: the list of them, and where the numbers of each come from, as text and as Markdown.
+//! Named workloads: their list, and the sources of their numbers, as text and as Markdown.
 
 use crate::style::{Ink, Style};
 use plumb_workload::named::{Explanation, WorkloadTitle};
 
-/// Named workloads, one line each: Plumb's own, and those that are like other people's.
+/// Lists named workloads, one line each: Plumb's own, and those modelled on others.
 pub fn list(own: &[WorkloadTitle], others: &[WorkloadTitle], style: &Style) -> String {
     let width = own.iter().chain(others).map(|named| named.name.len()).max().unwrap_or(0);
     let part = |title: &str, all: &[WorkloadTitle]| {
@@ -14,16 +14,16 @@ pub fn list(own: &[WorkloadTitle], others: &[WorkloadTitle], style: &Style) -> S
         text
     };
     let own = part("Plumb's own (`all` names these):", own);
-    let others = part("Like other people's work and benchmarks; none gives an official result:", others);
+    let others = part("Modelled on others' work and benchmarks; none gives an official result:", others);
     format!("{own}\n{others}")
 }
 
-/// What is said of a load whose name could be taken for a benchmark's.
+/// Returns the disclaimer of a load whose name could be taken for a benchmark's.
 pub fn banner(of: &str) -> String {
     format!("This is not an official {of} result.")
 }
 
-/// Where the numbers of a workload come from, as a page.
+/// Returns the page with the sources of a workload's numbers.
 pub fn page(explanation: &Explanation, style: &Style) -> String {
     let Explanation { name, about, banner: of, notes, settings } = explanation;
     let mut page = format!("{}\n", style.ink(Ink::Strong, &style.wrap(&format!("{name}: {about}"), 4)));
@@ -52,7 +52,7 @@ fn source(evidence: &str, source: &str) -> String {
     if source.is_empty() { evidence.to_owned() } else { format!("{evidence}: {source}") }
 }
 
-/// The same as Markdown: a page of `docs/loads/`.
+/// Returns the page as Markdown, for `docs/loads/`.
 pub fn markdown(explanation: &Explanation) -> String {
     let Explanation { name, about, banner: of, notes, settings } = explanation;
     let mut page = format!("# {name}\n\n{about}\n");
@@ -80,7 +80,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/loads")
     }
 
-    /// The pages are what the files say: `PLUMB_BLESS=1 cargo test -p plumb-report loads` writes them.
+    /// The pages must match the files: `PLUMB_BLESS=1 cargo test -p plumb-report loads` writes them.
     #[test]
     fn every_load_has_its_page_in_docs() {
         let is_blessed = std::env::var_os("PLUMB_BLESS").is_some();
@@ -97,12 +97,12 @@ mod tests {
         let known = |name: &str| LOADS.iter().any(|load| format!("{}.md", load.name) == name);
         for entry in std::fs::read_dir(directory()).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
-            assert!(known(&name), "docs/loads/{name} is of no load");
+            assert!(known(&name), "docs/loads/{name} belongs to no load");
         }
     }
 
     #[test]
-    fn the_page_says_what_the_load_is_not_and_where_numbers_come_from() {
+    fn the_page_has_the_disclaimer_and_the_sources_of_numbers() {
         let load = LOADS.iter().find(|load| load.name == "nfs-mix-2008-like").unwrap();
         let page = page(&load.explanation(), &Style::PLAIN);
         assert!(page.contains("This is not an official SPEC SFS result."), "{page}");

@@ -8,17 +8,17 @@ pub(crate) fn width(text: &str) -> usize {
     visible_letters(text).width()
 }
 
-/// The text at the left of so many columns.
+/// Pads text on the right to `columns`.
 pub(crate) fn left(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// The text at the right of so many columns.
+/// Pads text on the left to `columns`.
 pub(crate) fn right(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// The text, cut off with an ellipsis where it takes more columns than these.
+/// Cuts text off with an ellipsis if it takes more than `columns`.
 pub fn cut(text: &str, columns: usize) -> String {
     let text = &*visible_letters(text);
     if width(text) <= columns {
@@ -32,7 +32,7 @@ pub fn cut(text: &str, columns: usize) -> String {
     text.chars().take_while(fits).chain(['…']).collect()
 }
 
-/// The same, without its beginning.
+/// Cuts text off at its beginning, with an ellipsis.
 pub(crate) fn cut_front(text: &str, columns: usize) -> String {
     let text = &*visible_letters(text);
     if width(text) <= columns {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_fits() {
+    fn cut_text_fits() {
         assert_eq!(cut("abcd", 4), "abcd");
         assert_eq!(cut("abcde", 4), "abc…");
         assert_eq!(cut("磁盘磁盘", 6), "磁盘…");

@@ -1,4 +1,4 @@
-//! The pages of `plumb net`: one measurement, and a series of them.
+//! Pages of `plumb net`: one measurement, and a series of measurements.
 
 use crate::format::{MISSING, count, percent, time};
 use crate::style::Style;
@@ -6,7 +6,7 @@ use crate::table::{Align, Column, set};
 use plumb_result::number::{BITS_PER_SECOND, Digits};
 use plumb_result::{Datagrams, Network, PhaseResult, RoundTrips, RunResult, Throughput};
 
-/// Bits per second.
+/// Formats bits per second.
 pub(crate) fn bits(bits_per_second: f64) -> String {
     BITS_PER_SECOND.set(bits_per_second, Digits::Three)
 }
@@ -16,7 +16,7 @@ pub(crate) fn ns(value: Option<u64>) -> String {
 }
 
 fn left(title: &str, cells: Vec<String>) -> Column {
-    Column { title: title.to_owned(), cells, align: Align::Left, leaves: None }
+    Column { title: title.to_owned(), cells, align: Align::Left, hide_order: None }
 }
 
 fn right(title: &str, cells: Vec<String>) -> Column {
@@ -28,7 +28,7 @@ fn table(columns: Vec<Column>, style: &Style) -> String {
     std::iter::once(lines.head).chain(lines.rows).map(|line| line + "\n").collect()
 }
 
-/// What the numbers depend on: both ends' TCP, the interface, the processors.
+/// Lists the facts that the numbers depend on: TCP settings of both ends, the interface, the processors.
 pub(crate) fn facts(net: &Network) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(name) = &net.congestion {
@@ -83,7 +83,7 @@ fn protocol_words(protocol: &str) -> &str {
     }
 }
 
-/// Round trips, a line for each of what went on meanwhile.
+/// Formats round trips, one line for each condition of the path.
 fn trip_table(trips: &[RoundTrips], style: &Style) -> String {
     let rows = |of: &dyn Fn(&RoundTrips) -> String| trips.iter().map(of).collect::<Vec<_>>();
     let columns = vec![
@@ -98,7 +98,7 @@ fn trip_table(trips: &[RoundTrips], style: &Style) -> String {
     table(columns, style)
 }
 
-/// What is known of other hosts in the phases of a run, each with what it is of: a group of a phase, or its probe.
+/// Returns the network measurements in the phases of a run, each with its name: a group of a phase, or the phase's probe.
 pub(crate) fn in_phases(phases: &[PhaseResult]) -> impl Iterator<Item = (String, &Network)> {
     let named = |phase: &str, net: &Network| match net.group.as_deref() {
         Some("probe") => "probe".to_owned(),
@@ -107,16 +107,16 @@ pub(crate) fn in_phases(phases: &[PhaseResult]) -> impl Iterator<Item = (String,
     phases.iter().flat_map(move |phase| phase.network.iter().map(move |net| (named(&phase.name, net), net)))
 }
 
-/// What the phases of a run knew of other hosts, and their probes. What is as before is not said again.
+/// Formats the network measurements in the phases of a run. Facts that were printed before are not repeated.
 pub(crate) fn of_phases(result: &RunResult, style: &Style) -> String {
-    let (mut text, mut said) = (String::new(), Vec::new());
+    let (mut text, mut printed) = (String::new(), Vec::new());
     for (what, net) in in_phases(&result.phases) {
         let port = if net.port > 0 { format!(" port {}", net.port) } else { String::new() };
         text += &format!("{what}: {}{port}, connected in {}\n", net.host, ns(net.connect_ns));
         for line in facts(net) {
-            if !said.contains(&line) {
+            if !printed.contains(&line) {
                 text += &format!("  {}\n", style.wrap(&line, 4));
-                said.push(line);
+                printed.push(line);
             }
         }
         for row in &net.throughput {
@@ -144,7 +144,7 @@ pub(crate) fn of_phases(result: &RunResult, style: &Style) -> String {
     if text.is_empty() { text } else { text + "\n" }
 }
 
-/// The field's five metrics, a line each.
+/// Formats the field's five metrics, one line each.
 fn summary(net: &Network, style: &Style) -> String {
     let speeds = |rows: &[Throughput]| {
         let one = |direction: &str| {
@@ -174,7 +174,7 @@ fn summary(net: &Network, style: &Style) -> String {
     if !net.capacity.is_empty() {
         let most = |direction: &str| capacity(net, direction).map_or(MISSING.to_owned(), bits);
         let words = format!(
-            "{} in, {} out: the most that was reached; {} streams each way at the same time: {}",
+            "{} in, {} out: the maximum reached; {} streams each way at the same time: {}",
             most("receive"),
             most("send"),
             net.capacity_streams,
@@ -186,17 +186,17 @@ fn summary(net: &Network, style: &Style) -> String {
     lines.collect::<String>() + "\n"
 }
 
-/// The most that a path carried in a direction, bits per second: of a stream alone, and of several both ways. `None` where the latter was
-/// not measured.
+/// Returns the most that a path carried in a direction, bits per second: with a single stream, or with several in
+/// both directions. `None` if the latter was not measured.
 fn capacity(net: &Network, direction: &str) -> Option<f64> {
     let together = rate(&net.capacity, direction)?;
     Some(rate(&net.throughput, direction).map_or(together, |alone| alone.max(together)))
 }
 
-/// From this share of a processor on, it was full.
+/// Share of a processor above which it counts as full.
 const FULL: f64 = 0.9;
 
-/// Processors of a list such as `0-3,8`.
+/// Counts the processors of a list such as `0-3,8`.
 fn processors_in(list: &str) -> Option<f64> {
     let count = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -206,10 +206,10 @@ fn processors_in(list: &str) -> Option<f64> {
     list.split(',').map(count).sum::<Option<u32>>().map(f64::from)
 }
 
-/// Names full processors, which limit the numbers more than the network does.
+/// Reports full processors, which limit the numbers more than the network does.
 fn finding(net: &Network) -> Option<String> {
     let most = net.processors.as_deref().and_then(processors_in).unwrap_or(f64::MAX);
-    // A stream is carried by one processor.
+    // A single stream is processed by one processor.
     let full = |used: f64, streams: u32| used >= FULL * f64::from(streams.max(1)).min(most);
     let single = net.throughput.iter().map(|row| (row, net.streams));
     let rows = single.chain(net.capacity.iter().map(|row| (row, net.capacity_streams)));
@@ -226,11 +226,11 @@ fn finding(net: &Network) -> Option<String> {
         [false, false, _] => return None,
     };
     Some(format!(
-        "⚠ {what}: the rates are what they can do, and the network may carry more. Free processors at {fix}, or use --parallel."
+        "⚠ {what}: they limit the rates, and the network may carry more. Free processors at {fix}, or use --parallel."
     ))
 }
 
-/// One measurement.
+/// Returns the page of one measurement.
 pub fn page(net: &Network, style: &Style) -> String {
     let port = if net.port > 0 { format!(" port {}", net.port) } else { String::new() };
     let mut text = finding(net).map_or(String::new(), |finding| format!("{}\n\n", style.wrap(&finding, 2)));
@@ -290,15 +290,15 @@ pub fn page(net: &Network, style: &Style) -> String {
     text + &table(columns, style)
 }
 
-/// The share of datagrams that did not arrive.
+/// Returns the share of datagrams that did not arrive.
 pub(crate) fn loss(row: &Datagrams) -> Option<f64> {
     (row.packets > 0).then(|| row.lost as f64 / row.packets as f64)
 }
 
-/// A figure of a measurement.
+/// Returns a figure of a measurement.
 pub(crate) type Figure = fn(&Network) -> Option<f64>;
 
-/// A figure in its unit.
+/// Formats a figure with its unit.
 pub(crate) type Printed = fn(f64) -> String;
 
 fn rate(rows: &[Throughput], direction: &str) -> Option<f64> {
@@ -313,7 +313,7 @@ fn worst_loss(net: &Network) -> Option<f64> {
     net.datagrams.iter().filter_map(loss).reduce(f64::max)
 }
 
-/// What a series shows of each measurement: a name, what it is of, how it is printed.
+/// Figures of each measurement in a series: name, value, and format.
 pub(crate) const FIGURES: [(&str, Figure, Printed); 10] = [
     ("receive", |net| rate(&net.throughput, "receive"), bits),
     ("send", |net| rate(&net.throughput, "send"), bits),
@@ -327,19 +327,19 @@ pub(crate) const FIGURES: [(&str, Figure, Printed); 10] = [
     ("loss", worst_loss, percent),
 ];
 
-/// How many of them measured something, as a sentence.
+/// Returns a sentence with the share of measurements that succeeded.
 pub(crate) fn availability(series: &[Network]) -> String {
     let there = series.iter().filter(|net| net.error.is_none()).count();
     let share = percent(there as f64 / series.len().max(1) as f64);
     format!("{there} of {} measurements reached the other end: available {share} of the time.", series.len())
 }
 
-/// When it began, to the second (UTC).
+/// Returns the start time to the second (UTC).
 pub(crate) fn when(net: &Network) -> String {
     net.started_at.get(..19).unwrap_or(&net.started_at).replace('T', " ")
 }
 
-/// The line of one measurement of a series, as it comes.
+/// Returns the line of one measurement in a series, printed as it completes.
 pub fn line(net: &Network) -> String {
     let at = when(net);
     if let Some(error) = &net.error {
@@ -349,7 +349,7 @@ pub fn line(net: &Network) -> String {
     format!("{at}  {}\n", figures.collect::<Vec<_>>().join(", "))
 }
 
-/// A series: how often the other end was there, and each figure's least, middle and most.
+/// Returns the page of a series: the availability of the other end, and minimum, median and maximum of each figure.
 pub fn series(series: &[Network], style: &Style) -> String {
     let Some(first) = series.first() else { return String::new() };
     let mut text = format!("{} port {}: ", first.host, first.port) + &availability(series) + "\n";
@@ -435,7 +435,7 @@ pub(crate) mod tests {
         }
     }
 
-    // Protects the page: every figure and fact that the command promises is on it, with its unit.
+    // Protects: every figure and fact that the command promises is on the page, with its unit.
     #[test]
     fn the_page_has_all_figures() {
         let text = page(&net(), &Style::PLAIN);
@@ -453,7 +453,7 @@ pub(crate) mod tests {
             "Response time  50.0 µs idle",
             "Utilisation    88 % of the link's 10.0 Gbit/s at most",
             "Throughput     8.80 Gbit/s in, 4.00 Gbit/s out",
-            "Capacity       8.80 Gbit/s in, 7.20 Gbit/s out: the most that was reached",
+            "Capacity       8.80 Gbit/s in, 7.20 Gbit/s out: the maximum reached",
             "88 %",
             "97 %",
             "41 %",
@@ -465,7 +465,7 @@ pub(crate) mod tests {
         }
     }
 
-    // Protects: a path is never said to carry less than it just did.
+    // Protects: the reported capacity of a path is never below its measured throughput.
     #[test]
     fn capacity_is_at_least_the_throughput() {
         for (name, of, _) in FIGURES.iter().filter(|(name, ..)| name.starts_with("capacity")) {
@@ -475,7 +475,7 @@ pub(crate) mod tests {
         assert_eq!(capacity(&Network { capacity: Vec::new(), ..net() }, "send"), None);
     }
 
-    // Protects: where processors were full, that is the first line, with whose they were.
+    // Protects: if processors were full, the first line says so and names their end.
     #[test]
     fn full_processors_are_the_first_finding() {
         let busy = |here: f64, there: f64| {
@@ -498,7 +498,7 @@ pub(crate) mod tests {
         assert_eq!((processors_in("0-3,8"), processors_in("x"), processors_in("3-1")), (Some(5.0), None, None));
     }
 
-    // Protects users of stock servers: what is missing is said, with what to do.
+    // Protects users of stock servers: missing numbers are reported, with a way to get them.
     #[test]
     fn a_stock_server_has_no_percentiles() {
         let stock = Network {
@@ -513,7 +513,7 @@ pub(crate) mod tests {
         assert!(!text.contains("p99") && text.contains("8.80 Gbit/s"), "{text}");
     }
 
-    // Protects series: one that could not be made counts against availability and in no figure.
+    // Protects: a failed measurement counts against availability and affects no figure.
     #[test]
     fn a_series_has_its_range_and_its_gaps() {
         let failed = Network {

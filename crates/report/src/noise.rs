@@ -1,22 +1,21 @@
-//! A noise floor as a page: the smallest difference that can be claimed, number by number, and what it comes from.
+//! The page of a noise floor: the smallest difference that can be claimed for each number, and its causes.
 
-use crate::compare::{RejectedTogether, count, left_out, remarked, speeds, works};
+use crate::compare::{RejectedTogether, count, left_out, remark_lines, speeds, works};
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
 use plumb_result::{Noise, NoiseFloor, RejectedNumber};
 use plumb_workload::named::WorkloadTitle;
 
-/// Whether later comparisons will know of it.
+/// Whether later comparisons can use a noise floor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeptFloor {
-    /// They will use it.
+    /// Later comparisons will use it.
     Stored,
-    /// It was not stored.
     Nowhere,
 }
 
-/// The whole page. `workloads` has the named workloads, which it describes.
+/// Returns the whole page. `workloads` describes the named workloads.
 pub fn page(noise: &Noise, kept: KeptFloor, workloads: &[WorkloadTitle], style: &Style) -> String {
     let mut page = style.ink(Ink::Strong, &style.wrap(&noise.note, 0));
     page.push_str("\n\n");
@@ -27,7 +26,7 @@ pub fn page(noise: &Noise, kept: KeptFloor, workloads: &[WorkloadTitle], style: 
         page.push_str(&rejected_table(&noise.rejected, workloads, style));
     }
     page.push_str(&noise.notes.iter().map(|note| crate::run::not_possible(note, style)).collect::<String>());
-    page.push_str(&left_out(&noise.left_out, RejectedTogether::OfASide, style));
+    page.push_str(&left_out(&noise.left_out, RejectedTogether::PerSide, style));
     if !noise.floors.is_empty() {
         let line = match kept {
             KeptFloor::Stored => {
@@ -41,13 +40,13 @@ pub fn page(noise: &Noise, kept: KeptFloor, workloads: &[WorkloadTitle], style: 
     page
 }
 
-/// Numbers of rejected runs: what was measured, without a floor.
+/// Formats numbers of rejected runs, which have no floor.
 fn rejected_table(numbers: &[RejectedNumber], workloads: &[WorkloadTitle], style: &Style) -> String {
-    let column = |title: &str, align, leaves, cell: &dyn Fn(&RejectedNumber) -> String| Column {
+    let column = |title: &str, align, hide_order, cell: &dyn Fn(&RejectedNumber) -> String| Column {
         title: title.to_owned(),
         cells: numbers.iter().map(cell).collect(),
         align,
-        leaves,
+        hide_order,
     };
     let columns = vec![
         column("floor", Align::Right, None, &|_| "rejected".to_owned()),
@@ -67,11 +66,11 @@ fn rejected_table(numbers: &[RejectedNumber], workloads: &[WorkloadTitle], style
 }
 
 fn columns(floors: &[NoiseFloor]) -> Vec<Column> {
-    let column = |title: &str, align, leaves, cell: &dyn Fn(&NoiseFloor) -> String| Column {
+    let column = |title: &str, align, hide_order, cell: &dyn Fn(&NoiseFloor) -> String| Column {
         title: title.to_owned(),
         cells: floors.iter().map(cell).collect(),
         align,
-        leaves,
+        hide_order,
     };
     let itself = |log_ratio: f64| format::fine_ratio(log_ratio.exp());
     vec![
@@ -100,7 +99,8 @@ fn table_of(floors: &[NoiseFloor], workloads: &[WorkloadTitle], style: &Style) -
     text.push_str(&works(floors.iter().map(|floor| floor.workload.as_str()), workloads, style));
     text.push('\n');
     let several = floors.iter().filter(|floor| !floor.modes.is_empty());
-    let said = several.map(|floor| (format!("{} {}", floor.phase, floor.metric), speeds(&floor.modes, floor.metric)));
-    text.push_str(&remarked(said.collect(), usize::MAX, style));
+    let wording =
+        several.map(|floor| (format!("{} {}", floor.phase, floor.metric), speeds(&floor.modes, floor.metric)));
+    text.push_str(&remark_lines(wording.collect(), usize::MAX, style));
     text
 }

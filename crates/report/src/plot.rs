@@ -1,4 +1,4 @@
-//! Charts of a run for a terminal, in block characters: rates over time, and latency by percentile.
+//! Charts of a run for terminals, in block characters: rates over time, and latency by percentile.
 
 use crate::format;
 use crate::measure;
@@ -10,11 +10,11 @@ use plumb_workload::OpKind;
 
 /// Rows of a chart over time.
 const HEIGHT: usize = 6;
-/// A chart is no wider: what is longer is averaged.
+/// Largest width of a chart; longer series are averaged.
 const COLUMNS_MAX: usize = 72;
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Every phase: its rates second by second, where they are known, and its latency.
+/// Draws the rates of every phase second by second, if they are stored, and its latency.
 pub fn page(result: &RunResult, series: &[(&str, &[Interval])], style: &Style) -> String {
     let mut page = String::new();
     for phase in &result.phases {
@@ -30,7 +30,7 @@ pub fn page(result: &RunResult, series: &[(&str, &[Interval])], style: &Style) -
     page
 }
 
-/// What of each kind of op was done in each second.
+/// Draws the work of each kind of op in each second.
 fn over_time(phase: &str, intervals: &[Interval], style: &Style) -> String {
     let mut kinds: Vec<OpKind> = Vec::new();
     for kind in intervals.iter().flat_map(|interval| interval.ops.keys()) {
@@ -62,7 +62,7 @@ fn over_time(phase: &str, intervals: &[Interval], style: &Style) -> String {
     page
 }
 
-/// A chart of values from zero.
+/// Draws a chart of values, starting at zero.
 fn chart(title: &str, values: &[f64], shown: fn(f64) -> String, style: &Style) -> String {
     let top = values.iter().copied().fold(0.0, f64::max);
     let labels = [shown(top), shown(0.0)];
@@ -90,7 +90,7 @@ fn chart(title: &str, values: &[f64], shown: fn(f64) -> String, style: &Style) -
     page
 }
 
-/// Values as at most so many, each the mean of its share.
+/// Reduces values to at most `most`, each the mean of its share.
 fn averaged(values: &[f64], most: usize) -> Vec<f64> {
     if values.len() <= most {
         return values.to_vec();
@@ -104,7 +104,8 @@ fn averaged(values: &[f64], most: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Percentiles as bars on a logarithmic scale, so that a tail of a thousand times the median is seen beside it.
+/// Draws percentiles as bars on a logarithmic scale, so that the median is visible next to a tail of
+/// a thousand times its length.
 fn latency(result: &RunResult, phase: &str, style: &Style) -> String {
     let Some(of_phase) = result.phases.iter().find(|one| one.name == phase) else { return String::new() };
     let mut page = String::new();
@@ -122,7 +123,7 @@ fn latency(result: &RunResult, phase: &str, style: &Style) -> String {
             "{}\n",
             style.ink(Ink::Strong, &format!("{phase} {}, time of an op (each bar a logarithm)", kind.name()))
         ));
-        // The shortest bar is seen as well.
+        // Keep the shortest bar visible.
         let (from, to) = ((least / 2.0).ln(), most.ln());
         let room = style.width.saturating_sub(24).clamp(8, COLUMNS_MAX - 20);
         for (stat, ns) in &values {
@@ -136,10 +137,10 @@ fn latency(result: &RunResult, phase: &str, style: &Style) -> String {
     page
 }
 
-/// The last character of a lying bar.
+/// Returns the last character of a horizontal bar.
 fn rest_of_bar(eighths: usize) -> Option<char> {
-    const LYING: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
-    eighths.checked_sub(1).and_then(|index| LYING.get(index).copied())
+    const HORIZONTAL: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+    eighths.checked_sub(1).and_then(|index| HORIZONTAL.get(index).copied())
 }
 
 #[cfg(test)]
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!(lines[HEIGHT], "  0.00 B/s ┤ ██");
     }
 
-    // Protects: an hour of seconds fits, no value is left out, and nothing at all is no panic.
+    // Protects: an hour of seconds fits without losing a value, and zeros do not panic.
     #[test]
     fn many_values_are_averaged() {
         let values: Vec<f64> = (0..3600).map(f64::from).collect();

@@ -1,4 +1,4 @@
-//! Workloads that were repeated, as pages: rounds with their steady window and tables by size and mix, ladders with their loads.
+//! Pages of repeated workloads: rounds with their steady window and tables by size and mix, ladders with their loads.
 
 use crate::document::{ColumnHead, Item, ReportPart, ReportTable, terminal};
 use crate::format::{self, MISSING};
@@ -10,7 +10,7 @@ use plumb_result::repeat::{LadderRepeat, LadderStep, RepeatedRuns, RoundSpan, Ro
 use plumb_result::{LadderResult, RoundsResult, RunVerdict};
 use plumb_workload::{Bytes, Figure};
 
-/// A figure's value as printed.
+/// Formats the value of a figure.
 pub(crate) fn value(figure: Figure, value: f64) -> String {
     match figure {
         Figure::Iops => format::iops(value),
@@ -19,7 +19,7 @@ pub(crate) fn value(figure: Figure, value: f64) -> String {
     }
 }
 
-/// What a figure is called.
+/// Returns the title of a figure.
 pub(crate) const fn title(figure: Figure) -> &'static str {
     match figure {
         Figure::Iops => "IOPS",
@@ -33,7 +33,7 @@ fn span(span: RoundSpan) -> String {
     format!("rounds {} to {}", span.first, span.last)
 }
 
-/// Which rounds were steady.
+/// Returns a sentence that names the steady rounds.
 pub fn rounds_sentence(result: &RoundsResult) -> String {
     let count = result.of.runs.len();
     let named = &result.of.workload;
@@ -46,7 +46,7 @@ pub fn rounds_sentence(result: &RoundsResult) -> String {
     }
 }
 
-/// What a ladder came to.
+/// Returns a sentence with the result of a ladder.
 pub fn ladder_sentence(result: &LadderResult) -> String {
     let named = &result.of.workload;
     let highest = result.steps.iter().filter(|step| !step.is_again).max_by(|a, b| a.asked.total_cmp(&b.asked));
@@ -65,7 +65,7 @@ pub fn ladder_sentence(result: &LadderResult) -> String {
     }
 }
 
-/// Rounds as a page.
+/// Returns the page of rounds.
 pub fn rounds_page(result: &RoundsResult, style: &Style) -> String {
     let mut parts = head(&result.of, &result.verdict_note, result.verdict, result.steady.is_some());
     parts.extend(rounds_parts(result));
@@ -73,7 +73,7 @@ pub fn rounds_page(result: &RoundsResult, style: &Style) -> String {
     terminal(&parts, style)
 }
 
-/// A ladder as a page.
+/// Returns the page of a ladder.
 pub fn ladder_page(result: &LadderResult, style: &Style) -> String {
     let mut parts = head(&result.of, &result.verdict_note, result.verdict, result.within_limit != Some(false));
     parts.extend(ladder_parts(result));
@@ -81,7 +81,7 @@ pub fn ladder_page(result: &LadderResult, style: &Style) -> String {
     terminal(&parts, style)
 }
 
-/// The answer, and what it is not.
+/// Returns the answer, with its disclaimer.
 pub(crate) fn head(of: &RepeatedRuns, note: &str, verdict: RunVerdict, is_good: bool) -> Vec<ReportPart> {
     let ink = match verdict {
         RunVerdict::Reject => Ink::Bad,
@@ -90,14 +90,14 @@ pub(crate) fn head(of: &RepeatedRuns, note: &str, verdict: RunVerdict, is_good: 
     };
     let mut parts = vec![ReportPart::Text(ink, note.to_owned())];
     if verdict == RunVerdict::Reject {
-        let text = "The checks rejected a run that these numbers rest on; see below.".to_owned();
+        let text = "The checks rejected a run that these numbers depend on; see below.".to_owned();
         parts.push(ReportPart::Text(Ink::Bad, text));
     }
     parts.extend(of.banner.as_deref().map(|name| ReportPart::Text(Ink::Faint, banner(name))));
     parts
 }
 
-/// What the checks say, and what is to be known.
+/// Lists rejected runs and notes.
 pub(crate) fn trust(of: &RepeatedRuns) -> Vec<ReportPart> {
     let mut items: Vec<Item> = rejected(&of.rejected);
     items.extend(of.notes.iter().map(|note| Item { ink: Ink::Faint, head: "note".to_owned(), text: note.clone() }));
@@ -108,7 +108,7 @@ pub(crate) fn trust(of: &RepeatedRuns) -> Vec<ReportPart> {
     if items.is_empty() { Vec::new() } else { vec![ReportPart::List(items)] }
 }
 
-/// Runs of one reason in one line, with the words of the first.
+/// Lists rejected runs, those with the same reason in one line with the text of the first.
 fn rejected(left_out: &[LeftOut]) -> Vec<Item> {
     // A reason begins with the code of its check.
     let code = |one: &LeftOut| one.reason.split(' ').next().unwrap_or_default().to_owned();
@@ -129,7 +129,7 @@ fn rejected(left_out: &[LeftOut]) -> Vec<Item> {
     codes.iter().map(item).collect()
 }
 
-/// The steady state, and a table for each figure.
+/// Returns the steady state, and a table for each figure.
 pub(crate) fn rounds_parts(result: &RoundsResult) -> Vec<ReportPart> {
     let rule = &result.rule;
     let mut parts = vec![
@@ -182,7 +182,7 @@ fn tracked(tracked: &[TrackedRounds]) -> ReportTable {
     ReportTable { columns: columns.collect(), rows: tracked.iter().map(row).collect() }
 }
 
-/// Names of the places of a table, each once, in the order of the phases.
+/// Returns the row or column names of a table, each once, in the order of the phases.
 pub(crate) fn places<T: PartialEq + Copy>(phases: &[RoundsPhase], of: fn(&RoundsPhase) -> Option<T>) -> Vec<T> {
     let mut places: Vec<T> = Vec::new();
     for place in phases.iter().filter_map(of) {
@@ -193,7 +193,7 @@ pub(crate) fn places<T: PartialEq + Copy>(phases: &[RoundsPhase], of: fn(&Rounds
     places
 }
 
-/// What precedes `-r65-64KiB` in a cell's name; the name of a phase that is no cell.
+/// Returns the text before `-r65-64KiB` in a cell's name, or the whole name of a phase that is not a cell.
 pub(crate) fn work(phase: &RoundsPhase) -> &str {
     let (Some(read), Some(block)) = (phase.read, phase.block) else { return &phase.name };
     phase.name.strip_suffix(&format!("-r{read}-{}", Bytes(block))).unwrap_or(&phase.name)
@@ -203,12 +203,12 @@ pub(crate) fn mix(read: u32) -> String {
     format!("{read}/{}", 100_u32.saturating_sub(read))
 }
 
-/// Sizes down, mixes of reads and writes across; where phases are no cells, a row each.
+/// Returns a table with sizes down and read/write mixes across, or with one row for each phase if phases are not cells.
 fn by_size_and_mix(phases: &[RoundsPhase], figure: Figure) -> ReportTable {
     let (mixes, sizes) = (places(phases, |phase| phase.read), places(phases, |phase| phase.block));
     let cell = |phase: Option<&RoundsPhase>| {
         let found = phase.and_then(|phase| phase.figure(figure)?.value);
-        // The heading says what is counted.
+        // The heading names the unit.
         found.map_or(MISSING.to_owned(), |found| match figure {
             Figure::Iops => format::count(found),
             _ => value(figure, found),
@@ -242,7 +242,7 @@ fn by_size_and_mix(phases: &[RoundsPhase], figure: Figure) -> ReportTable {
     ReportTable { columns, rows }
 }
 
-/// The loads, those that ran again, and the streams at the full load.
+/// Returns the loads, the repeated loads, and the streams at the full load.
 pub(crate) fn ladder_parts(result: &LadderResult) -> Vec<ReportPart> {
     let mut parts = vec![ReportPart::Heading("Loads".to_owned()), ReportPart::Table(loads(&result.steps))];
     if let Some(overall) = result.overall_response_ns {

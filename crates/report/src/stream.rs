@@ -1,4 +1,4 @@
-//! What a run sends while it goes on, in the forms that monitoring systems read.
+//! Data that a run sends while it is in progress, in the formats of monitoring systems.
 
 pub mod influx;
 pub mod openmetrics;
@@ -10,7 +10,7 @@ pub(crate) mod fixture {
     use plumb_result::{Finding, Histogram, Level, Tier};
     use plumb_workload::OpKind;
 
-    /// A line of this run, phase and event.
+    /// Returns a line of this run, phase and event.
     pub(crate) fn line(event: StreamEvent, phase: Option<&str>) -> Streamed {
         Streamed {
             schema: STREAM_SCHEMA.to_owned(),
@@ -26,7 +26,7 @@ pub(crate) mod fixture {
         }
     }
 
-    /// A second of reads, all of which took `ns`.
+    /// Returns a second of reads, all of which took `ns`.
     pub(crate) fn second(phase: &str, count: u64, ns: u64) -> Streamed {
         let mut times = Histogram::new();
         times.record_n(ns, count);
@@ -45,7 +45,7 @@ pub(crate) mod fixture {
         Streamed { measured: Some(measured), ..line(StreamEvent::Interval, Some(phase)) }
     }
 
-    /// A finding about this phase, with this message.
+    /// Returns a finding about this phase, with this message.
     pub(crate) fn finding(event: StreamEvent, phase: &str, message: &str) -> Streamed {
         let finding = Finding {
             code: "A1".to_owned(),

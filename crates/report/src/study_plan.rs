@@ -1,41 +1,35 @@
-//! The page of a study's plan: what would be done, in which order, what it costs and what it can show.
+//! The page of a study's plan: the steps, their order, their cost, and the differences that they can show.
 
 use crate::format;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Column, set, width_of};
 
-/// A plan, as far as it is shown.
+/// The printed parts of a plan.
 #[derive(Debug, Clone, Default)]
 pub struct PlanView {
-    /// The study's name.
     pub name: String,
-    /// What it asks.
+    /// The question that the study asks.
     pub question: String,
-    /// The scale.
     pub scale: String,
-    /// Seed.
     pub seed: u64,
-    /// The plan's hash.
     pub hash: String,
-    /// The factors.
     pub factors: Vec<FactorView>,
-    /// Every cell.
     pub cells: Vec<PlannedCell>,
-    /// Every plot, in order.
+    /// Every plot, in execution order.
     pub plots: Vec<PlotView>,
-    /// Hosts that make the runs of a host's name together, in words.
+    /// Descriptions of hosts that together make the runs of one host name.
     pub agents: Vec<String>,
-    /// What is compared, in words.
+    /// Description of the comparison.
     pub compare: String,
-    /// Counts that every run has to meet, a line each.
+    /// Counts that every run has to meet, one line each.
     pub expected: Vec<String>,
-    /// What may be destroyed.
+    /// Data and devices that may be destroyed.
     pub expendable: Vec<String>,
-    /// Published numbers that are put beside.
+    /// Published numbers to compare with.
     pub imports: Vec<String>,
-    /// Runs, time and bytes.
+    /// Number of runs, duration and bytes written.
     pub cost: CostView,
-    /// Differences that it can show.
+    /// Differences that the study can detect.
     pub power: PowerView,
     /// Objections of a careful reader.
     pub warnings: Vec<String>,
@@ -44,7 +38,7 @@ pub struct PlanView {
 /// The cost of a study.
 #[derive(Debug, Clone, Default)]
 pub struct CostView {
-    /// Runs that are left out once enough is known, or time is up.
+    /// Number of runs that are skipped once enough is known or time is up.
     pub optional_runs: usize,
     /// Duration; `None` if it depends on the hosts.
     pub seconds: Option<f64>,
@@ -52,78 +46,72 @@ pub struct CostView {
     pub written_bytes: Option<u64>,
 }
 
-/// The power of a study.
+/// The statistical power of a study.
 #[derive(Debug, Clone, Default)]
 pub struct PowerView {
     /// Whether the study makes no claims.
     pub exploratory: bool,
-    /// The smallest ratio that is claimed in four of five studies.
+    /// The smallest ratio that is detected in four of five studies.
     pub detectable_ratio: Option<f64>,
-    /// The spread on which that rests, in words: `a spread of 5 % from one run to the next`.
+    /// The assumed spread, in words: `a spread of 5 % from one run to the next`.
     pub spread: String,
-    /// Source of the spread, `study 018f…`; `None` if it is assumed.
+    /// Source of the spread, such as `study 018f…`; `None` if it is assumed.
     pub spread_from: Option<String>,
-    /// Degrees of freedom with which it was estimated there.
+    /// Degrees of freedom of that estimate.
     pub spread_freedom: Option<u32>,
-    /// Verdicts that share the chance of a false claim.
+    /// Number of verdicts that share the probability of a false claim.
     pub verdicts: u32,
-    /// On what each verdict rests, in words: `4 plots a side`.
+    /// Sample of each verdict, in words: `4 plots a side`.
     pub counted: String,
 }
 
-/// A factor.
 #[derive(Debug, Clone)]
 pub struct FactorView {
-    /// Its name.
     pub name: String,
-    /// Its levels.
     pub levels: Vec<String>,
-    /// Whether a change needs a new plot.
+    /// Whether a change of level needs a new plot.
     pub hard: bool,
 }
 
-/// A cell.
 #[derive(Debug, Clone)]
 pub struct PlannedCell {
-    /// Its level of every factor, in their order.
+    /// Level of every factor, in the factors' order.
     pub levels: Vec<String>,
-    /// Its workload.
     pub workload: String,
-    /// How often it runs.
+    /// Number of runs of the cell.
     pub runs: u32,
-    /// What it runs, in one line.
+    /// Description of the work, in one line.
     pub work: String,
 }
 
-/// One plot of the plan: where it is, how it is built, and its runs.
+/// One plot of the plan: its place, its build steps, and its runs.
 #[derive(Debug, Clone)]
 pub struct PlotView {
-    /// Its block, from 0.
+    /// Number of its block, from 0.
     pub block: u32,
-    /// Levels of the hard factors, `level=4`.
+    /// Levels of the hard factors, such as `level=4`.
     pub levels: String,
-    /// Its host.
     pub host: String,
-    /// What is run on this machine before and behind, and what is built between, a line each.
+    /// Commands on this machine before and after, and the build steps in between, one line each.
     pub steps: Vec<String>,
-    /// Its runs, as cells in their order; one list for each repetition.
+    /// Cells in execution order; one list for each repetition.
     pub runs: Vec<Vec<u32>>,
 }
 
-/// How much is shown.
+/// Amount of detail on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// Everything, but the steps of each kind of provisioning once, and not what each cell runs.
+    /// Everything, except that the steps of each kind of provisioning are shown once, and the work of each cell is left out.
     Brief,
-    /// Every step of every plot, and what each cell runs.
+    /// Every step of every plot, and the work of each cell.
     Full,
 }
 
-/// What a drive of the usual kind is rated for, in bytes written. Source: vendors' data sheets of 1 TB drives, around
-/// 0.3 drive writes a day over five years.
+/// Rated endurance of a typical drive in bytes written. Source: vendors' data sheets of 1 TB drives, around 0.3 drive
+/// writes per day over five years.
 const RATED_BYTES: f64 = 600e12;
 
-/// The page.
+/// Returns the page of the plan.
 pub fn page(plan: &PlanView, detail: Detail, style: &Style) -> String {
     let mut lines = Vec::new();
     let title = match plan.question.is_empty() {
@@ -213,7 +201,7 @@ fn power(power: &PowerView) -> String {
     if power.exploratory {
         return "Exploratory: every verdict will be `cannot-tell`.".to_owned();
     }
-    // A difference this large is hardly ever what one is after.
+    // A difference this large is hardly ever the one of interest.
     const LARGE: f64 = 2.0;
     let verdicts = match power.verdicts {
         0 | 1 => "1 verdict".to_owned(),
@@ -243,8 +231,12 @@ fn power(power: &PowerView) -> String {
 }
 
 fn factors(lines: &mut Vec<String>, plan: &PlanView, style: &Style) {
-    let column =
-        |title: &str, cells: Vec<String>, leaves| Column { title: title.to_owned(), cells, align: Align::Left, leaves };
+    let column = |title: &str, cells: Vec<String>, hide_order| Column {
+        title: title.to_owned(),
+        cells,
+        align: Align::Left,
+        hide_order,
+    };
     let each = |text: &dyn Fn(&FactorView) -> String| plan.factors.iter().map(text).collect::<Vec<_>>();
     let columns = vec![
         column("factor", each(&|factor| factor.name.clone()), None),
@@ -269,7 +261,7 @@ fn cells(lines: &mut Vec<String>, plan: &PlanView, detail: Detail, style: &Style
         plan.cells.iter().enumerate().map(|(index, cell)| text(index, cell)).collect()
     };
     let column =
-        |title: &str, cells: Vec<String>, align| Column { title: title.to_owned(), cells, align, leaves: None };
+        |title: &str, cells: Vec<String>, align| Column { title: title.to_owned(), cells, align, hide_order: None };
     let mut columns = vec![column("cell", each(&|index, _| (index + 1).to_string()), Align::Right)];
     for (index, factor) in plan.factors.iter().enumerate() {
         columns.push(column(&factor.name, each(&|_, cell| cell.levels[index].clone()), Align::Left));
@@ -279,7 +271,7 @@ fn cells(lines: &mut Vec<String>, plan: &PlanView, detail: Detail, style: &Style
         columns.push(column("workload", each(&|_, cell| cell.workload.clone()), Align::Left));
     }
     columns.push(column("runs", each(&|_, cell| cell.runs.to_string()), Align::Right));
-    // What is no narrow terminal may be a file, of which each line is a cell.
+    // Output that is not a narrow terminal may be a file, in which each cell should stay on one line.
     let table = set(columns, if style.width < Style::PLAIN.width { style.width } else { usize::MAX });
     lines.push(style.ink(Ink::Faint, &table.head));
     for (row, cell) in table.rows.into_iter().zip(&plan.cells) {

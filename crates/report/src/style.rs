@@ -1,14 +1,13 @@
-//! How pages are set: width and colour.
+//! Width and colours of pages.
 
 use crate::measure;
 use plumb_text::visible::colour;
 
-/// Width and colour of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of the page.
+    /// Width of the page in columns.
     pub width: usize,
-    /// Whether to colour.
+    /// Whether the page is coloured.
     pub colour: Colour,
 }
 
@@ -17,30 +16,30 @@ pub struct Style {
 pub enum Colour {
     /// Marks colours, which `plumb_text::visible` converts to SGR escapes.
     Ansi,
-    /// Without.
+    /// No colours.
     Never,
 }
 
-/// What a piece of text means; the colour follows from it.
+/// The meaning of a piece of text, which determines its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ink {
     /// The answer.
     Strong,
-    /// Good news.
+    /// Good news, such as a passed check.
     Good,
     /// A caution.
     Caution,
     /// A failure.
     Bad,
-    /// Less important.
+    /// Less important text.
     Faint,
 }
 
 impl Style {
-    /// Plain text, 100 columns.
+    /// Plain text with a width of 100 columns.
     pub const PLAIN: Style = Style { width: 100, colour: Colour::Never };
 
-    /// The text in its colour.
+    /// Returns the text in the colour of an ink.
     pub fn ink(&self, ink: Ink, text: &str) -> String {
         let code = match ink {
             Ink::Strong => "1",
@@ -55,7 +54,7 @@ impl Style {
         }
     }
 
-    /// Items as a list with commas, broken between them where that is possible, and set as [`Style::wrap`] does.
+    /// Joins items with commas, breaking lines between items if possible, and wraps like [`Style::wrap`].
     pub(crate) fn wrap_list(&self, items: &[String], indent: usize) -> String {
         // Placeholder for spaces inside items. It must be one column wide; a hidden character would count as its escape.
         const INSIDE: char = '\u{fdd0}';
@@ -67,8 +66,8 @@ impl Style {
         self.wrap(&items.join(", "), indent).replace(INSIDE, " ")
     }
 
-    /// The text broken at spaces to the page's width, every line behind `indent` spaces; the first line is not indented
-    /// (its caller has written something there already).
+    /// Breaks text at spaces to the page's width, and indents every line except the first by `indent`. The caller has
+    /// already printed the start of the first line.
     pub fn wrap(&self, text: &str, indent: usize) -> String {
         let room = self.width.saturating_sub(indent).max(20);
         let mut lines: Vec<String> = Vec::new();
@@ -98,7 +97,7 @@ mod tests {
         assert_eq!(text, "one two three four five\n    six seven");
     }
 
-    // Protects numbers from being parted from their units.
+    // Protects: numbers are not separated from their units.
     #[test]
     fn lists_break_between_items() {
         let style = Style { width: 24, colour: Colour::Never };

@@ -1,4 +1,4 @@
-//! A sweep as a page: what was found in words, the points as a table, and a chart of each curve.
+//! The page of a sweep: the findings in words, the points as a table, and a chart of each curve.
 
 mod words;
 
@@ -16,7 +16,7 @@ use plumb_result::{Level, LoadDeclared, RunVerdict, Sweep, SweepKey};
 use std::collections::BTreeMap;
 use words::{bare, level, per_second};
 
-/// The whole page.
+/// Returns the whole page.
 pub fn page(sweep: &Sweep, style: &Style) -> String {
     let mut page = String::new();
     if sweep.curves.len() > 1 && !nothing_accepted(sweep) {
@@ -24,8 +24,8 @@ pub fn page(sweep: &Sweep, style: &Style) -> String {
         let head = format!("{}, {}: {} curves.{partial}", sweep.path, sweep.phase, sweep.curves.len());
         page.push_str(&format!("{}\n", style.ink(Ink::Strong, &style.wrap(&head, 0))));
         for curve in &sweep.curves {
-            let said = of_curve(sweep, curve);
-            page.push_str(&format!("  {}\n", style.ink(Ink::Strong, &style.wrap(&said, 4))));
+            let wording = of_curve(sweep, curve);
+            page.push_str(&format!("  {}\n", style.ink(Ink::Strong, &style.wrap(&wording, 4))));
         }
     } else {
         page.push_str(&style.ink(Ink::Strong, &style.wrap(&sentence(sweep), 0)));
@@ -53,7 +53,7 @@ pub fn page(sweep: &Sweep, style: &Style) -> String {
     page
 }
 
-/// Whether the runs can be used, and why those that cannot are left out.
+/// Returns whether the runs can be used, and why some are left out.
 fn verdict(sweep: &Sweep) -> String {
     let failed = || sweep.run_checks.iter().filter(|check| check.finding.level == Level::Fail);
     let by = |check: &RunCheck| {
@@ -63,7 +63,7 @@ fn verdict(sweep: &Sweep) -> String {
     };
     let declared = sweep.under_load.as_deref().filter(|load| load.declared == LoadDeclared::Yes);
     let load = declared.map_or_else(String::new, |load| format!("{} ", under_declared_load(load)));
-    let said = match (failed().next(), sweep.under_load.as_deref()) {
+    let wording = match (failed().next(), sweep.under_load.as_deref()) {
         (Some(first), under_load) => {
             let why = match under_load {
                 Some(load)
@@ -74,7 +74,7 @@ fn verdict(sweep: &Sweep) -> String {
                 _ => format!("Rejected: {}", by(first)),
             };
             let (rejected, all) = (sweep.left_out.len(), sweep.runs.len());
-            format!("{why} {rejected} of {all} runs were rejected, and are in no curve.")
+            format!("{why} {rejected} of {all} runs were rejected and left out of the curves.")
         }
         (None, _) => match sweep.run_checks.first() {
             Some(warned) => format!("Trusted with a caution: {}", by(warned)),
@@ -85,10 +85,10 @@ fn verdict(sweep: &Sweep) -> String {
             None => "Trusted.".to_owned(),
         },
     };
-    format!("{load}{said}")
+    format!("{load}{wording}")
 }
 
-/// The numbers of a point: those of accepted runs, or of rejected ones where there are no others.
+/// The numbers of a point: those of accepted runs, or of rejected runs if there are no others.
 struct ShownNumbers<'a> {
     rate: Option<RunSpread>,
     bandwidth: Option<RunSpread>,
@@ -116,14 +116,14 @@ fn shown(point: &SweepPoint) -> ShownNumbers<'_> {
     }
 }
 
-/// What one of several curves says, after its name.
+/// Returns the findings of one of several curves, after its name.
 fn of_curve(sweep: &Sweep, curve: &SweepCurve) -> String {
     let fixed: Vec<String> = curve.fixed.iter().map(|(key, at)| level(curve, *key, *at)).collect();
     let name = if fixed.is_empty() { format!("along {}", curve.key.name()) } else { fixed.join(", ") };
-    format!("{name}: {}", said(sweep, curve))
+    format!("{name}: {}", findings_text(sweep, curve))
 }
 
-/// Checks that warned at points whose numbers are shown.
+/// Lists checks that warned at points whose numbers are shown.
 fn warned(curve: &SweepCurve, style: &Style) -> String {
     let mut by_code: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for point in curve.points.iter().filter(|point| point.rate.is_some()) {
@@ -132,14 +132,14 @@ fn warned(curve: &SweepCurve, style: &Style) -> String {
         }
     }
     let line = |(code, levels): (&str, Vec<String>)| {
-        let said = style.wrap(&format!("at {} (`plumb explain {code}`)", levels.join(", ")), 11);
-        format!("  {}{said}\n", style.ink(Ink::Caution, &format!("warn {code:3} ")))
+        let wording = style.wrap(&format!("at {} (`plumb explain {code}`)", levels.join(", ")), 11);
+        format!("  {}{wording}\n", style.ink(Ink::Caution, &format!("warn {code:3} ")))
     };
     let text: String = by_code.into_iter().map(line).collect();
     if text.is_empty() { text } else { text + "\n" }
 }
 
-/// How its runs are found again.
+/// Returns the command that lists the sweep's runs.
 fn last_line(sweep: &Sweep) -> String {
     // `plumb list` shows 20 by default.
     const LISTED: usize = 20;
@@ -156,7 +156,7 @@ fn nothing_accepted(sweep: &Sweep) -> bool {
     sweep.curves.iter().flat_map(|curve| &curve.points).all(|point| point.rate.is_none())
 }
 
-/// What was found, in a sentence or a few; the `verdict_note` of the JSON form.
+/// Returns the findings in one or a few sentences; the `verdict_note` of the JSON form.
 pub fn sentence(sweep: &Sweep) -> String {
     let partial = if sweep.partial { INTERRUPTED } else { "" };
     if nothing_accepted(sweep) {
@@ -167,41 +167,41 @@ pub fn sentence(sweep: &Sweep) -> String {
         };
         return format!("{} has no curve: {why}.{partial}", sweep.path);
     }
-    let said = match sweep.curves.as_slice() {
-        [only] => said(sweep, only),
+    let wording = match sweep.curves.as_slice() {
+        [only] => findings_text(sweep, only),
         several => several.iter().map(|curve| of_curve(sweep, curve)).collect::<Vec<_>>().join(" "),
     };
-    format!("{}, {}: {said}{partial}", sweep.path, sweep.phase)
+    format!("{}, {}: {wording}{partial}", sweep.path, sweep.phase)
 }
 
-fn said(sweep: &Sweep, curve: &SweepCurve) -> String {
+fn findings_text(sweep: &Sweep, curve: &SweepCurve) -> String {
     let found = words(sweep, curve);
     if found.is_empty() { "The curve has no notable feature.".to_owned() } else { found.join(" ") }
 }
 
 fn head(sweep: &Sweep, curve: &SweepCurve, style: &Style) -> String {
-    let mut said = vec![format!("{} along {}", sweep.counted.join(" and "), curve.key.name())];
-    said.extend(curve.fixed.iter().map(|(key, at)| format!("at {}", level(curve, *key, *at))));
-    said.extend(sweep.op_bytes.map(|bytes| format!("{} blocks", format::bytes_brief(bytes as f64))));
-    said.extend(sweep.cache.clone());
-    said.push(match curve.arrivals {
+    let mut wording = vec![format!("{} along {}", sweep.counted.join(" and "), curve.key.name())];
+    wording.extend(curve.fixed.iter().map(|(key, at)| format!("at {}", level(curve, *key, *at))));
+    wording.extend(sweep.op_bytes.map(|bytes| format!("{} blocks", format::bytes_brief(bytes as f64))));
+    wording.extend(sweep.cache.clone());
+    wording.push(match curve.arrivals {
         Arrivals::Closed => "closed loop, so latency is service time".to_owned(),
         Arrivals::Poisson => "Poisson arrivals".to_owned(),
     });
     if let Some(most) = curve.closed_loop_max {
-        said.push(format!("10 % to 120 % of the closed-loop maximum of {}", per_second(curve, most.value)));
+        wording.push(format!("10 % to 120 % of the closed-loop maximum of {}", per_second(curve, most.value)));
     }
     if let Some(time) = sweep.time_ns {
-        said.push(format!("{} a run", format::time(time as f64)));
+        wording.push(format!("{} a run", format::time(time as f64)));
     }
-    format!("{}\n", style.wrap(&said.join(" · "), 0))
+    format!("{}\n", style.wrap(&wording.join(" · "), 0))
 }
 
 fn number(spread: Option<RunSpread>, set: fn(f64) -> String) -> String {
     spread.map_or(MISSING.to_owned(), |spread| set(spread.value))
 }
 
-/// `9.8 – 10.4`, in the unit that the value has.
+/// Formats an interval in the unit of its value: `9.8 – 10.4`.
 fn interval(curve: &SweepCurve, spread: Option<RunSpread>) -> String {
     match spread {
         Some(RunSpread { lo: Some(lo), hi: Some(hi), .. }) => {
@@ -215,16 +215,16 @@ fn interval(curve: &SweepCurve, spread: Option<RunSpread>) -> String {
     }
 }
 
-/// The runs of a level by verdict: `2 pass, 1 reject`.
+/// Returns the runs of a level by verdict: `2 pass, 1 reject`.
 pub(crate) fn runs(point: &SweepPoint) -> String {
     let verdicts = [RunVerdict::Pass, RunVerdict::Caution, RunVerdict::Unknown, RunVerdict::Reject];
     let count = |verdict| point.runs.iter().filter(|run| run.verdict == verdict).count();
-    let said: Vec<String> = verdicts
+    let wording: Vec<String> = verdicts
         .into_iter()
         .filter(|verdict| count(*verdict) > 0)
         .map(|verdict| format!("{} {}", count(verdict), verdict.name()))
         .collect();
-    if said.is_empty() { MISSING.to_owned() } else { said.join(", ") }
+    if wording.is_empty() { MISSING.to_owned() } else { wording.join(", ") }
 }
 
 fn tier(point: &SweepPoint) -> String {
@@ -236,11 +236,11 @@ fn tier(point: &SweepPoint) -> String {
 }
 
 fn columns(curve: &SweepCurve) -> Vec<Column> {
-    let column = |title: &str, align, leaves, cell: &dyn Fn(&SweepPoint) -> String| Column {
+    let column = |title: &str, align, hide_order, cell: &dyn Fn(&SweepPoint) -> String| Column {
         title: title.to_owned(),
         cells: curve.points.iter().map(cell).collect(),
         align,
-        leaves,
+        hide_order,
     };
     let key = curve.key;
     let first = |point: &SweepPoint| bare(curve, key, point.level);
@@ -264,7 +264,7 @@ fn columns(curve: &SweepCurve) -> Vec<Column> {
             columns.push(column("p99", Align::Right, None, &of(|times| times.p99)));
             columns.push(column("p99.9", Align::Right, Some(2), &of(|times| times.p999)));
         }
-        // What the device took, and what a user waited: side by side.
+        // Service time and response time, side by side.
         Arrivals::Poisson => {
             let pair = |stat: fn(&LatencySummary) -> Option<RunSpread>| {
                 move |point: &SweepPoint| {
@@ -299,15 +299,15 @@ fn table(curve: &SweepCurve, style: &Style) -> String {
     text
 }
 
-/// Columns of a bar.
+/// Smallest width of a bar, in columns.
 const BAR_MIN: usize = 16;
 const BAR_MAX: usize = 40;
 
-/// Parts of a column that a block character can show.
+/// Parts of a column that block characters can draw.
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// Two bars a point: the rate from 0, and the p99 on a logarithmic scale; solid up to the lower end of the interval,
-/// darker up to the value, light up to the upper end.
+/// Draws two bars for each point: the rate from 0, and the p99 on a logarithmic scale. Bars are solid up to the lower
+/// end of the interval, darker up to the value, and light up to the upper end.
 fn chart(curve: &SweepCurve, style: &Style) -> String {
     if curve.points.iter().filter(|point| point.rate.is_some()).count() < 2 {
         return String::new();
@@ -316,7 +316,7 @@ fn chart(curve: &SweepCurve, style: &Style) -> String {
     let labels: Vec<String> = curve.points.iter().map(|point| bare(curve, curve.key, point.level)).collect();
     let label = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
     let bar = ((style.width.saturating_sub(label + 8)) / 2).clamp(BAR_MIN, BAR_MAX);
-    // A wild interval must not press all bars flat: it is cut off a little beyond the largest value.
+    // A very wide interval must not flatten all bars, so it is cut off slightly beyond the largest value.
     let top = |spreads: &[RunSpread], beyond: f64| {
         let most = |of: fn(&RunSpread) -> f64| spreads.iter().map(of).fold(0.0, f64::max);
         most(|spread| spread.hi.unwrap_or(spread.value)).min(beyond * most(|spread| spread.value))
@@ -327,7 +327,7 @@ fn chart(curve: &SweepCurve, style: &Style) -> String {
     let least = |of: fn(&RunSpread) -> f64| times.iter().map(of).fold(f64::INFINITY, f64::min);
     let least = least(|time| time.lo.unwrap_or(time.value)).max(least(|time| time.value) / 2.0);
     let most = top(&times, 2.0);
-    // Half a factor of two below the least, so that the least has a bar, too.
+    // Start half a factor of two below the smallest value, so that it has a visible bar.
     let floor = least / std::f64::consts::SQRT_2;
     let span = (most / floor).ln();
     let linear = |value: f64| value / rate_top;
@@ -437,19 +437,20 @@ mod tests {
         }
     }
 
-    /// Protects what makes two curves comparable: the size of the ops, and whether the page cache could answer.
+    /// Protects: the head states what makes two curves comparable: the size of the ops, and whether the
+    /// page cache could serve them.
     #[test]
-    fn the_head_says_the_block_size_and_the_cache_mode() {
+    fn the_head_states_the_block_size_and_the_cache_mode() {
         let mut sweep = sweep(vec![point(1.0, Some(1000.0))], CurveFindings::default());
         let head = |sweep: &Sweep| {
             let page = page(sweep, &Style::PLAIN).replace('\n', " ");
             page[page.find("read along").unwrap()..].to_owned()
         };
-        let said = head(&sweep);
-        assert!(said.starts_with("read along depth · 4 KiB blocks · direct · closed loop"), "{said}");
+        let wording = head(&sweep);
+        assert!(wording.starts_with("read along depth · 4 KiB blocks · direct · closed loop"), "{wording}");
         (sweep.op_bytes, sweep.cache) = (None, Some("buffered, cold".to_owned()));
-        let said = head(&sweep);
-        assert!(said.starts_with("read along depth · buffered, cold · closed loop"), "{said}");
+        let wording = head(&sweep);
+        assert!(wording.starts_with("read along depth · buffered, cold · closed loop"), "{wording}");
     }
 
     #[test]
@@ -481,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_said_with_its_limits() {
+    fn findings_are_printed_with_their_limits() {
         let knee = |found, to| Knee {
             level: 8.0,
             from: 8.0,
@@ -491,19 +492,19 @@ mod tests {
             place: LevelPlace::Inside,
             found: Some(found),
         };
-        let said = |knee| {
+        let describe = |knee| {
             let found = CurveFindings { knee: Some(knee), ..CurveFindings::default() };
             let sweep = sweep(vec![point(1.0, Some(1000.0)), point(8.0, Some(8000.0))], found);
             words(&sweep, &sweep.curves[0]).join(" ")
         };
         assert!(
-            said(knee(KneeFound::Located, 8.0))
+            describe(knee(KneeFound::Located, 8.0))
                 .contains("The knee is at depth 8 (8.00 k IOPS at a mean service time of 1.00 ms)")
         );
-        assert!(said(knee(KneeFound::Located, 16.0)).contains("anywhere from 8 to 16"));
-        assert!(said(knee(KneeFound::Unlocated, 16.0)).starts_with("No knee found"));
-        assert!(said(knee(KneeFound::AtOrBelow, 8.0)).contains("at or below depth 8"));
-        assert!(said(knee(KneeFound::NotReached, 8.0)).contains("No knee up to depth 8"));
+        assert!(describe(knee(KneeFound::Located, 16.0)).contains("anywhere from 8 to 16"));
+        assert!(describe(knee(KneeFound::Unlocated, 16.0)).starts_with("No knee found"));
+        assert!(describe(knee(KneeFound::AtOrBelow, 8.0)).contains("at or below depth 8"));
+        assert!(describe(knee(KneeFound::NotReached, 8.0)).contains("No knee up to depth 8"));
         let mut threads = sweep(vec![point(1.0, Some(1000.0))], CurveFindings::default());
         threads.curves[0].key = SweepKey::Threads;
         let saturation = |perhaps, place, beyond| {

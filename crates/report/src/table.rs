@@ -1,4 +1,4 @@
-//! Tables of a page: columns as wide as their widest cell, of which the less important leave where the page is narrow.
+//! Tables of a page. Columns are as wide as their widest cell; narrow pages hide the less important ones.
 
 use crate::measure;
 use plumb_text::visible_line;
@@ -7,23 +7,23 @@ use std::borrow::Cow;
 /// The space before each column.
 pub(crate) const GAP: &str = "  ";
 
-/// The space before a line that goes on with a row.
+/// Indent of a line that continues a row.
 pub(crate) const FOLD: &str = "    ";
 
-/// To which side of its column a cell is set.
+/// Alignment of the cells in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
     Right,
 }
 
-/// One column: its title, and one text a row.
+/// One column: its title, and one text for each row.
 pub(crate) struct Column {
     pub(crate) title: String,
     pub(crate) cells: Vec<String>,
     pub(crate) align: Align,
-    /// Where the page is too narrow, columns are left out in this order; `None` stays.
-    pub(crate) leaves: Option<u32>,
+    /// Columns with a lower number are hidden first if the page is too narrow; `None` is never hidden.
+    pub(crate) hide_order: Option<u32>,
 }
 
 impl Column {
@@ -40,13 +40,13 @@ impl Column {
     }
 }
 
-/// A table as lines, none of which ends in spaces.
+/// A table as lines without trailing spaces.
 pub(crate) struct Lines {
     pub(crate) head: String,
     pub(crate) rows: Vec<String>,
 }
 
-/// Escapes hidden characters, and removes columns that may leave until the others fit a width.
+/// Escapes hidden characters, and hides columns until the others fit a width.
 pub(crate) fn fit(columns: &mut Vec<Column>, width: usize) {
     for column in columns.iter_mut() {
         column.title = visible_line(&column.title).into_owned();
@@ -58,13 +58,13 @@ pub(crate) fn fit(columns: &mut Vec<Column>, width: usize) {
         }
     }
     while width_of(columns) > width
-        && let Some(first) = columns.iter().filter_map(|column| column.leaves).min()
+        && let Some(first) = columns.iter().filter_map(|column| column.hide_order).min()
     {
-        columns.retain(|column| column.leaves != Some(first));
+        columns.retain(|column| column.hide_order != Some(first));
     }
 }
 
-/// Sets columns, all of equally many cells, within a width in columns of the terminal.
+/// Lays out columns with equal numbers of cells, within a width in terminal columns.
 pub(crate) fn set(mut columns: Vec<Column>, width: usize) -> Lines {
     fit(&mut columns, width);
     let line = |cell: &dyn Fn(&Column) -> String| {
@@ -72,7 +72,7 @@ pub(crate) fn set(mut columns: Vec<Column>, width: usize) -> Lines {
         let mut taken = 0;
         for column in &columns {
             let needed = GAP.len() + column.width();
-            // No column can leave any more: the rest of the row goes on in a line of its own.
+            // No further column can be hidden, so the rest of the row continues on a line of its own.
             if taken > 0 && taken + needed > width {
                 text.truncate(text.trim_end().len());
                 text.push_str(&format!("\n{FOLD}"));
@@ -84,7 +84,7 @@ pub(crate) fn set(mut columns: Vec<Column>, width: usize) -> Lines {
         text.trim_end().to_owned()
     };
     let head = line(&|column| column.set(&column.title));
-    // A first line of columns without titles says nothing.
+    // A first line of columns without titles is useless.
     let head = match head.split_once('\n') {
         Some((first, rest)) if first.trim().is_empty() => rest.to_owned(),
         _ => head,
@@ -93,19 +93,19 @@ pub(crate) fn set(mut columns: Vec<Column>, width: usize) -> Lines {
     Lines { head, rows: (0..rows).map(|row| line(&|column| column.set(&column.cells[row]))).collect() }
 }
 
-/// The same without a gap before the first column.
+/// Lays out columns without a gap before the first one.
 pub(crate) fn set_flush(columns: Vec<Column>, width: usize) -> Lines {
     let Lines { head, rows } = set(columns, width.saturating_add(GAP.len()));
     let strip = |line: String| line.strip_prefix(GAP).map_or(line.clone(), str::to_owned);
     Lines { head: strip(head), rows: rows.into_iter().map(strip).collect() }
 }
 
-/// How wide the columns of [`set_flush`] are side by side.
+/// Returns the total width of columns laid out by [`set_flush`].
 pub(crate) fn width_of_flush(columns: &[Column]) -> usize {
     width_of(columns).saturating_sub(GAP.len())
 }
 
-/// How wide the columns are side by side.
+/// Returns the total width of columns.
 pub(crate) fn width_of(columns: &[Column]) -> usize {
     columns.iter().map(|column| GAP.len() + column.width()).sum()
 }
@@ -114,8 +114,8 @@ pub(crate) fn width_of(columns: &[Column]) -> usize {
 mod tests {
     use super::*;
 
-    fn column(title: &str, cells: [&str; 2], align: Align, leaves: Option<u32>) -> Column {
-        Column { title: title.to_owned(), cells: cells.map(str::to_owned).to_vec(), align, leaves }
+    fn column(title: &str, cells: [&str; 2], align: Align, hide_order: Option<u32>) -> Column {
+        Column { title: title.to_owned(), cells: cells.map(str::to_owned).to_vec(), align, hide_order }
     }
 
     fn columns() -> Vec<Column> {
@@ -134,15 +134,15 @@ mod tests {
     }
 
     #[test]
-    fn columns_leave_in_their_order_and_the_last_stay() {
+    fn columns_are_hidden_in_their_order_and_the_last_stay() {
         assert_eq!(set(columns(), 17).head, "  name         n");
         assert_eq!(set(columns(), 5).head, "  name");
     }
 
     #[test]
-    fn what_cannot_leave_goes_on_in_the_next_line() {
+    fn columns_that_cannot_be_hidden_continue_on_the_next_line() {
         let mut columns = columns();
-        columns.iter_mut().for_each(|column| column.leaves = None);
+        columns.iter_mut().for_each(|column| column.hide_order = None);
         let lines = set(columns, 17);
         assert_eq!(lines.head, "  name         n\n      also");
         assert_eq!(lines.rows, ["  a            5\n      x", "  long one  1000"]);

@@ -1,11 +1,11 @@
-//! What a recording is like, and how two differ, as pages.
+//! Pages that describe a recording, and the differences between two.
 
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
 use plumb_trace::show::{Sheet, SheetTable, Unit, differences, distances};
 
-/// A number in its unit.
+/// Formats a number with its unit.
 pub(crate) fn set(value: f64, unit: Unit) -> String {
     if !value.is_finite() {
         return MISSING.to_owned();
@@ -22,7 +22,7 @@ pub(crate) fn set(value: f64, unit: Unit) -> String {
     }
 }
 
-/// What a recording is like, in a sentence: `name` is the file, `form` what it is.
+/// Describes a recording in a sentence. `name` is the file, `form` its format.
 pub fn answer(name: &str, form: &str, sheet: &Sheet) -> String {
     let value = |section: &str, name: &str, unit: Unit| {
         sheet.value(section, name).map_or(MISSING.to_owned(), |value| set(value, unit))
@@ -50,7 +50,7 @@ pub fn answer(name: &str, form: &str, sheet: &Sheet) -> String {
     answer + "."
 }
 
-/// What a recording is like: `name` is the file, `form` what it is.
+/// Returns the page of a recording. `name` is the file, `form` its format.
 pub fn page(name: &str, form: &str, sheet: &Sheet, style: &Style) -> String {
     let mut page = format!("{}\n", style.ink(Ink::Strong, &style.wrap(&answer(name, form, sheet), 0)));
     let mut section = "";
@@ -70,10 +70,10 @@ pub fn page(name: &str, form: &str, sheet: &Sheet, style: &Style) -> String {
     page
 }
 
-/// Rows of each table on one screen.
+/// Number of rows of each table on one screen.
 const BRIEF_ROWS: usize = 5;
 
-/// Files that a program's start reads: libraries, locale and time zone.
+/// Files that the start of a program reads: libraries, locale and time zone.
 const OF_START: [&str; 10] = [
     "/lib/",
     "/lib64/",
@@ -87,7 +87,8 @@ const OF_START: [&str; 10] = [
     "/usr/local/lib/",
 ];
 
-/// The same on one screen: the sentence, the numbers that most people want, the ops and the program's own files.
+/// Returns the page of a recording on one screen: the sentence, the most important numbers, the ops,
+/// and the program's own files.
 pub fn brief(name: &str, form: &str, sheet: &Sheet, style: &Style) -> String {
     let mut page = format!("{}\n\n", style.ink(Ink::Strong, &style.wrap(&answer(name, form, sheet), 0)));
     let number = |section: &str, name: &str| {
@@ -122,8 +123,8 @@ pub fn brief(name: &str, form: &str, sheet: &Sheet, style: &Style) -> String {
 }
 
 fn table_of(table: &SheetTable, style: &Style) -> String {
-    let column = |title: &str, align, cells| Column { title: title.to_owned(), cells, align, leaves: None };
-    // Names of files are others' words: none of them may move the cursor.
+    let column = |title: &str, align, cells| Column { title: title.to_owned(), cells, align, hide_order: None };
+    // File names come from other programs, and must not be able to move the cursor.
     let plain = |key: &str| key.replace(char::is_control, "\u{fffd}");
     let keys = table.rows.iter().map(|(key, _)| plain(key)).collect();
     let mut columns = vec![column(table.key, Align::Left, keys)];
@@ -136,7 +137,7 @@ fn table_of(table: &SheetTable, style: &Style) -> String {
     format!("\n{head}\n{}\n", lines.rows.join("\n"))
 }
 
-/// Whether two recordings are alike, in a sentence.
+/// Returns a sentence that states whether two recordings are alike.
 pub fn likeness(sheets: [&Sheet; 2]) -> String {
     match distances(sheets[0], sheets[1]).iter().filter(|(_, distance)| *distance > 0.1).count() {
         0 => "The two are alike: no distribution differs by more than 10 % anywhere.".to_owned(),
@@ -145,14 +146,14 @@ pub fn likeness(sheets: [&Sheet; 2]) -> String {
     }
 }
 
-/// How two recordings differ.
+/// Returns the page with the differences of two recordings.
 pub fn comparison(names: [&str; 2], sheets: [&Sheet; 2], style: &Style) -> String {
     let distances = distances(sheets[0], sheets[1]);
     let mut page = format!("{}\n\n", style.ink(Ink::Strong, &style.wrap(&likeness(sheets), 0)));
     page.push_str(&format!("A  {}\nB  {}\n\n", names[0], names[1]));
     let found = differences(sheets[0], sheets[1]);
     let column =
-        |title: &str, align, cells: Vec<String>| Column { title: title.to_owned(), cells, align, leaves: None };
+        |title: &str, align, cells: Vec<String>| Column { title: title.to_owned(), cells, align, hide_order: None };
     let side = |side: usize| found.iter().map(|one| set(one.values[side], one.metric.unit)).collect();
     let ratio =
         |values: [f64; 2]| if values[0] == values[1] { "=".to_owned() } else { format::ratio(values[1] / values[0]) };
@@ -182,10 +183,10 @@ pub fn comparison(names: [&str; 2], sheets: [&Sheet; 2], style: &Style) -> Strin
     page
 }
 
-/// Up to here, a model's number or distribution is like the recording's; up to twice that, nearly.
+/// Up to this difference, a number or distribution of a model is like the recording's; up to twice that, nearly.
 const LIKE: f64 = 0.1;
 
-/// What is said of a model for a difference or distance: pass, warn or fail.
+/// Returns the verdict on a difference or distance of a model: pass, warn or fail.
 pub fn goodness_verdict(distance: f64) -> &'static str {
     match distance {
         distance if distance <= LIKE => "pass",
@@ -194,7 +195,8 @@ pub fn goodness_verdict(distance: f64) -> &'static str {
     }
 }
 
-/// How like a recording a model is: differences of shares, and distances of distributions, 0 to 1 each.
+/// Returns the page that compares a model with its recording: differences of shares, and distances of
+/// distributions, 0 to 1 each.
 pub fn goodness(lines: &[(&str, f64)], style: &Style) -> String {
     let verdict = |distance: f64| match goodness_verdict(distance) {
         "pass" => ("PASS", Ink::Good),

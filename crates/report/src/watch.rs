@@ -15,52 +15,49 @@ use ratatui::layout::Rect;
 use ratatui::text::Text;
 use ratatui::widgets::Widget;
 
-/// What the first line says.
+/// Contents of the first line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Title {
     /// Name of the host.
     pub host: String,
-    /// The time, `12:34:56`.
+    /// Current time, such as `12:34:56`.
     pub clock: String,
-    /// Length of an interval, `1 s`.
+    /// Length of an interval, such as `1 s`.
     pub interval: String,
-    /// Whether the picture stands still.
+    /// Whether the picture is paused.
     pub state: PictureState,
 }
 
-/// Whether the picture stands still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PictureState {
-    /// It goes on.
     Live,
-    /// It stands.
     Paused,
 }
 
-/// What `busy` and `written` are, for whoever reads them for the first time.
-const NOTES: &str = "busy: share of the time with a request in flight; no measure of saturation, since a device that works \
+/// Explains `busy` and `written` to first-time readers.
+const NOTES: &str = "busy: share of the time with a request in flight; not a measure of saturation, since a device that works \
                      in parallel may be 100 % busy and have room. written: dirtied in memory or written directly; it may \
                      reach a device later.";
 
-/// The screen. Devices come first where there is little room, then processes; the notes are left out where they do not fit.
+/// The screen. If there is little room, devices come first, then processes; the notes are left out if they do not fit.
 pub struct WatchScreen<'a> {
-    /// The last interval; `None` before the first is over.
+    /// The last interval; `None` before the end of the first one.
     pub now: Option<&'a Watched>,
     /// The intervals that the bars show.
     pub history: &'a DeviceHistory,
-    /// The first line.
+    /// Contents of the first line.
     pub title: &'a Title,
-    /// Whether the screen is coloured.
+    /// Colours of the screen.
     pub colour: Colour,
 }
 
-/// Lines that processes need at least: a gap, their head, two of them, and how many are closed to this user.
+/// Lines that processes need at least: a gap, their head, two processes, and the number of unreadable ones.
 const LEAST_PROCESSES: usize = 5;
 
-/// A window of fewer lines has no room for notes.
+/// Smallest height of a window with notes, in lines.
 const ROOMY: usize = 20;
 
-/// Lines of the notes in 80 columns, with the gap above them.
+/// Height of the notes in 80 columns, including the gap above them, in lines.
 const NOTES_ROOM: usize = 4;
 
 impl Widget for &WatchScreen<'_> {
@@ -69,7 +66,7 @@ impl Widget for &WatchScreen<'_> {
         let title = format!("plumb watch · {host} · {clock} · every {interval}");
         let keys = match state {
             PictureState::Live => "p pauses  q quits",
-            PictureState::Paused => "paused  p goes on  q quits",
+            PictureState::Paused => "paused  p resumes  q quits",
         };
         let [first, rest] = stack(area, [1, area.height.saturating_sub(1)]);
         head(&title, keys, self.colour, first, buf);
@@ -82,7 +79,7 @@ impl Widget for &WatchScreen<'_> {
 
 impl WatchScreen<'_> {
     fn render_interval(&self, now: &Watched, area: Rect, buf: &mut Buffer) {
-        // With the first line of the screen, the processors and a gap.
+        // The first line of the screen, the processors, and a gap.
         const ABOVE: usize = 3;
         let (rows, width, colour) = (usize::from(area.height) + 1, area.width, self.colour);
         let set = Style { width: width.into(), colour };
@@ -92,17 +89,17 @@ impl WatchScreen<'_> {
         let devices = DeviceTable::new(&now.devices, self.history, colour, width, room);
         let devices_height = if now.devices.is_empty() { 1 } else { devices.height() };
         let room = rows.saturating_sub(ABOVE + usize::from(devices_height) + 1 + notes.height() + 1);
-        let who = ProcessTable::new(now, colour, width, room);
-        let used = ABOVE + usize::from(devices_height) + 1 + who.height();
+        let processes = ProcessTable::new(now, colour, width, room);
+        let used = ABOVE + usize::from(devices_height) + 1 + processes.height();
         let notes_height = if used + notes.height() < rows { height(notes.height()) } else { 0 };
         let [processors, _, middle, _, below, _, last] =
-            stack(area, [1, 1, devices_height, 1, height(who.height()), 1, notes_height]);
+            stack(area, [1, 1, devices_height, 1, height(processes.height()), 1, notes_height]);
         line(&processors_text(now), width).render(processors, buf);
         match now.devices.is_empty() {
-            true => line("  no block device was ever used here", width).render(middle, buf),
+            true => line("  no block device has been used", width).render(middle, buf),
             false => devices.render(middle, buf),
         }
-        who.render(below, buf);
+        processes.render(below, buf);
         notes.render(last, buf);
     }
 }
@@ -119,12 +116,13 @@ fn processors_text(now: &Watched) -> String {
     )
 }
 
-/// Says how many processes are not seen.
+/// Returns the number of processes whose I/O is not readable.
 fn closed(now: &Watched) -> Option<String> {
     let all = now.processes_readable + now.processes_closed;
-    let way_out = if now.is_root { "" } else { "; root sees all" };
-    (now.processes_closed > 0)
-        .then(|| format!("the I/O of {} of {all} processes is closed to this user{way_out}", now.processes_closed))
+    let way_out = if now.is_root { "" } else { "; root can read all" };
+    (now.processes_closed > 0).then(|| {
+        format!("the I/O of {} of {all} processes is not readable by this user{way_out}", now.processes_closed)
+    })
 }
 
 /// The processes that did the most I/O.
@@ -158,7 +156,7 @@ impl ProcessTable {
     fn render(&self, area: Rect, buf: &mut Buffer) {
         let [table, last] = stack(area, [height(self.table_height()), 1]);
         match self.shown {
-            0 => line("  who: nobody did any I/O", table.width).render(table, buf),
+            0 => line("  processes: no I/O", table.width).render(table, buf),
             _ => self.grid.render(0, |_| Default::default(), self.colour, table, buf),
         }
         if let Some(closed) = &self.closed {
@@ -171,7 +169,7 @@ fn process_columns(processes: &[&ProcessRate], width: u16) -> Vec<Column> {
     let right = Align::Right;
     let name_width = usize::from(width).saturating_sub(50).clamp(16, 40);
     let mut columns = vec![
-        column(processes, "who (on any device)", Align::Left, None, |one| measure::cut(&one.command, name_width)),
+        column(processes, "process (any device)", Align::Left, None, |one| measure::cut(&one.command, name_width)),
         column(processes, "pid", right, None, |one| one.pid.to_string()),
         column(processes, "read", right, None, |one| rate(one.read_bytes_per_s)),
         column(processes, "written", right, None, |one| rate(one.write_bytes_per_s)),
@@ -180,17 +178,17 @@ fn process_columns(processes: &[&ProcessRate], width: u16) -> Vec<Column> {
     columns
 }
 
-/// What the first lines of plain output say.
+/// Returns the first lines of plain output.
 pub fn plain_opening() -> String {
     let style = Style::PLAIN;
     let lines: Vec<String> = style.wrap(NOTES, 0).lines().map(|line| format!("# {line}\n")).collect();
     lines.concat()
 }
 
-/// Processes that a plain interval names.
+/// Largest number of processes in a plain interval.
 const PLAIN_PROCESSES: usize = 5;
 
-/// One interval in lines, each of which begins with the time: a line for every device, one for processes.
+/// Formats one interval in lines that begin with the time: one for each device, and one for processes.
 pub fn plain(now: &Watched, clock: &str, named: bool) -> String {
     let mut text = String::new();
     for device in now.devices.iter().filter(|device| named || !device.is_idle()) {
@@ -208,21 +206,21 @@ pub fn plain(now: &Watched, clock: &str, named: bool) -> String {
         ));
     }
     if text.is_empty() {
-        text.push_str(&format!("{clock} nothing was asked of any device\n"));
+        text.push_str(&format!("{clock} no device was used\n"));
     }
-    let who: Vec<String> = now.processes.iter().take(PLAIN_PROCESSES).map(one).collect();
+    let active: Vec<String> = now.processes.iter().take(PLAIN_PROCESSES).map(one).collect();
     let more = now.processes.len().saturating_sub(PLAIN_PROCESSES);
-    let mut said = match who.is_empty() {
-        true => "nobody".to_owned(),
-        false => who.join("; "),
+    let mut wording = match active.is_empty() {
+        true => "no I/O".to_owned(),
+        false => active.join("; "),
     };
     if more > 0 {
-        said.push_str(&format!("; {more} more"));
+        wording.push_str(&format!("; {more} more"));
     }
     if let Some(closed) = closed(now) {
-        said.push_str(&format!(" ({closed})"));
+        wording.push_str(&format!(" ({closed})"));
     }
-    text.push_str(&format!("{clock} who: {said}\n"));
+    text.push_str(&format!("{clock} processes: {wording}\n"));
     text
 }
 

@@ -1,4 +1,4 @@
-//! Workbooks over `rust_xlsxwriter`: cells whose errors say where they are, and charts in one look.
+//! Workbooks over `rust_xlsxwriter`: cells whose errors name their place, and charts in one style.
 
 use plumb_text::visible::visible_letters;
 use rust_xlsxwriter::utility::row_col_to_cell;
@@ -8,20 +8,20 @@ use rust_xlsxwriter::{
     ChartRange, ChartSolidFill, ChartType, DocProperties, ExcelDateTime, Format, Workbook, Worksheet, XlsxError,
 };
 
-/// Rows of a sheet. Source: Excel's limits.
+/// Largest number of rows in a sheet. Source: Excel's limits.
 pub const ROWS_MAX: u32 = 1_048_576;
-/// Points of the tallest row. Source: Excel's limits.
+/// Largest height of a row, in points. Source: Excel's limits.
 const ROW_HEIGHT_MAX: f64 = 409.0;
-/// UTF-16 units of the text that describes a chart to people who do not see it. Source: Excel's limits.
+/// Longest text alternative of a chart, in UTF-16 units. Source: Excel's limits.
 const ALT_TEXT_MAX: usize = 255;
-/// Number of A4 in a sheet's page set-up.
+/// Paper size of A4 in a sheet's page set-up.
 const A4: u8 = 9;
 
-/// Numbers such as `12,345`.
+/// Format of numbers such as `12,345`.
 pub const WHOLE: &str = "#,##0";
-/// Numbers such as `12,345.6`.
+/// Format of numbers such as `12,345.6`.
 pub const TENTHS: &str = "#,##0.0";
-/// Numbers such as `12,345.678`, with at least one digit after the point.
+/// Format of numbers such as `12,345.678`, with at least one decimal.
 pub(crate) const THOUSANDTHS: &str = "#,##0.0##";
 
 /// Error from writing a workbook.
@@ -34,18 +34,18 @@ pub enum WorkbookError {
         sheet: String,
         /// Cell, such as `B4`.
         cell: String,
-        /// The library's reason for refusing it.
+        /// The library's reason for rejecting it.
         cause: XlsxError,
     },
-    /// Another part of a sheet: its name, a chart, a set of rows.
+    /// Another part of a sheet is invalid: its name, a chart, a range of rows.
     #[error("the workbook cannot be written: sheet `{sheet}`: {cause}")]
     Sheet {
         /// Name of the sheet in the workbook.
         sheet: String,
-        /// The library's reason for refusing it.
+        /// The library's reason for rejecting it.
         cause: XlsxError,
     },
-    /// The file as a whole.
+    /// The file as a whole cannot be written.
     #[error("the workbook cannot be written: {0}")]
     File(XlsxError),
 }
@@ -66,7 +66,7 @@ impl Area {
     }
 }
 
-/// Returns an empty workbook. The same cells always make the same bytes: the date of creation is the first that ZIP archives know.
+/// Returns an empty workbook. Equal cells give equal bytes: the creation date is the earliest that ZIP archives can represent.
 pub fn new_book() -> Workbook {
     let mut book = Workbook::new();
     if let Ok(created) = ExcelDateTime::from_ymd(1980, 1, 1) {
@@ -78,7 +78,7 @@ pub fn new_book() -> Workbook {
 /// Returns the bytes of the file.
 ///
 /// # Errors
-/// A name that two sheets have, and files that ZIP archives cannot hold.
+/// Returns an error if two sheets have the same name, or a ZIP archive cannot hold the file.
 pub fn finish(mut book: Workbook) -> Result<Vec<u8>, WorkbookError> {
     book.save_to_buffer().map_err(WorkbookError::File)
 }
@@ -93,7 +93,7 @@ impl<'a> Sheet<'a> {
     /// Adds a sheet after the others, printed on A4, landscape, one page wide.
     ///
     /// # Errors
-    /// Fails for names that spreadsheets refuse.
+    /// Returns an error for names that spreadsheets reject.
     pub fn add(book: &'a mut Workbook, name: &str) -> Result<Sheet<'a>, WorkbookError> {
         let sheet = book.add_worksheet();
         sheet
@@ -108,16 +108,16 @@ impl<'a> Sheet<'a> {
     /// Writes a text, which never becomes a formula.
     ///
     /// # Errors
-    /// Cells outside the sheet, and texts longer than 32,767 UTF-16 units.
+    /// Returns an error for cells outside the sheet, and for texts longer than 32,767 UTF-16 units.
     pub fn text(&mut self, row: u32, column: u16, text: &str, format: &Format) -> Result<(), WorkbookError> {
         let written = self.sheet.write_string_with_format(row, column, text, format).map(|_| ());
         self.located(row, column, written)
     }
 
-    /// Writes a number; one that is not finite as text.
+    /// Writes a number, or its text if it is not finite.
     ///
     /// # Errors
-    /// Fails for cells outside the sheet.
+    /// Returns an error for cells outside the sheet.
     pub fn number(&mut self, row: u32, column: u16, number: f64, format: &Format) -> Result<(), WorkbookError> {
         if !number.is_finite() {
             return self.text(row, column, &number.to_string(), format);
@@ -129,16 +129,16 @@ impl<'a> Sheet<'a> {
     /// Formats a cell and leaves it empty.
     ///
     /// # Errors
-    /// Fails for cells outside the sheet.
+    /// Returns an error for cells outside the sheet.
     pub fn blank(&mut self, row: u32, column: u16, format: &Format) -> Result<(), WorkbookError> {
         let written = self.sheet.write_blank(row, column, format).map(|_| ());
         self.located(row, column, written)
     }
 
-    /// Writes a text into the cells of a row that are merged into one.
+    /// Writes a text into cells of a row, which are merged into one.
     ///
     /// # Errors
-    /// Cells outside the sheet, and texts that are too long.
+    /// Returns an error for cells outside the sheet, and for texts that are too long.
     pub(crate) fn merged_text(
         &mut self,
         row: u32,
@@ -153,7 +153,7 @@ impl<'a> Sheet<'a> {
     /// Sets the width of columns, from the first to the last, in characters.
     ///
     /// # Errors
-    /// Fails for columns outside the sheet.
+    /// Returns an error for columns outside the sheet.
     pub fn widths(&mut self, first: u16, last: u16, characters: f64) -> Result<(), WorkbookError> {
         let set = self.sheet.set_column_range_width(first, last, characters).map(|_| ());
         self.named(set)
@@ -162,34 +162,34 @@ impl<'a> Sheet<'a> {
     /// Sets the height of a row, in points.
     ///
     /// # Errors
-    /// Fails for rows outside the sheet.
+    /// Returns an error for rows outside the sheet.
     pub fn height(&mut self, row: u32, points: f64) -> Result<(), WorkbookError> {
         let set = self.sheet.set_row_height(row, points.min(ROW_HEIGHT_MAX)).map(|_| ());
         self.named(set)
     }
 
-    /// Keeps the first rows and columns on the screen.
+    /// Keeps the first rows and columns visible while scrolling.
     ///
     /// # Errors
-    /// Fails for cells outside the sheet.
+    /// Returns an error for cells outside the sheet.
     pub fn freeze(&mut self, rows: u32, columns: u16) -> Result<(), WorkbookError> {
         let set = self.sheet.set_freeze_panes(rows, columns).map(|_| ());
         self.named(set)
     }
 
-    /// Lets readers filter a table whose first row has the heads.
+    /// Adds filters to a table whose first row is its heading.
     ///
     /// # Errors
-    /// Fails for cells outside the sheet.
+    /// Returns an error for cells outside the sheet.
     pub fn filter(&mut self, area: Area) -> Result<(), WorkbookError> {
         let set = self.sheet.autofilter(area.first.0, area.first.1, area.last.0, area.last.1).map(|_| ());
         self.named(set)
     }
 
-    /// Sets how many pages a print is high (0: as many as it takes), and how many of the first rows each page repeats.
+    /// Sets the height of a print in pages (0 for as many as needed), and the number of first rows that each page repeats.
     ///
     /// # Errors
-    /// Fails for rows outside the sheet.
+    /// Returns an error for rows outside the sheet.
     pub fn print(&mut self, pages_high: u16, repeated_rows: u32) -> Result<(), WorkbookError> {
         self.sheet.set_print_fit_to_pages(1, pages_high);
         let set = match repeated_rows.checked_sub(1) {
@@ -202,7 +202,7 @@ impl<'a> Sheet<'a> {
     /// Colours the numbers of an area.
     ///
     /// # Errors
-    /// Fails for cells outside the sheet.
+    /// Returns an error for cells outside the sheet.
     pub fn colour_scale(
         &mut self,
         area: Area,
@@ -213,10 +213,11 @@ impl<'a> Sheet<'a> {
         self.named(set)
     }
 
-    /// Puts a chart with its upper left corner at a cell. A chart without series is left out: spreadsheets refuse it.
+    /// Places a chart with its upper left corner at a cell. A chart without series is left
+    /// out, because spreadsheets reject it.
     ///
     /// # Errors
-    /// Fails for cells outside the sheet.
+    /// Returns an error for cells outside the sheet.
     pub fn chart(&mut self, row: u32, column: u16, chart: SheetChart) -> Result<(), WorkbookError> {
         if chart.colours.is_empty() {
             return Ok(());
@@ -246,7 +247,7 @@ impl<'a> Sheet<'a> {
 pub struct Series<'a> {
     /// Name that the legend shows.
     pub name: &'a str,
-    /// `#RRGGBB`. A line in the colour of an earlier one is dashed.
+    /// Colour as `#RRGGBB`. A line in the colour of an earlier one is dashed.
     pub colour: &'static str,
     /// Cells of the categories, or of a scatter chart's horizontal positions.
     pub categories: Area,
@@ -254,26 +255,26 @@ pub struct Series<'a> {
     pub values: Area,
     /// Intervals around the values, if any.
     pub intervals: Option<Intervals>,
-    /// Form in which values are drawn.
+    /// Marks that draw the values.
     pub mark: Mark,
 }
 
-/// Form in which values are drawn.
+/// Marks that draw the values of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// As bars, in a chart of bars or columns.
+    /// Bars, in a chart of bars or columns.
     Bar,
-    /// As a line through all points.
+    /// A line through all points.
     Line,
-    /// As small discs on a line.
+    /// Small discs on a line.
     LineWithDiscs,
-    /// As small discs without a line.
+    /// Small discs without a line.
     Disc,
-    /// As large diamonds without a line.
+    /// Large diamonds without a line.
     Diamond,
 }
 
-/// Intervals from cells: how far each reaches from its point.
+/// Intervals from cells: the distances from each point to its ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Intervals {
     /// Whether they extend along the categories of a scatter chart instead of along the values.
@@ -307,7 +308,8 @@ impl SheetChart {
             .set_major_gridlines(false)
             .set_major_tick_type(ChartAxisTickType::Outside)
             .set_label_position(ChartAxisLabelPosition::Low)
-            // The library takes the place of the other axis. Where the first bar is at the top, the last one is at that axis.
+            // The library applies this position to the other axis. If the first bar is at the top, the last
+            // one is at that axis.
             .set_crossing(if lies { ChartAxisCrossing::Max } else { ChartAxisCrossing::Min });
         if lies {
             chart.categories().set_reverse();
@@ -350,7 +352,7 @@ impl SheetChart {
             let mut bars = ChartErrorBars::new();
             bars.set_type(ChartErrorBarsType::Custom(sheet.range(intervals.above), sheet.range(intervals.below)))
                 .set_format(ChartLine::new().set_color("#404040").set_width(0.75));
-            // Lying bars have their values along the horizontal axis.
+            // Horizontal bars have their values along the horizontal axis.
             (bars, intervals.are_of_categories != (self.kind == ChartType::Bar))
         });
         let one = self.chart.add_series();
@@ -409,14 +411,15 @@ fn marker(series: &Series<'_>) -> ChartMarker {
     marker
 }
 
-/// Returns a title that the library does not take for cells: it reads `a!B1` and `=(…)` as references. Invisible spaces at both ends
-/// prevent this.
+/// Returns a title that the library does not mistake for cells: it parses `a!B1` and `=(…)` as references. Invisible
+/// spaces at both ends prevent this.
 fn literal(text: &str) -> String {
     let text = visible_letters(text);
     if text.contains('!') || text.starts_with('=') { format!(" {text} ") } else { text.into_owned() }
 }
 
-/// Returns as much of a description as a chart keeps. The library writes it into an attribute, where XML takes no control characters.
+/// Shortens a description to the length that a chart can hold. The library writes it into an attribute, where XML
+/// does not allow control characters.
 fn described(text: &str) -> String {
     let text = visible_letters(text);
     let mut units = 0;

@@ -1,5 +1,5 @@
-//! Pages of runs that were really made, at the widths of real terminals. `data/` holds their results as `--json` prints
-//! them, without what names the machine.
+//! Pages of real runs, at the widths of real terminals. `data/` has their results as printed by `--json`, without
+//! names that identify the machine.
 
 #![allow(clippy::disallowed_methods)] // tests write files
 
@@ -46,7 +46,7 @@ fn memory_is_called_memory_once() {
 }
 
 #[test]
-fn every_number_stands_behind_v() {
+fn every_number_is_shown_with_v() {
     insta::assert_snapshot!("try_full", full("try-ext4", 100));
 }
 
@@ -56,11 +56,11 @@ fn a_run_has_a_block_for_each_phase() {
 }
 
 #[test]
-fn several_storages_stand_side_by_side() {
+fn several_storages_are_shown_side_by_side() {
     insta::assert_snapshot!("side_by_side", side_by_side(&[&result("try-ext4"), &result("try-tmpfs")], &PLAIN));
 }
 
-// Protects readers of narrow terminals: a line that is longer is broken by the terminal, in the middle of words.
+// Protects readers of narrow terminals: a longer line would be broken by the terminal, in the middle of words.
 #[test]
 fn no_line_is_longer_than_the_page() {
     for name in ["try-ext4", "try-tmpfs", "run-mail"] {
@@ -74,7 +74,7 @@ fn no_line_is_longer_than_the_page() {
     }
 }
 
-// Protects the page from a phase that `plumb try` gains and the table does not show.
+// Protects the page from a new phase of `plumb try` that the table does not show.
 #[test]
 fn every_phase_of_the_survey_is_on_its_page() {
     let scale = Scale::moderate(RunPlace::Directory);
@@ -90,7 +90,7 @@ fn every_phase_of_the_survey_is_on_its_page() {
     }
 }
 
-// Colour adds escapes and nothing else: NO_COLOR, a pipe and a file have the same page.
+// Protects: colour adds escapes and nothing else, so that NO_COLOR, a pipe and a file get the same page.
 #[test]
 fn colour_changes_no_word() {
     let coloured = page(&result("try-ext4"), &PageOptions::STORED, &Style { width: 80, colour: Colour::Ansi });
@@ -106,7 +106,7 @@ fn colour_changes_no_word() {
 
 /// The picture of the README, and the same page in its text. `PLUMB_BLESS=1` writes both.
 #[test]
-fn the_readme_shows_a_page_as_it_is() {
+fn the_readme_shows_the_current_page() {
     let style = Style { width: 80, colour: Colour::Ansi };
     let page_text = page(&result("try-ext4"), &PageOptions::STORED, &style);
     let screen = format!("$ plumb try /mnt/data\n{}", plumb_text::visible(&page_text));
@@ -123,6 +123,6 @@ fn the_readme_shows_a_page_as_it_is() {
         return;
     }
     let how = "PLUMB_BLESS=1 cargo test -p plumb-report --test pages writes it";
-    assert_eq!(readme[start..end], shown, "the README's `plumb try` is not the page of today; {how}");
-    assert!(std::fs::read_to_string(&path).unwrap_or_default() == picture, "docs/images/try.svg is not today's; {how}");
+    assert_eq!(readme[start..end], shown, "the README's `plumb try` is not the current page; {how}");
+    assert!(std::fs::read_to_string(&path).unwrap_or_default() == picture, "docs/images/try.svg is not current; {how}");
 }

@@ -1,4 +1,4 @@
-//! Conditions that a run was put under: assertions about its numbers, and steadiness.
+//! Conditions on a run: assertions about its numbers, and steadiness.
 //!
 //! An assertion is `[PHASE/]METRIC OP VALUE`, such as `read.lat.p99 < 5ms` or `seq-read/read.bw >= 1GB/s`. The value is in
 //! the metric's unit: a time, a byte rate, a rate, or a number of processors.
@@ -18,28 +18,28 @@ use std::str::FromStr;
 /// A condition on one metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assertion {
-    /// As typed.
+    /// The assertion, exactly as it was typed.
     pub text: String,
-    /// The only phase that it is about; every phase that measures the metric when absent.
+    /// Name of the only phase to check; `None` for every phase that measures the metric.
     pub phase: Option<String>,
-    /// Which number.
+    /// The metric that is checked.
     pub metric: Metric,
-    /// How it is held against the value.
+    /// Comparison of the measured number with `value`.
     pub op: Comparator,
-    /// In the metric's unit.
+    /// Bound in the metric's unit.
     pub value: f64,
 }
 
-/// A comparison.
+/// A comparison operator between a metric and a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparator {
-    /// `<`
+    /// The operator `<`.
     Less,
-    /// `<=`
+    /// The operator `<=`.
     AtMost,
-    /// `>`
+    /// The operator `>`.
     More,
-    /// `>=`
+    /// The operator `>=`.
     AtLeast,
 }
 
@@ -47,7 +47,7 @@ impl Comparator {
     const ALL: [(&'static str, Comparator); 4] =
         [("<=", Comparator::AtMost), (">=", Comparator::AtLeast), ("<", Comparator::Less), (">", Comparator::More)];
 
-    /// Whether it holds.
+    /// Returns `true` if the comparison holds.
     pub fn holds(self, left: f64, right: f64) -> bool {
         match self {
             Comparator::Less => left < right,
@@ -58,22 +58,22 @@ impl Comparator {
     }
 }
 
-/// Why a text is no assertion: where, and the way out.
+/// Error from parsing an assertion: the position, and how to correct it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssertionError {
-    /// As typed.
+    /// The rejected text, exactly as it was typed.
     pub text: String,
-    /// Bytes of the text that it is about.
+    /// Byte range of the text that is in error.
     pub span: Range<usize>,
-    /// What is wrong.
+    /// The problem that was found.
     pub message: String,
-    /// What to do.
+    /// Correction to suggest to the user.
     pub help: String,
 }
 
 impl std::error::Error for AssertionError {}
 
-/// As compilers do it: message, place, caret, help.
+/// Formats the error as compilers do: message, place, caret, help.
 impl fmt::Display for AssertionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let before = self.text.get(..self.span.start).map_or(0, |text| text.chars().count());
@@ -106,7 +106,7 @@ impl FromStr for Assertion {
         let rest = &text[at..];
         let length = rest.find(|c| !['<', '>', '=', '!'].contains(&c)).unwrap_or(rest.len());
         let Some((_, op)) = Comparator::ALL.into_iter().find(|(name, _)| *name == &rest[..length]) else {
-            let message = format!("`{}` is no comparison of measured numbers", &rest[..length]);
+            let message = format!("`{}` does not compare measured numbers", &rest[..length]);
             return Err(error(at..at + length, message, "use <, <=, > or >=".to_owned()));
         };
         let left = &text[..at];
@@ -126,12 +126,12 @@ impl FromStr for Assertion {
             let names: Vec<String> = of_runs.map(|metric| metric.to_string()).collect();
             let help = match nearest(metric_name, names.iter().map(String::as_str)) {
                 Some(name) => format!("did you mean `{name}`?"),
-                None => "metrics are such as `read.bw`, `write.iops`, `fsync.lat.p99`, `read.resp.p99`".to_owned(),
+                None => "examples are `read.bw`, `write.iops`, `fsync.lat.p99`, `read.resp.p99`".to_owned(),
             };
-            error(metric_start..name_end.max(metric_start), format!("`{metric_name}` is no metric"), help)
+            error(metric_start..name_end.max(metric_start), format!("unknown metric `{metric_name}`"), help)
         })?;
         if metric.device_count().is_some() {
-            let message = format!("a run alone has no `{metric}`: devices are counted in studies");
+            let message = format!("a single run has no `{metric}`: devices are counted in studies");
             return Err(error(metric_start..name_end, message, "put it into a study's `metrics`".to_owned()));
         }
         let value_text = &text[at + length..];
@@ -157,15 +157,15 @@ impl FromStr for Assertion {
 const fn wanted(unit: Unit) -> (&'static str, &'static str) {
     match unit {
         Unit::BytesPerSecond => ("a byte rate", "it with its unit, such as `500MB/s` or `200MiB/s`"),
-        Unit::OpsPerSecond => ("a rate", "it such as `10000/s` or `10k`"),
+        Unit::OpsPerSecond => ("a rate", "it as `10000/s` or `10k`"),
         Unit::Nanoseconds => ("a time", "it with its unit, such as `5ms` or `200us`"),
-        Unit::Cpus => ("a number of processors", "it such as `0.5` or `50%`"),
-        // No assertion has these: see `from_str`.
-        Unit::Bytes | Unit::Ops | Unit::BytesPerOp | Unit::BytesPerByte => ("a number", "it such as `512`"),
+        Unit::Cpus => ("a number of processors", "it as `0.5` or `50%`"),
+        // An assertion never has these units: see `from_str`.
+        Unit::Bytes | Unit::Ops | Unit::BytesPerOp | Unit::BytesPerByte => ("a number", "it as `512`"),
     }
 }
 
-/// A value in its unit; `None` where it cannot be read.
+/// Parses a value in its unit; `None` if it is malformed.
 fn value_of(text: &str, unit: Unit) -> Option<f64> {
     match unit {
         Unit::Nanoseconds => text.parse::<Nanos>().ok().map(|time| time.0 as f64),
@@ -183,39 +183,38 @@ fn value_of(text: &str, unit: Unit) -> Option<f64> {
     }
 }
 
-/// How an assertion came out.
+/// The outcome of one assertion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Asserted {
-    /// As typed.
+    /// The assertion, exactly as it was typed.
     pub assertion: String,
-    /// Whether it holds in every phase that it is about. What was not measured does not hold.
+    /// Whether it holds in every phase concerned. It does not hold if a number was not measured.
     pub holds: bool,
-    /// The metric's unit.
+    /// Unit of the metric and the observed numbers.
     pub unit: Unit,
-    /// What was measured.
+    /// Measured numbers of the phases concerned.
     pub observed: Vec<Observed>,
-    /// Why it does not hold, where that is not in the numbers.
+    /// Reason why it does not hold, unless the numbers show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// The number of one phase.
+/// Measured number of one phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Observed {
-    /// The phase.
+    /// Name of the measured phase.
     pub phase: String,
-    /// The number; `null` where it was not measured.
+    /// The measured number; `null` if not measured.
     pub value: Option<f64>,
 }
 
-/// What names of phases begin with that prepare the storage for the measured ones; assertions without a phase do not
-/// speak of them.
+/// Prefix of the names of phases that prepare the storage for measured ones. Assertions without a phase skip these phases.
 pub const PRECONDITIONING: &str = "preconditioning";
 
 impl Assertion {
-    /// Holds it against a result.
+    /// Checks the assertion against a result.
     pub fn check(&self, result: &RunResult) -> Asserted {
         let asked = |name: &str| match &self.phase {
             Some(phase) => phase == name,
@@ -245,25 +244,25 @@ impl Assertion {
     }
 }
 
-/// Whether a phase that was to end as soon as it is steady became so.
+/// Whether a phase that should run until it is steady became so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadiness {
-    /// The phase.
+    /// Name of the measured phase.
     pub phase: String,
-    /// Whole rounds that were measured.
+    /// Number of whole rounds measured.
     pub rounds: u32,
-    /// Rounds after which it would have been given up.
+    /// Number of rounds after which the phase gives up.
     pub rounds_max: u32,
     /// Length of a round, ns.
     pub round_ns: u64,
-    /// Whether the rule was met.
+    /// Whether the rule for steadiness was met.
     pub reached: bool,
 }
 
 impl Steadiness {
-    /// Of a measured phase; `None` where it had no such rule. Rounds are counted as the rule counts them: in whole
-    /// intervals.
+    /// Returns the steadiness of a measured phase; `None` if it had no such rule. Like the rule,
+    /// it counts only whole intervals.
     pub fn of(plan: &Phase, measured: &PhaseMeasurement) -> Option<Steadiness> {
         let rule = plan.stop.steady?;
         let round_ns = rule.round.0.max(1);
@@ -284,7 +283,7 @@ impl Steadiness {
         })
     }
 
-    /// In words: `steady after 7 rounds of 1s`.
+    /// Returns a phrase such as `steady after 7 rounds of 1s`.
     pub fn words(&self) -> String {
         let Steadiness { rounds, rounds_max, round_ns, reached, .. } = *self;
         let plural = if rounds == 1 { "" } else { "s" };
@@ -299,21 +298,21 @@ impl Steadiness {
     }
 }
 
-/// A result with what was asked of it, as `--json` prints it.
+/// A result with the outcomes of its conditions, as `--json` prints it.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(title = "RunResult"))]
 pub struct ConditionedResult<'a> {
     #[serde(flatten)]
-    /// The result.
+    /// The result of the run.
     pub result: Cow<'a, RunResult>,
-    /// How each `--assert` came out.
+    /// Outcomes of all `--assert` options.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<Asserted>,
-    /// Phases that were to end as soon as they were steady.
+    /// Steadiness of the phases that should run until they are steady.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steady: Vec<Steadiness>,
-    /// How busy emulated consumers of what was read were kept.
+    /// Utilisation of emulated consumers of the bytes read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub utilisation: Vec<Utilisation>,
 }
@@ -347,28 +346,28 @@ mod tests {
         assert_eq!((named.op, named.text.as_str()), (Comparator::AtLeast, "seq-read/read.bw >= 1GB/s"));
     }
 
-    /// The caret stands under what is wrong, and the help says what would be right.
+    /// The caret points to the error, and the help shows the correction.
     #[test]
-    fn errors_point_and_help() {
-        let said = |text: &str| text.parse::<Assertion>().unwrap_err().to_string();
-        let near = said("read.lat.p9 < 5ms");
+    fn errors_point_at_the_place_and_help() {
+        let message = |text: &str| text.parse::<Assertion>().unwrap_err().to_string();
+        let near = message("read.lat.p9 < 5ms");
         assert!(near.contains("1 | read.lat.p9 < 5ms\n  | ^^^^^^^^^^^\n"), "{near}");
         assert!(near.contains("did you mean `read.lat.p9"), "{near}");
-        let unit = said("read.lat.p99 < 5MB/s");
+        let unit = message("read.lat.p99 < 5MB/s");
         assert!(unit.contains("`5MB/s` is not a time") && unit.contains("  |                ^^^^^\n"), "{unit}");
-        let of_studies = said("device.reads < 5");
+        let of_studies = message("device.reads < 5");
         assert!(of_studies.contains("devices are counted in studies"), "{of_studies}");
-        assert!(said("read.bw > 5MB").contains("is not a byte rate"));
-        assert!(said("read.bw == 5MB/s").contains("use <, <=, > or >="));
-        assert!(said("read.bw").contains("no comparison"));
-        assert!(said("").contains("no condition"));
-        assert!(said("/read.bw > 1MB/s").contains("no name"));
-        assert!(said("read.bw >").contains("is not a byte rate"));
-        assert!(said("größe > 1ms").contains("^^^^^\n"));
+        assert!(message("read.bw > 5MB").contains("is not a byte rate"));
+        assert!(message("read.bw == 5MB/s").contains("use <, <=, > or >="));
+        assert!(message("read.bw").contains("no comparison"));
+        assert!(message("").contains("no condition"));
+        assert!(message("/read.bw > 1MB/s").contains("no name"));
+        assert!(message("read.bw >").contains("is not a byte rate"));
+        assert!(message("größe > 1ms").contains("^^^^^\n"));
     }
 
     #[test]
-    fn comparisons_are_what_they_say() {
+    fn comparisons_match_their_operators() {
         for (op, at, above) in [
             (Comparator::Less, false, false),
             (Comparator::AtMost, true, false),
@@ -409,9 +408,9 @@ mod tests {
     }
 
     proptest! {
-        /// Everything that can be written is read as what it says, however it is spaced.
+        /// Every assertion that can be written parses to its parts, regardless of spacing.
         #[test]
-        fn what_is_written_is_what_is_read(
+        fn written_assertions_parse_back(
             (metric, (text, number)) in prop::sample::select(Metric::all())
                 .prop_filter("of runs", |metric| metric.device_count().is_none())
                 .prop_flat_map(|metric| (Just(metric), value(metric.unit()))),
@@ -425,9 +424,9 @@ mod tests {
             prop_assert!((read.value - number).abs() <= 1e-9 * number.max(1.0));
         }
 
-        /// Whatever is typed is answered, with a mark inside the text.
+        /// Every text is parsed or rejected, with an error position inside the text.
         #[test]
-        fn no_text_makes_it_panic(text in "\\PC{0,40}") {
+        fn no_text_causes_a_panic(text in "\\PC{0,40}") {
             if let Err(error) = text.parse::<Assertion>() {
                 prop_assert!(error.span.end <= text.len() && error.to_string().starts_with("error: "));
             }

@@ -1,60 +1,60 @@
-//! What an audit of published numbers says. Written by `audit`, shown by report; pure data.
+//! Results of auditing published numbers, as pure data: `audit` writes them, report shows them.
 
 use crate::finding::{Level, RunVerdict};
 use serde::{Deserialize, Serialize};
 
-/// One study, audited.
+/// The audit of one study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Audit {
-    /// `plumb.audit/1`.
+    /// Name and version of this form: `plumb.audit/1`.
     pub schema: String,
-    /// What the study is called.
+    /// Title of the audited study.
     pub title: String,
-    /// Who wrote it.
+    /// Authors of the study; absent if the file does not name them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authors: Option<String>,
-    /// When it appeared.
+    /// Year of publication; absent if the file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub year: Option<i32>,
-    /// Where it can be read.
+    /// Citation or address of the study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Of all findings: `reject` where one fails, `caution` where one warns, else `pass`.
+    /// Verdict over all findings: `reject` if one fails, `caution` if one warns, else `pass`.
     pub verdict: RunVerdict,
-    /// The sides, in the order of the file.
+    /// The compared sides, in the order of the file.
     pub sides: Vec<AuditedSide>,
-    /// What was published, a row a test and metric.
+    /// Published numbers: one row for each test and metric.
     pub rows: Vec<AuditedRow>,
-    /// What is wrong with it, worst first.
+    /// Problems of the numbers, worst first.
     pub findings: Vec<AuditFinding>,
-    /// What was concluded from it, and whether that stands.
+    /// The study's conclusions, and whether its numbers support them.
     pub claims: Vec<AuditedClaim>,
-    /// What the authors said themselves.
+    /// Limitations that the authors stated themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub admitted: Vec<String>,
-    /// What in the audited file does not stand in the study as it was published.
+    /// Additions to the audited file that the published study does not contain.
     #[serde(default)]
     pub added: Vec<String>,
 }
 
 impl Audit {
-    /// The version of this form.
+    /// Name and version of the form.
     pub const SCHEMA: &'static str = "plumb.audit/1";
 
-    /// Whether something fails, or a claim does not stand.
+    /// Returns `true` if a check failed or the numbers do not support a claim.
     pub fn is_rejected(&self) -> bool {
         self.verdict == RunVerdict::Reject || self.claims.iter().any(|claim| claim.verdict != ClaimVerdict::Stands)
     }
 }
 
-/// One of the things compared.
+/// One of the compared systems.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedSide {
-    /// Its short name.
+    /// Short name, used in `test.metric@side`.
     pub id: String,
-    /// What it is called in full.
+    /// Full name of the system.
     pub name: String,
 }
 
@@ -62,56 +62,56 @@ pub struct AuditedSide {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedRow {
-    /// The test.
+    /// Name of the test in the audited file.
     pub test: String,
-    /// The metric.
+    /// Name of the metric in the audited file.
     pub metric: String,
-    /// One number a side, in the order of the file.
+    /// One number for each side, in the order of the file.
     pub cells: Vec<AuditedCell>,
 }
 
-/// One published number, and what it is.
+/// One published number and its interpretation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedCell {
-    /// The side.
+    /// Short name of the side.
     pub side: String,
-    /// As printed, with its unit; absent where the number is missing.
+    /// The number as printed, with its unit; absent if it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<String>,
-    /// Why it is missing.
+    /// Reason why the number is missing; absent if it is present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
-    /// What it is in bytes per second, where it is a rate of bytes and its unit could be settled.
+    /// The number in bytes per second, if it is a byte rate whose unit could be determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_second: Option<f64>,
-    /// Which prefix the number turned out to have: `MB/s`, `MiB/s` …; absent where nothing shows another than printed.
+    /// The prefix that the number really has: `MB/s`, `MiB/s` …; absent if nothing contradicts the printed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub really: Option<String>,
 }
 
-/// Something that is wrong with published numbers.
+/// A problem of published numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditFinding {
-    /// The check, `A1` … `E14`, or `P1` … for what only published numbers can have; stable.
+    /// Code of the check, `A1` … `E14`, or `P1` … for problems that only published numbers can have; stable.
     pub code: String,
-    /// Which rule of that check, in a word or two: `mixed-units`; stable.
+    /// Rule of that check in a word or two, such as `mixed-units`; stable.
     pub rule: String,
-    /// How bad it is.
+    /// Severity of the problem; a `fail` rejects the numbers.
     pub level: Level,
-    /// The numbers it rests on, `test.metric@side`; none where it is about the study as a whole.
+    /// The numbers concerned, as `test.metric@side`; empty if the finding is about the study as a whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<String>,
-    /// What was recomputed.
+    /// The values that the check recomputed.
     pub observed: String,
-    /// One plain sentence.
+    /// The problem, in one sentence.
     pub message: String,
-    /// What would be right.
+    /// Correction that would resolve the problem.
     pub remedy: String,
 }
 
-/// Whether a conclusion follows from the numbers.
+/// Whether the numbers support a conclusion.
 #[derive(
     Debug,
     Clone,
@@ -129,36 +129,36 @@ pub struct AuditFinding {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum ClaimVerdict {
-    /// The numbers carry it.
+    /// The numbers support the conclusion.
     Stands,
-    /// The numbers neither carry nor contradict it.
+    /// The numbers neither support nor contradict the conclusion.
     Unsupported,
-    /// The numbers say otherwise.
+    /// The numbers contradict the conclusion.
     Contradicted,
 }
 
 impl ClaimVerdict {
-    /// As printed.
+    /// Returns the name that reports print.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// A conclusion of the study, held against its numbers.
+/// A conclusion of the study, checked against its numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedClaim {
-    /// As the authors put it.
+    /// The conclusion in the authors' words.
     pub text: String,
-    /// Whether it stands.
+    /// Whether the numbers support it.
     pub verdict: ClaimVerdict,
-    /// The numbers it rests on.
+    /// The numbers that the conclusion relies on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<String>,
-    /// What decides, one sentence each.
+    /// The reasons for the verdict, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub because: Vec<String>,
-    /// Findings that touch its numbers, as `code rule`.
+    /// Findings about these numbers, as `code rule`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
 }

@@ -1,36 +1,36 @@
-//! Counters of block devices and processors as the kernel keeps them, and what lies between two looks at them. Source:
+//! Kernel counters of block devices and processors, and their differences between readings. Source:
 //! Documentation/admin-guide/iostats.rst, proc_stat(5).
 
-/// Counters of one device since it came, in the kernel's own units. A sector is 512 bytes, whatever the device says.
-/// Times are of 32 bits and wrap around after 49.7 days of work, as the kernel's do.
+/// Counters of one device since it appeared, in the kernel's units. A sector is 512 bytes, regardless of the device's
+/// sector size. Times have 32 bits, as in the kernel, and wrap around after 49.7 days of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlockStat {
-    /// Read requests.
+    /// Read requests since the device appeared.
     pub reads: BlockOps,
-    /// Write requests; flushes that belong to a write are in these.
+    /// Write requests, including flushes that belong to a write.
     pub writes: BlockOps,
-    /// Discard requests; none before Linux 4.18.
+    /// Discard requests; 0 before Linux 4.18.
     pub discards: BlockOps,
-    /// Flush requests that the kernel made, of which only number and time are counted; none before Linux 5.5.
+    /// Flush requests issued by the kernel; 0 before Linux 5.5. Only their number and time are counted.
     pub flushes: BlockOps,
-    /// Requests in flight.
+    /// Number of requests currently in flight.
     pub in_flight: u32,
     /// Time with at least one request in flight, ms.
     pub busy_ms: u32,
-    /// Time weighted by requests in flight, ms.
+    /// Time weighted by the number of requests in flight, ms.
     pub weighted_ms: u32,
 }
 
 /// Counters of one kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlockOps {
-    /// Requests completed.
+    /// Number of requests that completed.
     pub ops: u64,
-    /// Requests that were merged into others before they reached the device.
+    /// Number of requests merged into others before they reached the device.
     pub merges: u64,
-    /// Sectors moved, of 512 bytes.
+    /// Sectors moved, of 512 bytes each.
     pub sectors: u64,
-    /// Time that requests took, added up, ms.
+    /// Total time of the requests, ms.
     pub ms: u32,
 }
 
@@ -44,7 +44,7 @@ impl BlockOps {
         }
     }
 
-    /// Both together; times wrap around.
+    /// Adds two counters; all of them wrap around.
     pub fn plus(self, other: BlockOps) -> BlockOps {
         BlockOps {
             ops: self.ops.wrapping_add(other.ops),
@@ -54,17 +54,17 @@ impl BlockOps {
         }
     }
 
-    /// Mean time of a request, ms; 0 where there was none.
+    /// Returns the mean time of a request, ms; 0 if there was none.
     pub fn mean_ms(&self) -> f64 {
         ratio(u64::from(self.ms), self.ops)
     }
 
-    /// Mean size of a request, sectors; 0 where there was none.
+    /// Returns the mean size of a request in sectors; 0 if there was none.
     pub fn mean_sectors(&self) -> f64 {
         ratio(self.sectors, self.ops)
     }
 
-    /// Which share of the requests was merged into others, percent.
+    /// Returns the share of requests that were merged into others, percent.
     pub fn merged_percent(&self) -> f64 {
         ratio(self.merges, self.merges.wrapping_add(self.ops)) * 100.0
     }
@@ -87,8 +87,8 @@ impl BlockStat {
         }
     }
 
-    /// What was done since an earlier look. Counters of 32 bits may have wrapped around; those that fell for another
-    /// reason began anew, and count from there.
+    /// Returns the difference to an earlier reading. 32-bit counters may have wrapped around. A counter that fell for
+    /// another reason was reset and counts from 0.
     pub fn since(&self, before: &BlockStat) -> BlockStat {
         const HALF: u64 = 1 << 31;
         self.map(before, |now, before| match now.checked_sub(before) {
@@ -98,12 +98,12 @@ impl BlockStat {
         })
     }
 
-    /// The difference in 64 bits, of counters of which some may have fallen: a number near 2^64 where one did.
+    /// Returns the wrapping 64-bit difference: close to 2^64 for each counter that fell.
     pub fn difference(&self, before: &BlockStat) -> BlockStat {
         self.map(before, u64::wrapping_sub)
     }
 
-    /// Both together, as of two devices in a group.
+    /// Returns the sum of two devices' counters.
     pub fn plus(&self, other: &BlockStat) -> BlockStat {
         BlockStat {
             reads: self.reads.plus(other.reads),
@@ -116,12 +116,12 @@ impl BlockStat {
         }
     }
 
-    /// Reads, writes and discards together.
+    /// Returns reads, writes and discards together.
     pub fn moved(&self) -> BlockOps {
         self.reads.plus(self.writes).plus(self.discards)
     }
 
-    /// Whether nothing was ever asked of the device.
+    /// Returns `true` if the device never had a request.
     pub fn is_idle(&self) -> bool {
         self.moved().ops == 0 && self.flushes.ops == 0
     }
@@ -130,80 +130,80 @@ impl BlockStat {
 /// A block device and its counters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BlockDevice {
-    /// The kernel's name, with `/` as it is: `sda`, `nvme0n1p2`, `cciss/c0d0`.
+    /// Kernel name, with `/` unchanged: `sda`, `nvme0n1p2`, `cciss/c0d0`.
     pub name: String,
-    /// Its number.
+    /// Major and minor number of the device.
     pub number: DeviceNumber,
-    /// Whether it is a whole device or a part of one.
+    /// Whether it is a whole device or a partition.
     pub extent: BlockExtent,
-    /// Its counters.
+    /// Request counters of the device.
     pub stat: BlockStat,
 }
 
-/// Number of a device.
+/// Major and minor number of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct DeviceNumber {
-    /// Of its driver.
+    /// Major number, which identifies the driver.
     pub major: u32,
-    /// Among those of the driver.
+    /// Minor number, which identifies the device within the driver.
     pub minor: u32,
 }
 
-/// Whether a device is a whole one.
+/// Whether a block device is whole or a partition.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum BlockExtent {
-    /// A whole one.
+    /// A whole device rather than a partition.
     #[default]
     Whole,
-    /// A partition of the device of this name.
+    /// A partition of the device with this name.
     PartOf(String),
 }
 
-/// Time of all processors together by class since boot, in ticks. Guests are in `user` and `nice`. Source: proc_stat(5).
+/// Time of all processors by class since boot, in ticks. `user` and `nice` include guests. Source: proc_stat(5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTicks {
-    /// Programs.
+    /// Time in programs of normal priority.
     pub user: u64,
-    /// Programs of low priority.
+    /// Time in programs of low priority.
     pub nice: u64,
-    /// The kernel.
+    /// Time in the kernel, without interrupts.
     pub system: u64,
-    /// Idle.
+    /// Idle time without pending I/O.
     pub idle: u64,
-    /// Idle while I/O was waited for.
+    /// Idle time while I/O was pending.
     pub iowait: u64,
-    /// Hardware interrupts.
+    /// Time in hardware interrupt handlers.
     pub irq: u64,
-    /// Software interrupts.
+    /// Time in software interrupt handlers.
     pub softirq: u64,
-    /// What a hypervisor took.
+    /// Time that the hypervisor took.
     pub steal: u64,
 }
 
 impl CpuTicks {
-    /// All of it.
+    /// Returns the time of all classes together.
     pub fn total(&self) -> u64 {
         [self.user, self.nice, self.system, self.idle, self.iowait, self.irq, self.softirq, self.steal]
             .iter()
             .fold(0, |sum, ticks| sum.wrapping_add(*ticks))
     }
 
-    /// The kernel, interrupts with it.
+    /// Returns the time in the kernel, including interrupts.
     pub fn kernel(&self) -> u64 {
         self.system.wrapping_add(self.irq).wrapping_add(self.softirq)
     }
 }
 
-/// One look at all devices and processors.
+/// One reading of all device and processor counters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MachineLook {
-    /// `CLOCK_MONOTONIC`, ns.
+    /// `CLOCK_MONOTONIC` at the reading, ns.
     pub at_ns: u64,
-    /// Time since boot, suspension with it, in hundredths of a second.
+    /// Time since boot, including suspension, in hundredths of a second.
     pub uptime_cs: u64,
-    /// Processors.
+    /// Processor time of the machine by class.
     pub cpu: CpuTicks,
-    /// Devices in the kernel's order.
+    /// Block devices in the kernel's order.
     pub devices: Vec<BlockDevice>,
 }
 
@@ -215,7 +215,8 @@ mod tests {
         BlockStat { writes: BlockOps { ops, merges: 0, sectors, ms }, ..BlockStat::default() }
     }
 
-    // Protects: what wraps around is a small number and not 2^64, and a device that was replaced counts from its start.
+    // Protects: a counter that wraps around gives a small difference and not 2^64, and a replaced
+    // device counts from its start.
     #[test]
     fn counters_that_fall() {
         let wrapped = writes(5, 7, 10).since(&writes(3, u64::from(u32::MAX) - 2, u32::MAX - 9));
@@ -226,7 +227,7 @@ mod tests {
         assert_eq!((literal.writes.ops, literal.writes.sectors), (u64::MAX, 0));
     }
 
-    // Protects: means over nothing are 0 and not NaN.
+    // Protects: means without requests are 0 and not NaN.
     #[test]
     fn means() {
         let one = BlockOps { ops: 4, merges: 12, sectors: 64, ms: 6 };

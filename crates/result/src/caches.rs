@@ -2,26 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Steps by which Plumb brought caches into the state that a phase asks for.
+/// Steps that Plumb took to bring caches into the state that a phase requires.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CachePreparation {
-    /// The targets' pages were dropped from the page cache.
+    /// Whether the targets' pages were dropped from the page cache.
     #[serde(default)]
     pub dropped_files: bool,
-    /// Devices whose images, files of this machine, were dropped from the page cache, such as `loop4`.
+    /// Devices, such as `loop4`, whose local image files were dropped from the page cache.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped_images: Vec<String>,
-    /// The page cache of the whole machine was dropped, because something stayed in it.
+    /// Whether the page cache of the whole machine was dropped, because pages of the target remained in it.
     #[serde(default)]
     pub dropped_all: bool,
-    /// The targets were read into the page cache.
+    /// Whether the targets were read into the page cache.
     #[serde(default)]
     pub filled: bool,
 }
 
 impl CachePreparation {
-    /// Adds what was done to another target, or by another rank.
+    /// Adds the preparation of another target or rank.
     pub fn add(&mut self, other: CachePreparation) {
         self.dropped_files |= other.dropped_files;
         self.dropped_all |= other.dropped_all;
@@ -33,7 +33,7 @@ impl CachePreparation {
         }
     }
 
-    /// Returns whether no cache was changed.
+    /// Returns `true` if no cache was changed.
     pub fn is_nothing(&self) -> bool {
         *self == CachePreparation::default()
     }
@@ -57,7 +57,7 @@ mod tests {
 
     // Protects: a step that two targets need is printed once, and steps that every tool takes are not printed.
     #[test]
-    fn what_was_done_is_added_up() {
+    fn preparations_of_targets_are_added() {
         let image = |name: &str| CachePreparation { dropped_images: vec![name.to_owned()], ..Default::default() };
         let mut all = CachePreparation { dropped_files: true, ..Default::default() };
         assert_eq!(all.unusual(), None);
@@ -65,8 +65,8 @@ mod tests {
         all.add(image("loop4"));
         assert_eq!(all.unusual().unwrap(), "dropped the image below loop4 from memory");
         all.add(CachePreparation { dropped_all: true, ..image("loop5") });
-        let said = all.unusual().unwrap();
-        assert_eq!(said, "dropped the images below loop4, loop5 and the page cache of the whole machine from memory");
+        let steps = all.unusual().unwrap();
+        assert_eq!(steps, "dropped the images below loop4, loop5 and the page cache of the whole machine from memory");
         assert!(all.dropped_files && CachePreparation::default().is_nothing());
     }
 }

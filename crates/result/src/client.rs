@@ -1,54 +1,54 @@
-//! What the client of a network file system counts: what programs asked it for, and what it sent to and received from
-//! the servers. The difference was answered by this machine's memory, or is still in it.
+//! Counters of a network file system's client: requests from programs, and transfers to and from the servers. This
+//! machine's memory served the difference, or still holds it.
 
 use serde::{Deserialize, Serialize};
 
-/// Counters of one mounted network file system, cumulative. All programs that use it are counted together.
+/// Cumulative counters of one mounted network file system. They cover all programs that use the mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClientCounters {
-    /// Bytes that read calls of programs returned, and that those with O_DIRECT asked for (more than they return at the end of
-    /// a file). Mappings (mmap) are not counted.
+    /// Bytes that read calls of programs returned. O_DIRECT reads count the requested bytes, which is more than they
+    /// return at the end of a file. Mappings (mmap) are not counted.
     pub asked_read_bytes: u64,
-    /// Bytes that programs gave to write calls, buffered and with O_DIRECT. Mappings are not counted.
+    /// Bytes that programs passed to write calls, buffered and with O_DIRECT. Mappings are not counted.
     pub asked_write_bytes: u64,
-    /// Bytes of file data that the servers sent, for readahead and mappings too.
+    /// Bytes of file data that the servers sent, including readahead and mappings.
     pub server_read_bytes: u64,
-    /// Bytes of file data that the servers acknowledged. They may be in the server's memory.
+    /// Bytes of file data that the servers acknowledged. They may still be in the server's memory.
     pub server_write_bytes: u64,
-    /// Bytes that the servers acknowledged and may not have made durable; `None` where they are not counted. On NFS an upper
-    /// bound, because the kernel counts them for the whole machine, together with pages that are on their way.
+    /// Bytes that the servers acknowledged but may not have made durable; `None` if not counted. On NFS this is an
+    /// upper bound: the kernel counts them for the whole machine, together with pages in transit.
     pub uncommitted_bytes: Option<u64>,
-    /// Requests to read; `None` where they are not counted.
+    /// Read requests to the servers; `None` if not counted.
     pub reads: Option<ClientRequests>,
-    /// Requests to write.
+    /// Write requests to the servers; `None` if not counted.
     pub writes: Option<ClientRequests>,
-    /// Requests to make durable what was written: COMMIT of NFS, OST_SYNC of Lustre.
+    /// Requests to make written data durable: COMMIT of NFS, OST_SYNC of Lustre.
     pub commits: Option<ClientRequests>,
 }
 
 /// Requests of one kind to the servers, cumulative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClientRequests {
-    /// Requests that were answered.
+    /// Number of requests that the servers answered.
     pub count: u64,
-    /// Bytes sent for them, headers included; 0 where they are not counted.
+    /// Bytes sent for these requests, headers included; 0 if not counted.
     pub sent_bytes: u64,
-    /// Bytes received for them, headers included; 0 where they are not counted.
+    /// Bytes received for these requests, headers included; 0 if not counted.
     pub received_bytes: u64,
-    /// Time that they waited in the client before they were sent, added up, µs; 0 where it is not counted.
+    /// Total time that requests waited in the client before they were sent, µs; 0 if not counted.
     pub queued_us: u64,
-    /// Time from sending to the answer, added up, µs.
+    /// Total time from sending a request to its answer, µs.
     pub answered_us: u64,
 }
 
 impl ClientCounters {
-    /// What was counted since an earlier reading. What is uncommitted is no count, and stays as it is now.
+    /// Returns the counts since an earlier reading. `uncommitted_bytes` is a gauge and keeps its current value.
     pub fn since(&self, before: &ClientCounters) -> ClientCounters {
         let counted = self.each_with(before, u64::saturating_sub);
         ClientCounters { uncommitted_bytes: self.uncommitted_bytes, ..counted }
     }
 
-    /// Of two mounts together. What is uncommitted on NFS is the machine's, and not added.
+    /// Returns the sum over two mounts. On NFS, `uncommitted_bytes` covers the whole machine and is not added.
     pub fn plus(&self, other: &ClientCounters) -> ClientCounters {
         let counted = self.each_with(other, u64::saturating_add);
         ClientCounters { uncommitted_bytes: self.uncommitted_bytes.max(other.uncommitted_bytes), ..counted }
@@ -70,7 +70,7 @@ impl ClientCounters {
 }
 
 impl ClientRequests {
-    /// Of two kinds, or two servers, together.
+    /// Returns the sum over two kinds of request or two servers.
     pub fn plus(self, other: ClientRequests) -> ClientRequests {
         self.each_with(other, u64::saturating_add)
     }
@@ -90,8 +90,8 @@ impl ClientRequests {
 mod tests {
     use super::*;
 
-    // Protects: a counter that went backwards (a mount that was made again) is 0 and no huge number, a sum does not overflow, and
-    // a kind of request that one side lacks is not known.
+    // Protects: a counter that went backwards, because of a remount, gives 0 and not a huge number. Sums do not
+    // overflow, and a kind of request that one side lacks is unknown.
     #[test]
     fn differences_and_sums_stay_in_range() {
         let requests = |count| Some(ClientRequests { count, ..ClientRequests::default() });

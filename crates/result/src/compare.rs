@@ -12,64 +12,65 @@ use std::collections::BTreeMap;
 /// Name and version of the JSON form of a comparison.
 pub const COMPARE_SCHEMA: &str = "plumb.compare/1";
 
-/// Two set-ups: interleaved, or as their stored runs lie in time (`stored`).
+/// A comparison of two set-ups: measured in interleaved order, or made of stored runs (`stored`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
-    /// [`COMPARE_SCHEMA`].
+    /// Name and version of this form: `plumb.compare/1`.
     pub schema: String,
-    /// In words: what was found, and what limits it.
+    /// The findings and their limits, as a sentence.
     pub verdict_note: String,
-    /// One for each phase and headline metric.
+    /// One contrast for each phase and headline metric.
     pub contrasts: Vec<Contrast>,
-    /// The slowest ops of both sides, of the kinds that the contrasts are about.
+    /// The slowest ops of both sides, for the kinds of op in the contrasts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tails: Vec<Tail>,
     /// Facts in which the two set-ups differ.
     pub differences: Vec<Difference>,
-    /// Where `--varying` named a factor: true when anything else differs too (D5).
+    /// Whether factors other than the one named by `--varying` differ (D5).
     pub confounded: bool,
     /// Seed of the order and of the ops.
     pub seed: u64,
-    /// The order in which the sides ran, `A` and `B`, a block a string: `["AB", "BA", …]`, and of two works `["ABBA", …]`: two
-    /// runs for each. Of stored runs without blocks, a string for each stretch of one side.
+    /// Order of the sides, `A` and `B`, one string for each block: `["AB", "BA", …]`. With two workloads, each has two
+    /// runs: `["ABBA", …]`. For stored runs without blocks, one string for each stretch of one side.
     pub order: Vec<String>,
-    /// Ids of the runs, in the order they ran.
+    /// Ids of the runs, in execution order.
     pub runs: Vec<String>,
-    /// Ids of runs that were rejected by checks and left out of the contrasts, each with the reason.
+    /// Runs that were left out of the contrasts because checks rejected them, each with the reason.
     pub left_out: Vec<LeftOut>,
-    /// What the checks warn of in the runs of each side, the most frequent first.
+    /// Warnings of the checks about the runs of each side, most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run_checks: Vec<RunCheck>,
-    /// What was asked for and done otherwise, each with workload, phase, side and reason, and with what was done instead.
+    /// Requests that could not be met, each with workload, phase, side, reason and substitute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What the checks say of the comparison as a whole, worst first; those of single runs are with the runs.
+    /// Findings about the comparison as a whole, worst first. Findings about single runs are stored with the runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Finding>,
-    /// The only factor that was declared to differ; without one the verdict is about the places as they are.
+    /// The only factor declared to differ; absent if the verdict is about the places themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub varying: Option<String>,
-    /// The places of each side, where a side has several: each is a provisioning (a plot) of its own.
+    /// Places of both sides, if a side has several; each is a separate provisioning (a plot).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plots: Option<Plots>,
-    /// How many numbers were planned; `contrasts` has those that were measured (E10).
+    /// Number of contrasts planned; `contrasts` contains those that were measured (E10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned: Option<u32>,
-    /// Where nothing was measured: which stored runs were compared, and how they lie in time.
+    /// For a comparison of stored runs: the runs, and their arrangement in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored: Option<StoredRuns>,
-    /// Pauses between the runs.
+    /// Pauses between the runs, and waits for idle storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Settled>,
-    /// The load of other processes, of each side in whose runs it was a part of the numbers.
+    /// Load of other processes for each side whose numbers it affected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub under_load: Vec<SideLoad>,
 }
 
 impl Comparison {
-    /// Which side each run is of, 0 the baseline, as the order says. Where older versions ran several works, each ran on the sides in
-    /// the block's order. Empty where the order does not cover the runs, as of stored runs of several works.
+    /// Returns the side of each run as the order gives it, 0 for the baseline. In results of older versions with
+    /// several workloads, each workload ran on the sides in the block's order. The map is empty if the order does not
+    /// cover the runs, as for stored runs of several workloads.
     pub fn sides_of_runs(&self) -> BTreeMap<&str, usize> {
         let letters: usize = self.order.iter().map(String::len).sum();
         let works = self.runs.len().checked_div(letters).unwrap_or(0);
@@ -82,17 +83,17 @@ impl Comparison {
     }
 }
 
-/// Stored runs that are compared without measuring anew.
+/// Stored runs that are compared without new measurements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredRuns {
-    /// The baseline's.
+    /// Stored runs of the baseline, the first side.
     pub baseline: StoredSide,
-    /// The candidate's.
+    /// Stored runs of the candidate, the second side.
     pub candidate: StoredSide,
-    /// How the runs of each work lie in time.
+    /// Arrangement in time of each workload's runs.
     pub works: Vec<StoredWork>,
-    /// Runs that other tools measured: what differed between their set-ups was not recorded.
+    /// Number of runs that other tools measured. The differences between their set-ups were not recorded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub imported: u32,
 }
@@ -101,50 +102,50 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// The runs of one side.
+/// Stored runs of one side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredSide {
-    /// What selects them, as typed.
+    /// Selection of the runs, as typed.
     pub selection: String,
-    /// Runs that it selects, also those that are left out.
+    /// Number of selected runs, including those left out.
     pub runs: u32,
-    /// When the first of them began, RFC 3339.
+    /// Start of the first run, RFC 3339.
     pub first_at: String,
-    /// When the last of them began.
+    /// Start of the last run, RFC 3339.
     pub last_at: String,
 }
 
-/// The runs of one work.
+/// Stored runs of one workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredWork {
-    /// The work.
+    /// Name of the measured workload.
     pub workload: String,
-    /// How they lie in time.
+    /// Arrangement of its runs in time.
     pub interleaving: StoredOrder,
 }
 
-/// How stored runs of two sides lie in time.
+/// Arrangement in time of the stored runs of two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StoredOrder {
-    /// Neighbours are of two sides, and are compared as blocks.
+    /// Neighbouring runs belong to different sides, and are compared as blocks.
     Pairs,
-    /// The sides took turns in stretches of several runs; a stretch is one sample.
+    /// The sides alternate in stretches of several runs; a stretch is one sample.
     Stretches,
-    /// One side after the other: a difference may be one of time (D8).
+    /// All runs of one side follow the other side's; a difference may come from the time between them (D8).
     Apart,
 }
 
-/// The places of both sides.
+/// Places of both sides of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plots {
-    /// Of the baseline.
+    /// Places of the baseline, one for each provisioning.
     pub baseline: Vec<String>,
-    /// Of the candidate.
+    /// Places of the candidate, one for each provisioning.
     pub candidate: Vec<String>,
 }
 
@@ -152,25 +153,25 @@ pub struct Plots {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
-    /// The run.
+    /// Id of the run, a UUIDv7.
     pub run: String,
-    /// Name of its side, as in the contrasts.
+    /// Name of the run's side, as in the contrasts.
     pub side: String,
-    /// Codes of the checks that rejected it, with their messages.
+    /// Codes of the checks that rejected the run, with their messages.
     pub reason: String,
 }
 
-/// The load of other processes during the runs of one side.
+/// Load of other processes during the runs of one side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SideLoad {
     /// Name of the side, as in the contrasts.
     pub side: String,
-    /// Number of its runs with such a load.
+    /// Number of the side's runs with such a load.
     pub runs: u32,
-    /// Number of all its runs.
+    /// Number of all runs of the side.
     pub of: u32,
-    /// The median of their loads.
+    /// The median of these loads.
     pub load: UnderLoad,
 }
 
@@ -180,11 +181,11 @@ pub struct SideLoad {
 pub struct RunCheck {
     /// Name of the side, as in the contrasts.
     pub side: String,
-    /// How many of its runs.
+    /// Number of the side's runs with the finding.
     pub runs: u32,
-    /// How many runs it has.
+    /// Number of all runs of the side.
     pub of: u32,
-    /// The worst finding of them, the first of several.
+    /// The worst such finding; the first of several equal ones.
     pub finding: Finding,
 }
 
@@ -192,32 +193,32 @@ pub struct RunCheck {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
-    /// The fact, `target.data.mount.options`.
+    /// Name of the fact, such as `target.data.mount.options`.
     pub fact: String,
-    /// Its factor class: `fs`, `mount`, `device`, `scheduler`, `kernel`, `host`, `fullness` … — the words of `--varying`.
+    /// Class of the factor, as accepted by `--varying`: `fs`, `mount`, `device`, `scheduler`, `kernel`, `host`, `fullness` …
     pub factor: String,
-    /// On the baseline.
+    /// Value of the fact on the baseline.
     pub baseline: String,
-    /// On the candidate.
+    /// Value of the fact on the candidate.
     pub candidate: String,
 }
 
 impl Difference {
-    /// The fact without what is the same of all: the target's name, and that it is of its stack.
+    /// Returns the fact without the prefixes that all facts share: the target's name, and `stack`.
     pub fn short(&self) -> &str {
         let of_target = self.fact.strip_prefix("target.").and_then(|rest| rest.split_once('.')).map(|(_, fact)| fact);
         of_target.map_or(self.fact.as_str(), |fact| fact.strip_prefix("stack.").unwrap_or(fact))
     }
 }
 
-/// The candidate against the baseline, in one metric of one phase.
+/// The candidate compared with the baseline, in one metric of one phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contrast {
-    /// Which number.
+    /// The metric that is compared.
     pub metric: Metric,
-    /// Of which phase; the work's name where the number is of the whole run. Empty where works are compared whose phases have
-    /// different names.
+    /// Name of the phase, or of the workload if the number covers the whole run. Empty if workloads with
+    /// different phase names are compared.
     pub phase: String,
     /// Name of the baseline.
     pub baseline: String,
@@ -227,99 +228,100 @@ pub struct Contrast {
     pub baseline_value: Option<f64>,
     /// Geometric mean of the candidate's runs.
     pub candidate_value: Option<f64>,
-    /// Spread (coefficient of variation) of the baseline's runs.
+    /// Spread of the baseline's runs, as a coefficient of variation.
     pub baseline_cv: Option<f64>,
-    /// Spread (coefficient of variation) of the candidate's runs.
+    /// Spread of the candidate's runs, as a coefficient of variation.
     pub candidate_cv: Option<f64>,
     /// Geometric mean of candidate / baseline over the blocks, turned so that above 1 is better for the candidate.
     pub ratio: Option<f64>,
-    /// Lower end of its interval.
+    /// Lower end of the ratio's interval.
     pub lo: Option<f64>,
-    /// Upper end of its interval.
+    /// Upper end of the ratio's interval.
     pub hi: Option<f64>,
-    /// Coverage of the interval.
+    /// Coverage of the interval, such as 0.95.
     pub confidence: f64,
-    /// Two-sided p of Student's t over blocks or plots; `null` below two of them.
+    /// Two-sided p of Student's t test over blocks or plots; `null` below two of them.
     #[serde(default)]
     pub p: Option<f64>,
-    /// The same after Holm's correction over all contrasts of the comparison: the chance of one as small among them all,
-    /// were there no difference in any.
+    /// The same after Holm's correction over all contrasts: the probability of a p this small in any of them, if
+    /// no contrast had a difference.
     #[serde(default)]
     pub p_adjusted: Option<f64>,
     /// Two-sided p of the exact sign-flip test over blocks.
     pub p_sign_flip: Option<f64>,
-    /// What may be said.
+    /// The claim that the data support.
     pub verdict: ContrastVerdict,
-    /// Blocks that it rests on.
+    /// Number of blocks that were measured.
     pub blocks: u32,
-    /// About so many more blocks would settle it, where it is open.
+    /// Approximate number of further blocks that would settle an open contrast.
     pub blocks_needed: Option<u32>,
-    /// Of which work; phases of two works may have one name. Absent where works are what a study compares.
+    /// Name of the workload, because phases of two workloads may share a name. Absent if a study compares workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
-    /// What `blocks` and `blocks_needed` count.
+    /// Unit of `blocks` and `blocks_needed`.
     #[serde(default)]
     pub unit: Replicate,
-    /// What the verdict's word leaves out.
+    /// Explanation, if the verdict alone would mislead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// What the numbers alone would have said, where a check forbids it.
+    /// The verdict that the numbers alone would give, if a check forbids it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capped: Option<Capped>,
-    /// The smallest difference that the set-up can show, where `plumb noise` measured it.
+    /// The smallest difference that the set-up can show, if `plumb noise` measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<Floor>,
-    /// What the baseline's numbers measured, `mixed` where its runs differ; `null` where no tier belongs to the number.
+    /// Origin of the baseline's bytes; `mixed` if runs differ, `null` if the metric has no tier.
     #[serde(default)]
     pub baseline_tier: Option<TierName>,
-    /// The same of the candidate.
+    /// Origin of the candidate's bytes, in the same form.
     #[serde(default)]
     pub candidate_tier: Option<TierName>,
-    /// Where the baseline's runs have several speeds: each with its share of the runs (E4). One mean then describes none.
+    /// The speeds of the baseline's runs and their shares, if there are several (E4). A single mean describes none of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline_modes: Vec<Mode>,
-    /// The same of the candidate.
+    /// The speeds of the candidate's runs and their shares, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidate_modes: Vec<Mode>,
-    /// Runs that stand far from the others of their side. They are in every number above: what is far out is told, and
-    /// never dropped.
+    /// Runs far from the others of their side. All numbers above include them: outliers are reported, and never dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outliers: Vec<Outlier>,
-    /// The ratio as it would be without the blocks of those runs; absent where there are none, or too few blocks beside them.
+    /// Ratio without the blocks of the outliers; absent if there are no outliers, or too few other blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_outliers: Option<RatioWithout>,
-    /// Of a claim: the slow mode that these runs may have missed, and that would undo it.
+    /// For a claim: the slow mode that these runs may have missed, and that would refute the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<UnseenMode>,
-    /// Whether the checks rejected these runs: the numbers are shown, and nothing is claimed of them. Absent where it is false.
+    /// Whether the checks rejected these runs; the numbers are then shown without a claim. Absent if false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rejected: bool,
 }
 
-/// A slow mode of one side that no run showed. A claim is about runs like those that were seen: typical ones.
+/// A slow mode of one side that no run showed. A claim is about typical runs, like those that were measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnseenMode {
-    /// Runs of the side that has fewer.
+    /// Number of runs of the side with fewer runs.
     pub runs: u32,
-    /// The mode may be in up to this share of all runs: a larger one shows itself in so many with a chance of 95 %.
+    /// Largest share of all runs that the mode may have. A larger mode would have appeared in this many
+    /// runs with 95 % probability.
     pub share: f64,
-    /// It undoes the claim where its runs are slower by this share or more.
+    /// Smallest slowdown of the mode's runs, as a share, that would refute the claim.
     pub slower: f64,
 }
 
 impl UnseenMode {
-    /// Modes slower than this are not spoken of: a run at less than a tenth of its speed.
+    /// Modes slower than this are not reported: their runs have less than a tenth of the speed.
     const SLOWER_MAX: f64 = 0.9;
 
-    /// Whether a reader should know of it.
+    /// Returns `true` if the mode is plausible enough to report.
     pub fn is_plausible(&self) -> bool {
         self.slower <= UnseenMode::SLOWER_MAX
     }
 }
 
-/// What the claims of these contrasts are about, and what would undo the weakest of them; `None` where none is made, or only a mode
-/// beyond belief would. Contrasts whose runs have several speeds say so themselves (E4).
+/// Describes the runs that the claims of these contrasts cover, and the slow mode that would refute the weakest
+/// claim. `None` without claims, or if only an implausible mode would refute them. Contrasts whose runs have several
+/// speeds report those themselves (E4).
 pub fn typical_runs<'a>(contrasts: impl IntoIterator<Item = &'a Contrast>) -> Option<String> {
     let one_speed = |one: &&Contrast| one.baseline_modes.is_empty() && one.candidate_modes.is_empty();
     let unseen: Vec<UnseenMode> = contrasts.into_iter().filter(one_speed).filter_map(|one| one.unseen).collect();
@@ -337,33 +339,33 @@ pub fn typical_runs<'a>(contrasts: impl IntoIterator<Item = &'a Contrast>) -> Op
     ))
 }
 
-/// A run that stands far from the others of its side.
+/// A run far from the others of its side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outlier {
-    /// The run.
+    /// Id of the run, a UUIDv7.
     pub run: String,
-    /// Name of its side.
+    /// Name of the run's side.
     pub side: String,
-    /// Its value.
+    /// Value of the run, in the metric's unit.
     pub value: f64,
 }
 
-/// A ratio with its interval, turned as that of the contrast.
+/// A ratio with its interval, in the same direction as the contrast's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RatioWithout {
-    /// Geometric mean over the blocks that are left.
+    /// Geometric mean over the remaining blocks.
     pub ratio: f64,
-    /// Lower end of its interval.
+    /// Lower end of the ratio's interval.
     pub lo: f64,
-    /// Upper end of its interval.
+    /// Upper end of the ratio's interval.
     pub hi: f64,
-    /// Coverage of the interval.
+    /// Coverage of the interval, such as 0.95.
     pub confidence: f64,
 }
 
-/// What counts as one sample.
+/// The unit that counts as one sample.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
 )]
@@ -376,14 +378,14 @@ pub enum Replicate {
     Block,
     /// A plot: one provisioning of each side, with all its runs.
     Plot,
-    /// A stretch of stored runs of one side in a row, next to one of the other side.
+    /// A stretch of consecutive stored runs of one side, next to one of the other side.
     Stretch,
-    /// A stored run of each side, of which none is next to another.
+    /// A stored run of each side, none next to another.
     Run,
 }
 
 impl Replicate {
-    /// As it is called.
+    /// Returns the name that reports print.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -393,37 +395,37 @@ impl Replicate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capped {
-    /// What the numbers alone would have said.
+    /// The verdict that the numbers alone would give.
     pub verdict: ContrastVerdict,
-    /// The check.
+    /// Code of the check, such as `E4`.
     pub code: String,
-    /// In words.
+    /// Reason why the check forbids it, as a sentence.
     pub reason: String,
 }
 
-/// What a place shows against itself.
+/// The noise floor of a place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Floor {
-    /// As a share: 0.03 is × or ÷ 1.03.
+    /// Smallest difference as a share: 0.03 is × or ÷ 1.03.
     pub share: f64,
-    /// When it was measured, RFC 3339.
+    /// Time of the measurement, RFC 3339.
     pub measured_at: String,
-    /// Where.
+    /// Path of the place that was measured.
     pub place: String,
 }
 
-/// One of several speeds.
+/// One of several speeds of a side's runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mode {
-    /// Geometric mean of its runs, in the metric's unit.
+    /// Geometric mean of the runs at this speed, in the metric's unit.
     pub value: f64,
-    /// Share of the runs, 0–1.
+    /// Share of the runs at this speed, 0–1.
     pub share: f64,
 }
 
-/// What a comparison is allowed to say.
+/// The claims that a comparison can make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -435,14 +437,14 @@ pub enum ContrastVerdict {
     Slower,
     /// The difference is within the margin.
     Equivalent,
-    /// The data do not carry a claim.
+    /// The data do not support a claim.
     CannotTell,
     /// The t test and the permutation test disagree.
     Fragile,
 }
 
 impl Contrast {
-    /// The verdict's word for people: what devices count is not faster or slower, but fewer or more.
+    /// Returns the verdict's word for people. Device counts are fewer or more, rather than faster or slower.
     pub fn word(&self) -> &'static str {
         match (self.metric.device_count(), self.verdict) {
             _ if self.rejected => "rejected",
@@ -454,7 +456,7 @@ impl Contrast {
 }
 
 impl ContrastVerdict {
-    /// As printed.
+    /// Returns the name that reports print.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -464,9 +466,9 @@ impl ContrastVerdict {
 mod tests {
     use super::*;
 
-    // Protects: a dot of a chart is never a run of the other side. With two works, each ran on both sides in the block's order.
+    // Protects: a chart never shows a run on the wrong side. With two workloads, each ran on both sides in the block's order.
     #[test]
-    fn runs_are_of_the_sides_that_the_order_says() {
+    fn sides_of_runs_follow_the_order() {
         let comparison = |order: &[&str], runs: &[&str]| Comparison {
             schema: COMPARE_SCHEMA.to_owned(),
             verdict_note: String::new(),
@@ -498,7 +500,7 @@ mod tests {
         assert_eq!(
             sides(&["AB", "BA"], &["a", "b", "c"]),
             [0usize; 0],
-            "an order that does not cover the runs says nothing"
+            "no sides are known if the order does not cover the runs"
         );
         assert_eq!(sides(&[], &["a"]), [0usize; 0]);
     }

@@ -1,89 +1,89 @@
-//! The state that a machine and its disks are in around a phase, beside their counters: what rebuilds, what is due, how
-//! fast the processors run, how hot and how worn the disks are.
+//! State of the machine and its disks around a phase, apart from counters: rebuilds, due timers,
+//! processor frequencies, temperatures and wear.
 
 use crate::seen::Seen;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What was seen of the machine's state around one phase.
+/// State of the machine observed around one phase.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PhaseConditions {
-    /// Before the clock started.
+    /// State before the clock started.
     pub before: Conditions,
-    /// After the clock stopped.
+    /// State after the clock stopped.
     pub after: Conditions,
-    /// Upkeep that was seen once a second while the clock ran, each device and kind once, as it was seen last.
+    /// Upkeep observed once a second while the clock ran: the last observation for each device and kind.
     pub meanwhile: Vec<Upkeep>,
-    /// How steadily the processors ran, looked at once a second.
+    /// Stability of the processor frequency, sampled once a second.
     pub frequency: Seen<FrequencySpread>,
-    /// Timers of the machine, as they stood at the beginning of the run.
+    /// The machine's timers, as read at the start of the run.
     pub timers: Seen<Vec<TimerDue>>,
-    /// How far ahead timers matter, seconds since 1970, where that is later than the end of the phase.
+    /// Latest time at which timers matter, seconds since 1970; `None` if that is the end of the phase.
     pub matters_until_unix_s: Option<u64>,
-    /// Kinds of upkeep that are there on purpose, because a study declares them as a factor (a degraded array).
+    /// Kinds of upkeep that a study declares as a factor, such as a degraded array.
     pub declared: Vec<UpkeepKind>,
 }
 
-/// The state at one moment.
+/// State of the machine at one moment.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Conditions {
-    /// When it was looked at, seconds since 1970; `None` where it was not.
+    /// Time of the observation, seconds since 1970; `None` if there was none.
     pub at_unix_s: Option<u64>,
-    /// Rebuilds, scrubs and the like that touch the target's devices.
+    /// Rebuilds, scrubs and similar work on the target's devices.
     pub upkeep: Seen<Vec<Upkeep>>,
-    /// Kinds of upkeep that could not be looked at, and why.
+    /// Kinds of upkeep that could not be observed, each with the reason.
     pub upkeep_unseen: Vec<String>,
-    /// The ext4 file systems under the targets, and whether the kernel still initialises inode tables.
+    /// The ext4 file systems under the targets, and whether the kernel is still initialising inode tables.
     pub lazy_init: Seen<LazyInit>,
-    /// Times that processors were throttled since boot, all processors together.
+    /// Throttling events since boot, summed over all processors.
     pub cpu_throttles: Seen<u64>,
-    /// What the machine runs on.
+    /// Power source of the machine.
     pub power: Seen<PowerSource>,
-    /// Temperatures of the leaf devices, by the device's name.
+    /// Temperatures of the leaf devices, by device name.
     pub heat: BTreeMap<String, Seen<Heat>>,
-    /// Health logs of the leaf devices, by the device's name.
+    /// Health logs of the leaf devices, by device name.
     pub health: BTreeMap<String, Seen<DeviceHealth>>,
 }
 
-/// Work that a storage layer does on its own account, or a state in which each request costs more.
+/// Background work of a storage layer, or a state that makes each request slower.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upkeep {
-    /// Which array, pool or file system.
+    /// Name of the array, pool or file system.
     pub on: String,
-    /// What it does.
+    /// Kind of work or state.
     pub kind: UpkeepKind,
-    /// More about it, `23 % done`; empty where there is no more.
+    /// Further detail, such as `23 % done`; may be empty.
     pub detail: String,
 }
 
-/// What a storage layer does on its own account.
+/// Kinds of background work of a storage layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UpkeepKind {
-    /// Makes copies or parity agree.
+    /// Makes copies or parity consistent.
     Resync,
     /// Rebuilds onto a spare.
     Recover,
-    /// Reads all to compare copies or parity.
+    /// Reads all data to compare copies or parity.
     Check,
-    /// The same, and mends.
+    /// Like `Check`, but also repairs mismatches.
     Repair,
-    /// Changes its shape: level, chunk or number of devices.
+    /// Changes level, chunk size or number of devices.
     Reshape,
-    /// Lacks a device, so that each read of it is computed.
+    /// Lacks a device, so that its data must be computed on each read.
     Degraded,
-    /// btrfs rewrites its chunks.
+    /// Rewrites the chunks of a btrfs file system.
     Balance,
-    /// Reads all against checksums.
+    /// Reads all data and verifies checksums.
     Scrub,
-    /// Replaces, adds or removes a device, or resizes one.
+    /// Replaces, adds, removes or resizes a device.
     Replace,
-    /// Anything else that a layer names.
+    /// Any other work that a layer reports.
     Other,
 }
 
 impl UpkeepKind {
-    /// As a message says it: `md0 is …`.
+    /// Returns the words for messages such as `md0 is …`.
     pub const fn doing(self) -> &'static str {
         match self {
             UpkeepKind::Resync => "resyncing",
@@ -100,111 +100,111 @@ impl UpkeepKind {
     }
 }
 
-/// Whether the kernel still writes zeros into inode tables that mkfs left alone.
+/// Whether the kernel is still zeroing inode tables that mkfs skipped.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LazyInit {
-    /// The kernel's thread `ext4lazyinit` is alive; it serves every ext4 of the machine.
+    /// Whether the kernel's `ext4lazyinit` thread exists; it serves every ext4 file system of the machine.
     pub thread_alive: bool,
-    /// The ext4 file systems that the targets stand on.
+    /// The ext4 file systems under the targets.
     pub filesystems: Vec<Ext4Tables>,
-    /// Every other ext4 of the machine, looked at only while the thread is alive: it may work there.
+    /// All other ext4 file systems, read only while the thread exists, because it may be working on them.
     pub elsewhere: Vec<Ext4Tables>,
-    /// The thread and how often it ran, where it is alive. Between two looks with the same answer it did nothing.
+    /// Number of times the thread ran, if it exists. If two readings are equal, it did nothing in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<ThreadTurns>,
 }
 
-/// How often a thread has run. Source: proc_pid_status(5), "voluntary_ctxt_switches".
+/// Number of times a thread has run. Source: proc_pid_status(5), "voluntary_ctxt_switches".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadTurns {
-    /// The thread's number: another thread of the same name has another.
+    /// Id of the thread, which distinguishes it from a later thread of the same name.
     pub pid: u32,
-    /// How often it gave up a processor or had it taken away, since it was started.
+    /// Context switches of the thread since it started, voluntary and involuntary.
     pub switches: u64,
 }
 
-/// The inode tables of one ext4.
+/// Inode tables of one ext4 file system.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Ext4Tables {
-    /// Device.
+    /// Device that holds the file system.
     pub device: String,
-    /// How many block groups there are, and how many inode tables are still to be zeroed.
+    /// Number of block groups, and of inode tables not yet zeroed.
     pub groups: Seen<GroupCount>,
-    /// When it was made, seconds since 1970.
+    /// Creation time of the file system, seconds since 1970.
     pub created_unix_s: Option<u64>,
 }
 
-/// Block groups of an ext4.
+/// Block groups of an ext4 file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GroupCount {
-    /// All.
+    /// Number of all block groups.
     pub total: u64,
-    /// Those whose inode table was not zeroed yet.
+    /// Number of groups whose inode table has not been zeroed yet.
     pub uninitialised: u64,
 }
 
-/// What the machine runs on.
+/// Power source of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PowerSource {
-    /// Mains, or there is no battery.
+    /// Mains power, or a machine without a battery.
     Mains,
-    /// A battery.
+    /// Battery power.
     Battery,
 }
 
-/// Frequencies of the fastest processor that was looked at, over the seconds of a phase.
+/// Frequencies of the fastest observed processor, over the seconds of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct FrequencySpread {
-    /// How many seconds were looked at.
+    /// Number of samples, one each second.
     pub samples: u32,
-    /// Mean, Hz.
+    /// Mean frequency, Hz.
     pub mean_hz: f64,
     /// Coefficient of variation, 0–1.
     pub cov: f64,
-    /// Lowest, Hz.
+    /// Lowest frequency, Hz.
     pub lowest_hz: f64,
-    /// Highest, Hz.
+    /// Highest frequency, Hz.
     pub highest_hz: f64,
 }
 
-/// A timer of the machine.
+/// A timer of the machine, such as a systemd timer or a cron job.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TimerDue {
-    /// `fstrim.timer`, or a line of a crontab.
+    /// Name, such as `fstrim.timer`, or a line of a crontab.
     pub name: String,
-    /// When it goes off next, seconds since 1970; `None` where that is not known.
+    /// Next activation, seconds since 1970; `None` if unknown.
     pub next_unix_s: Option<u64>,
-    /// When it went off last.
+    /// Last activation, seconds since 1970; `None` if unknown.
     pub last_unix_s: Option<u64>,
 }
 
-/// Temperature of a device, °C. Source: Documentation/hwmon/sysfs-interface.rst, nvme and drivetemp.
+/// Temperature of a device. Source: Documentation/hwmon/sysfs-interface.rst, nvme and drivetemp.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Heat {
-    /// Of the hottest sensor that has a limit, or of the first.
+    /// Temperature of the hottest sensor that has a limit, or of the first sensor, °C.
     pub celsius: f64,
-    /// Where the device warns.
+    /// Temperature at which the device warns, °C.
     pub warning_celsius: Option<f64>,
-    /// Where it protects itself.
+    /// Temperature at which the device protects itself, °C.
     pub critical_celsius: Option<f64>,
-    /// The device raises its own alarm.
+    /// Whether the device raises its own alarm.
     pub alarm: bool,
 }
 
-/// What a device says of its health.
+/// Health log of a device.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct DeviceHealth {
-    /// Names of what it warns of by itself (NVMe critical warnings).
+    /// Names of the warnings that the device reports (NVMe critical warnings).
     pub warnings: Vec<String>,
-    /// Errors since it was made, by name; any that grows during a run is an error of the run.
+    /// Lifetime error counts by name. Any count that increases during a run is an error of that run.
     pub errors: BTreeMap<String, u64>,
-    /// Share of its rated life that is used, percent; may exceed 100.
+    /// Used share of the rated life, percent; may exceed 100.
     pub wear_percent: Option<u64>,
-    /// Bytes that hosts wrote since it was made.
+    /// Bytes written by hosts over the device's lifetime.
     pub written_bytes: Option<u64>,
-    /// Times that it slowed down because of heat, since it was made.
+    /// Number of thermal throttling events over the device's lifetime.
     pub thermal_throttles: Option<u64>,
-    /// Time spent above its warning temperature, minutes.
+    /// Time spent above the warning temperature, minutes.
     pub hot_minutes: Option<u64>,
 }

@@ -1,98 +1,98 @@
-//! What a copy moved, and what happens in it: the words between whoever copies and whoever tells of it.
+//! Counts and events of a copy: the vocabulary shared by the code that copies and the code that reports on it.
 
-/// What a copy has moved so far.
+/// Amounts that a copy has moved so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CopyCounts {
-    /// Blocks that were read.
+    /// Blocks read from the input.
     pub read: CopyBlocks,
-    /// Blocks that were written.
+    /// Blocks written to the output.
     pub written: CopyBlocks,
-    /// Lines that were cut to the length of a record.
+    /// Lines cut to the length of a record.
     pub cut_lines: u64,
-    /// Bytes that were written; those that a sparse output passed over are among them.
+    /// Bytes written, including those that a sparse output skipped.
     pub written_bytes: u64,
-    /// The bytes that were left over of an odd number to be swapped in pairs.
+    /// Bytes left over when an odd number was to be swapped in pairs.
     pub odd_swaps: u64,
 }
 
-/// Blocks of one end of a copy.
+/// Blocks at one end of a copy, whole and short ones counted apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CopyBlocks {
-    /// Whole ones.
+    /// Blocks of the full size.
     pub whole: u64,
-    /// Short ones.
+    /// Blocks shorter than the full size.
     pub short: u64,
 }
 
-/// What happens in a copy.
+/// Something that happens during a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyEvent {
-    /// Another second has passed.
+    /// Another second of the copy has passed.
     Second,
-    /// Somebody asked by a signal how far it is.
+    /// A signal asked for the progress so far.
     Asked,
-    /// The input ends before the place where reading was to begin.
+    /// The input ends before the position where reading should begin.
     SkippedPastEnd,
-    /// A read of so many bytes was short, and each read counts as a block.
+    /// A read was short, and each read counts as a block.
     ShortRead {
-        /// What it returned.
+        /// Bytes that the read returned.
         bytes: u64,
     },
-    /// Something failed.
+    /// A step of the copy failed.
     Failed {
-        /// What.
+        /// The step that failed.
         what: CopyStep,
-        /// Why.
+        /// Error number of the system call.
         errno: i32,
     },
-    /// What could not be read is passed over; follows [`CopyEvent::Failed`].
+    /// The unreadable part is skipped; follows [`CopyEvent::Failed`].
     PassesOver,
-    /// All is written; what makes it durable follows.
+    /// All data is written; syncing it to storage follows.
     Flushes,
-    /// It is over, and both ends are closed.
+    /// The copy is complete, and both ends are closed.
     Ended,
-    /// A signal ended it.
+    /// A signal ended the copy.
     Interrupted,
 }
 
-/// What can fail in a copy.
+/// A step of a copy that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyStep {
-    /// Asking about the input.
+    /// Reading the input's metadata.
     LookAtInput,
-    /// Asking about the output.
+    /// Reading the output's metadata.
     LookAtOutput,
-    /// Passing over the beginning of the input.
+    /// Skipping the beginning of the input.
     Skip,
-    /// Passing over the beginning of the output.
+    /// Skipping the beginning of the output.
     Seek,
-    /// Passing over what could not be read.
+    /// Skipping a part that could not be read.
     PassOver,
-    /// Reading.
+    /// Reading from the input.
     Read,
-    /// Writing.
+    /// Writing less than a whole output block.
     Write,
-    /// Writing a whole block of those that are gathered.
+    /// Writing a whole output block.
     WriteBlock,
-    /// Writing zeros where the output cannot be passed over.
+    /// Writing zeros because the output cannot seek.
     WriteZeros,
-    /// Giving the output its length.
+    /// Setting the length of the output.
     SetLength {
-        /// That length.
+        /// The new length, bytes.
         bytes: u64,
     },
-    /// Going through the page cache with a last block that is too short to go around it.
+    /// Switching to the page cache for a last block that is too short for direct I/O.
     TurnOffDirect,
-    /// `fdatasync`.
+    /// Calling `fdatasync` on the output.
     Fdatasync,
-    /// `fsync`.
+    /// Calling `fsync` on the output.
     Fsync,
     /// Dropping the input from the page cache.
     DropInput,
     /// Dropping the output from the page cache.
     DropOutput,
-    /// Closing the input.
+    /// Closing the input file.
     CloseInput,
-    /// Closing the output.
+    /// Closing the output file.
     CloseOutput,
 }

@@ -1,4 +1,4 @@
-//! The storage under a path, in one line or a few.
+//! Describes the storage under a path, in one line or a few.
 
 use crate::number::{self, Digits};
 use crate::observe::{BlockLayer, LayerKind, TargetFacts};
@@ -7,7 +7,7 @@ fn bytes_iec(bytes: u64) -> String {
     number::BYTES.set(bytes as f64, Digits::Three)
 }
 
-/// `ext4 on /dev/vda1, 12 % free of 252 GiB`, or why that cannot be said.
+/// Returns `ext4 on /dev/vda1, 12 % free of 252 GiB`, or why the file system is unknown.
 pub fn filesystem(facts: &TargetFacts) -> String {
     match facts.filesystem.as_result() {
         Ok(fs) if fs.size_bytes > 0 => {
@@ -20,7 +20,7 @@ pub fn filesystem(facts: &TargetFacts) -> String {
     }
 }
 
-/// `ext4 on loop0 → vda (virtual disk)`: what answers, in a few words.
+/// Returns a short description of the storage: `ext4 on loop0 → vda (virtual disk)`.
 pub fn storage(facts: &TargetFacts) -> String {
     if facts.stack.iter().any(|layer| layer.kind == LayerKind::Sim) {
         return "simulated".to_owned();
@@ -46,7 +46,7 @@ pub fn storage(facts: &TargetFacts) -> String {
     }
 }
 
-/// What kind of device a layer is, where it is one.
+/// Returns the kind of device, if the layer is a device.
 fn device(layer: &BlockLayer) -> Option<&'static str> {
     let driver = layer.settings.get("driver").map(String::as_str).unwrap_or_default();
     match (layer.kind, layer.rotational) {
@@ -59,12 +59,13 @@ fn device(layer: &BlockLayer) -> Option<&'static str> {
     }
 }
 
-/// The block layers from top to bottom, `loop0 (loop) → vda (disk, virtio, write back, mq-deadline)`.
+/// Returns the block layers from top to bottom: `loop0 (loop) → vda (disk, virtio, write back, mq-deadline)`.
 pub fn stack(facts: &TargetFacts) -> String {
     facts.stack.iter().map(layer).collect::<Vec<_>>().join(" → ")
 }
 
-/// The same by kinds, `md raid5 (chunk 512 KiB) → 3 × loop (1.00 GiB)`: after each build the kernel may have other names for them.
+/// Returns the block layers by kind, `md raid5 (chunk 512 KiB) → 3 × loop (1.00 GiB)`, because their kernel names
+/// can change with each build.
 pub fn stack_by_kind(facts: &TargetFacts) -> String {
     let mut kinds: Vec<(String, usize)> = Vec::new();
     for layer in &facts.stack {
@@ -85,37 +86,37 @@ fn layer(layer: &BlockLayer) -> String {
     format!("{} ({})", layer.name, [vec![kind], about].concat().join(", "))
 }
 
-/// What a layer is, and what else is known of it.
+/// Returns the kind of a layer and further properties.
 fn described(layer: &BlockLayer) -> (String, Vec<String>) {
-    let mut said = vec![kind(layer.kind).to_owned()];
+    let mut words = vec![kind(layer.kind).to_owned()];
     if let Some(level) = layer.settings.get("level") {
-        said[0] = format!("md {level}");
+        words[0] = format!("md {level}");
     }
     let chunk = layer.settings.get("chunk_size").filter(|_| layer.kind == LayerKind::Md);
     if let Some(bytes) = chunk.and_then(|bytes| bytes.parse::<u64>().ok()).filter(|bytes| *bytes > 0) {
-        said.push(format!("chunk {}", number::BYTES.set(bytes as f64, Digits::Spoken)));
+        words.push(format!("chunk {}", number::BYTES.set(bytes as f64, Digits::Spoken)));
     }
-    said.extend(layer.model.clone());
-    // What a virtual disk says of its rotation is the hypervisor's default, and memory does not rotate.
+    words.extend(layer.model.clone());
+    // The rotation that a virtual disk reports is the hypervisor's default, and memory does not rotate.
     match layer.settings.get("medium").map(String::as_str) {
         Some("memory") => match layer.settings.get("stands_on") {
-            Some(stands_on) => said.push(format!("in memory: {stands_on}")),
-            None => said.push("in memory".to_owned()),
+            Some(stands_on) => words.push(format!("in memory: {stands_on}")),
+            None => words.push("in memory".to_owned()),
         },
-        Some("virtual disk") => said[0] = "virtual disk".to_owned(),
-        Some("unknown") => said.push("backing file out of sight".to_owned()),
+        Some("virtual disk") => words[0] = "virtual disk".to_owned(),
+        Some("unknown") => words.push("backing file out of sight".to_owned()),
         _ if layer.kind == LayerKind::Disk => {
-            said.extend(layer.rotational.map(|rotates| if rotates { "spinning" } else { "not spinning" }.to_owned()));
+            words.extend(layer.rotational.map(|rotates| if rotates { "spinning" } else { "not spinning" }.to_owned()));
         }
         _ => {}
     }
     if layer.below.is_empty() {
-        said.push(bytes_iec(layer.size_bytes));
-        said.extend(layer.write_cache.clone());
-        said.extend(layer.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")));
+        words.push(bytes_iec(layer.size_bytes));
+        words.extend(layer.write_cache.clone());
+        words.extend(layer.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")));
     }
-    let kind = said.remove(0);
-    (kind, said)
+    let kind = words.remove(0);
+    (kind, words)
 }
 
 fn kind(kind: LayerKind) -> &'static str {
@@ -150,9 +151,9 @@ mod tests {
         stack(&TargetFacts { stack: vec![layer], ..TargetFacts::default() })
     }
 
-    /// What a hypervisor or a loop device reports about rotation is no evidence of a spinning disk.
+    /// Protects: the rotation reported by a hypervisor or a loop device is not taken as evidence of a spinning disk.
     #[test]
-    fn a_stack_says_what_stores_the_data() {
+    fn a_stack_names_the_medium_of_the_data() {
         assert_eq!(said("sda", LayerKind::Disk, &[]), "sda (disk, spinning, 1.00 GiB)");
         assert_eq!(said("vda", LayerKind::Disk, &[("medium", "virtual disk")]), "vda (virtual disk, 1.00 GiB)");
         let raid = [("level", "raid5"), ("chunk_size", "524288")];
@@ -161,9 +162,9 @@ mod tests {
         assert_eq!(said("loop0", LayerKind::Loop, &memory), "loop0 (loop, in memory: tmpfs at /dev/shm, 1.00 GiB)");
     }
 
-    // Protects: in a table of systems, two builds that differ in the kernel's names alone are one system.
+    // Protects: in a table of systems, two builds that differ only in kernel names are one system.
     #[test]
-    fn by_kind_the_kernels_names_are_left_out_and_equal_layers_are_counted() {
+    fn stacks_by_kind_omit_kernel_names_and_count_equal_layers() {
         let layer = |name: &str, kind, below: &[&str]| BlockLayer {
             name: name.to_owned(),
             kind,

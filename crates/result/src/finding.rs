@@ -1,9 +1,9 @@
-//! What the checks say.
+//! Findings of the checks.
 
 use crate::remedy::Remedy;
 use serde::{Deserialize, Serialize};
 
-/// How bad a finding is. Any `fail` rejects a run, any `warn` makes it a caution.
+/// Severity of a finding. A `fail` rejects the run; a `warn` makes it a caution.
 #[derive(
     Debug,
     Clone,
@@ -21,11 +21,11 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Level {
-    /// Looked at, and in order.
+    /// The check ran and found nothing wrong.
     Pass,
-    /// Could not be looked at; the message says why.
+    /// The check could not run; the message states the reason.
     Skipped,
-    /// Worth knowing.
+    /// A fact worth knowing that does not affect the numbers.
     Note,
     /// The number may mislead.
     Warn,
@@ -34,7 +34,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// As printed.
+    /// Returns the name that reports print.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -44,31 +44,31 @@ impl Level {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// The check, `A1` … `E14`; stable.
+    /// Code of the check, `A1` … `E14`; stable.
     pub code: String,
-    /// How bad it is.
+    /// Severity of the finding; a `fail` rejects the run.
     pub level: Level,
-    /// The phase that it is about; the whole run when absent.
+    /// Name of the phase concerned; absent for the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// When in its phase it was first true, ns from the end of the ramp; absent where it was known only at the end, or from the
-    /// beginning.
+    /// Time in the phase when the finding first became true, ns from the end of the ramp. Absent if it was known only
+    /// at the end, or from the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_ns: Option<u64>,
-    /// What was seen, with its unit; empty where it could not be seen.
+    /// The observed value with its unit; empty if it could not be observed.
     pub observed: String,
-    /// What it was held against.
+    /// The limit that the observed value was compared with.
     pub threshold: String,
-    /// One plain sentence.
+    /// The finding, in one sentence.
     pub message: String,
-    /// The remedies in words, for the command that made the run; empty if there are none.
+    /// Remedies as text, worded for the command that made the run; empty if there are none.
     pub remedy: String,
-    /// The remedies as data; absent if there are none, and in results of earlier versions.
+    /// Remedies as data; absent if there are none, and in results of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remedies: Vec<Remedy>,
 }
 
-/// What a rate measured.
+/// The origin of the bytes that a rate measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -76,27 +76,27 @@ pub struct Finding {
 pub enum Tier {
     /// The device moved the bytes.
     Device,
-    /// The server of a network file system did: from its memory or its storage, which a client cannot tell apart.
+    /// The server of a network file system moved the bytes. Clients cannot distinguish its memory from its storage.
     Server,
-    /// This machine's memory did.
+    /// This machine's memory served or absorbed the bytes.
     Cache,
-    /// Memory and the device or server; `device_share` (0–1) of the bytes came from there.
+    /// Both memory and the device or server; `device_share` (0–1) of the bytes came from the device or server.
     Mixed {
         /// Share of the bytes that the device moved, or that went to the server.
         device_share: f64,
     },
-    /// It could not be seen.
+    /// The origin could not be observed.
     Unknown,
 }
 
 impl Tier {
-    /// The word of the design: `device`, `server`, `cache`, `mixed`, `unknown`.
+    /// Returns the name: `device`, `server`, `cache`, `mixed`, `unknown`.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// Whether a run can be believed.
+/// Whether the numbers of a run can be trusted.
 #[derive(
     Debug,
     Clone,
@@ -114,24 +114,24 @@ impl Tier {
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum RunVerdict {
-    /// Every check that could look found nothing wrong.
+    /// Every check that could run found nothing wrong.
     Pass,
-    /// Something may mislead.
+    /// A check warned: a number may mislead.
     Caution,
-    /// The number is not what it claims to be.
+    /// A check failed: a number is not what it claims to be.
     Reject,
-    /// The evidence was never recorded.
+    /// The evidence for the checks was never recorded.
     Unknown,
 }
 
 impl RunVerdict {
-    /// As printed.
+    /// Returns the name that reports print.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The verdict that these findings carry. A check that could not look says nothing; where none could, the verdict
-    /// is unknown. Trust lowers a `pass` further where a check without which nothing is known could not look.
+    /// Returns the verdict for these findings. Skipped checks do not affect it; if all were skipped, the verdict is
+    /// unknown. Trust lowers a `pass` further if an essential check was skipped.
     pub fn of(findings: &[Finding]) -> RunVerdict {
         match findings.iter().map(|finding| finding.level).filter(|level| *level != Level::Skipped).max() {
             None | Some(Level::Skipped) => RunVerdict::Unknown,
@@ -160,9 +160,9 @@ mod tests {
         }
     }
 
-    /// One check that could not look must not hide what the others saw, and none at all is no evidence.
+    /// Protects: one skipped check does not hide the findings of others, and no findings are no evidence.
     #[test]
-    fn the_worst_that_was_seen_decides() {
+    fn the_worst_finding_decides() {
         let verdict =
             |levels: &[Level]| RunVerdict::of(&levels.iter().map(|level| finding(*level)).collect::<Vec<_>>());
         assert_eq!(verdict(&[]), RunVerdict::Unknown);

@@ -14,39 +14,39 @@ pub const FIT_FOR_SCHEMA: &str = "plumb.fit-for/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FitFor {
-    /// [`FIT_FOR_SCHEMA`].
+    /// Name and version of this form: `plumb.fit-for/1`.
     pub schema: String,
-    /// The use, such as `etcd`.
+    /// Name of the use, such as `etcd`.
     #[serde(rename = "use")]
     pub use_name: String,
-    /// The named workload that stands for it.
+    /// Name of the workload that represents the use.
     pub workload: String,
-    /// The storage, as typed.
+    /// Path of the storage, as typed.
     pub path: String,
-    /// RFC 3339, UTC.
+    /// Time of the measurement, RFC 3339, UTC.
     pub measured_at: String,
-    /// The answer.
+    /// The answer over all limits together.
     pub answer: FitAnswer,
-    /// In words: the answer, with the number that decides it.
+    /// The answer as a sentence, with the number that decides it.
     pub answer_note: String,
     /// Each limit, and how the storage compares with it.
     pub limits: Vec<FitLimit>,
-    /// Other numbers.
+    /// Measured numbers that have no limit.
     pub numbers: Vec<FitNumber>,
-    /// Why there is no limit, or what the limits leave out.
+    /// Reason why there is no limit, or aspects that the limits do not cover.
     pub note: String,
-    /// Ids of the runs.
+    /// Ids of the runs that were measured.
     pub runs: Vec<String>,
-    /// Runs that were rejected by checks and left out.
+    /// Runs that were left out because checks rejected them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
-    /// What the checks warn of in the runs, worst first.
+    /// Warnings of the checks about the runs, worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Finding>,
-    /// Why there is no answer, where the numbers cannot be believed.
+    /// Reasons why the numbers cannot be trusted, and so have no answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_because: Vec<String>,
-    /// The load of other processes in the run in which it was largest, where it was a part of the numbers.
+    /// Largest load of other processes among the runs; absent if no load affected the numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under_load: Option<Box<UnderLoad>>,
 }
@@ -62,11 +62,11 @@ pub enum FitAnswer {
     No,
     /// An interval covers its limit.
     Borderline,
-    /// A number that has a limit was not measured: too few ops, or too few runs.
+    /// A number that has a limit was not measured: too few ops or too few runs.
     CannotTell,
-    /// Nobody has published a limit: there are numbers only.
+    /// No limit has been published: the result has numbers only.
     NoLimit,
-    /// The numbers cannot be believed, or are not the device's.
+    /// The numbers cannot be trusted, or do not describe the device.
     Refused,
 }
 
@@ -76,43 +76,43 @@ pub enum FitAnswer {
 pub struct FitLimit {
     /// The condition, such as `wal/fdatasync.lat.p99 < 10ms`.
     pub condition: String,
-    /// Who published it, and where.
+    /// The publisher of the limit, and the place of publication.
     pub source: String,
-    /// The limit, in the unit of its metric.
+    /// Value of the limit, in the unit of its metric.
     pub limit: f64,
-    /// The answer to it alone.
+    /// The answer for this limit alone.
     pub answer: FitAnswer,
-    /// The number.
+    /// The measured number, compared with the limit.
     #[serde(flatten)]
     pub number: FitNumber,
 }
 
-/// A number of all runs together.
+/// A number measured over all runs together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FitNumber {
-    /// Of which phase.
+    /// Name of the phase that the number describes.
     pub phase: String,
-    /// Which number.
+    /// Metric that the number is a value of.
     pub metric: Metric,
-    /// Its unit.
+    /// Unit of the value and its interval.
     pub unit: Unit,
-    /// Geometric mean of the runs; `null` where it was not measured.
+    /// Geometric mean of the runs; `null` if not measured.
     pub value: Option<f64>,
-    /// Lower end of its 95 % interval.
+    /// Lower end of the 95 % interval.
     pub lo: Option<f64>,
-    /// Upper end.
+    /// Upper end of the 95 % interval.
     pub hi: Option<f64>,
-    /// Where the runs have too few ops for the metric: the percentile below it that was measured instead. It is no larger.
+    /// If the runs have too few ops for the metric: the lower percentile that was measured instead. It is never larger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<Metric>,
-    /// What moved the bytes of its phase; absent where the phase moves none.
+    /// Origin of the bytes that the phase moved; absent if it moved none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<TierName>,
 }
 
 impl FitAnswer {
-    /// As printed.
+    /// Returns the name that reports print.
     pub const fn name(self) -> &'static str {
         match self {
             FitAnswer::Yes => "yes",
@@ -124,7 +124,7 @@ impl FitAnswer {
         }
     }
 
-    /// The answer of several limits: all must hold.
+    /// Combines the answers of several limits: all of them must hold.
     pub fn of_all(answers: impl IntoIterator<Item = FitAnswer>) -> FitAnswer {
         const WORST_FIRST: [FitAnswer; 4] =
             [FitAnswer::No, FitAnswer::CannotTell, FitAnswer::Borderline, FitAnswer::Yes];

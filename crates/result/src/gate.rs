@@ -13,97 +13,97 @@ pub const GATE_SCHEMA: &str = "plumb.gate/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
-    /// [`GATE_SCHEMA`].
+    /// Name and version of this form: `plumb.gate/1`.
     pub schema: String,
-    /// The answer.
+    /// The answer over all numbers.
     pub answer: GateAnswer,
     /// With `cannot-tell`: one session looks worse, and a second one decides whether it is a regression.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspected: bool,
-    /// In words: the answer, and what limits it.
+    /// The answer and its limits, as a sentence.
     pub note: String,
-    /// How often the answer is wrong, in words.
+    /// Error rate of the answer, as a sentence.
     pub promise: String,
-    /// What the candidate is judged against.
+    /// The side that the candidate is judged against.
     pub baseline: GateSide,
-    /// What is judged.
+    /// The side that is judged.
     pub candidate: GateSide,
-    /// How the two lie in time.
+    /// Arrangement in time of the runs of both sides.
     pub design: GateDesign,
     /// A regression within this factor passes: 0.05 is × or ÷ 1.05.
     pub margin: f64,
-    /// The promise: at most this share of gates of an unchanged system answer `regression`, and at most this share of gates of
-    /// one that is worse by the margin answer `pass`.
+    /// Largest share of wrong answers: of gates of an unchanged system that answer `regression`, and of gates of a
+    /// system that is worse by the margin that answer `pass`.
     pub error_rate: f64,
-    /// One for each number that is judged.
+    /// The numbers that are judged.
     pub numbers: Vec<GateNumber>,
-    /// Numbers that were to be judged and were not measured, each with the reason. They do not pass.
+    /// Planned numbers that were not measured, each with the reason. They do not pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// Looks at the data: the error rate holds for all of them together.
+    /// Looks at the data; the error rate covers all of them together.
     pub looks: GateLooks,
-    /// Time spent on measuring, seconds; of simulated devices, their own.
+    /// Time spent on measuring, s; simulated devices count simulated time.
     pub seconds: f64,
-    /// What would decide it, where it is open.
+    /// Further measurements that would decide an open gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed: Option<GateNeed>,
-    /// Nothing is answered, because too few runs are left that the checks accept, or because they reject those of one side.
+    /// Whether there is no answer because the checks accept too few runs, or reject all runs of one side.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rejected: bool,
     /// Runs that were left out, each with the reason.
     pub left_out: Vec<LeftOut>,
-    /// What the checks warn of in the runs of each side, the most frequent first.
+    /// Warnings of the checks about the runs of each side, most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run_checks: Vec<RunCheck>,
-    /// What the checks say of both sides together, worst first.
+    /// Findings about both sides together, worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Finding>,
     /// Facts in which the two sides differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<Difference>,
-    /// What else must be known.
+    /// Further facts needed to read the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Ids of the runs, in the order in which they ran.
+    /// Ids of the runs, in execution order.
     pub runs: Vec<String>,
     /// Seed of the order and of the ops.
     pub seed: u64,
-    /// Pauses between the runs.
+    /// Pauses between the runs, and waits for idle storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Settled>,
-    /// Gates that share the error rate of `regression`, where there are more than this one.
+    /// Number of gates that share the error rate of `regression`; absent if this is the only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gates: Option<u32>,
-    /// The numbers of runs that the checks rejected, where no others are left; they are shown, and nothing is answered by them.
+    /// Numbers of rejected runs, if no other runs are left. They are shown, and do not affect the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejected_numbers: Vec<Contrast>,
 }
 
-/// The printed form of a `cannot-tell` that a second session decides.
+/// Printed form of a `cannot-tell` that a second session decides.
 pub(crate) const SUSPECTED: &str = "suspected";
 
 impl Gate {
-    /// Returns the answer as printed: `suspected` where a second session decides.
+    /// Returns the answer as printed; `suspected` if a second session decides.
     pub fn word(&self) -> &'static str {
         if self.suspected { SUSPECTED } else { self.answer.name() }
     }
 }
 
-/// What a gate answers.
+/// The answer of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateAnswer {
-    /// A regression beyond the margin is excluded.
+    /// The data exclude a regression beyond the margin.
     Pass,
-    /// It is worse, beyond chance, and a regression beyond the margin is not excluded.
+    /// The candidate is worse beyond chance, and a regression beyond the margin is not excluded.
     Regression,
-    /// Neither can be said.
+    /// The data support neither answer.
     CannotTell,
 }
 
 impl GateAnswer {
-    /// As printed.
+    /// Returns the name that reports print.
     pub const fn name(self) -> &'static str {
         match self {
             GateAnswer::Pass => "pass",
@@ -113,13 +113,13 @@ impl GateAnswer {
     }
 }
 
-/// The answer of a gate about a session. A kept history has it with each run of the session.
+/// The gate's answer about a session. A kept history stores it with each run of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionAnswer {
-    /// The answer.
+    /// The answer for the session.
     pub answer: GateAnswer,
-    /// The session looked worse. As long as it is the newest one, the baseline excludes it: the next session decides.
+    /// Whether the session looked worse. The baseline excludes it while it is the newest session; the next session decides.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspected: bool,
 }
@@ -128,68 +128,69 @@ pub struct SessionAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateSide {
-    /// As typed.
+    /// Name of the side, as typed.
     pub name: String,
-    /// Where its numbers come from.
+    /// Source of the side's numbers.
     pub source: GateSource,
-    /// Runs that count.
+    /// Number of runs that count.
     pub runs: u32,
-    /// Sessions that these runs are of: runs of one session are close in time. Only where sides were measured at different times.
+    /// Number of sessions of these runs; runs of one session are close in time. Present only if the sides
+    /// were measured at different times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<u32>,
 }
 
-/// Where the numbers of a side come from.
+/// Source of a side's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateSource {
-    /// Measured for this gate.
+    /// Runs that were measured for this gate.
     Measured,
-    /// Runs of the store.
+    /// Runs that were read from the store.
     Stored,
-    /// A file of results.
+    /// Results read from a file.
     File,
 }
 
-/// How the two sides of a gate lie in time.
+/// Arrangement in time of the runs of both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateDesign {
-    /// In blocks of one run of each side, in balanced order.
+    /// Blocks of one run of each side, in balanced order.
     Interleaved,
-    /// At different times: what a machine differs by from session to session is part of the error.
+    /// Different times: variation of the machine between sessions is part of the error.
     History,
 }
 
-/// The looks of a gate at its data.
+/// Interim looks of a gate at its data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateLooks {
-    /// Those that were made.
+    /// Number of looks so far.
     pub done: u32,
-    /// Those that share the level; fixed by time alone, before the first.
+    /// Number of looks that share the level; determined by time alone, before the first look.
     pub planned: u32,
-    /// Level of each: of `pass` for each number, of `regression` for all numbers together.
+    /// Error level of each look: of `pass` for each number, of `regression` for all numbers together.
     pub level: f64,
 }
 
-/// What would decide a gate.
+/// Further measurements that would decide an open gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateNeed {
-    /// Units that it takes in all: blocks of a new gate, or sessions of the candidate.
+    /// Number of units needed in all: blocks of a new gate, or sessions of the candidate.
     pub units: u32,
-    /// The time of a new gate, seconds; sessions take no time but days.
+    /// Duration of a new gate, s; absent for sessions, which span days.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Options with which the same command decides, in four of five cases: `--budget 4m`.
+    /// Options with which the same command decides in four of five cases: `--budget 4m`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<String>,
 }
 
-/// What counts as one sample of a gate.
+/// The unit that counts as one sample of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -203,7 +204,7 @@ pub enum GateUnit {
 }
 
 impl GateUnit {
-    /// As it is called.
+    /// Returns the name that reports print.
     pub const fn name(self) -> &'static str {
         match self {
             GateUnit::Block => "block",
@@ -217,61 +218,61 @@ impl GateUnit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateNumber {
-    /// Of which work.
+    /// Name of the measured workload.
     pub workload: String,
-    /// Of which phase.
+    /// Name of the workload's phase.
     pub phase: String,
-    /// Which number.
+    /// The metric that is judged.
     pub metric: Metric,
-    /// What is said of it.
+    /// The answer for this number.
     pub answer: GateAnswer,
-    /// With `cannot-tell`: it looks worse in one session, and a second one decides.
+    /// With `cannot-tell`: the number looks worse in one session, and a second one decides.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspected: bool,
-    /// Why, where the word leaves something out.
+    /// Explanation, if the answer alone would mislead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The code of the check that forbids what the numbers alone would say.
+    /// Code of the check that forbids the answer that the numbers alone would give.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capped: Option<String>,
     /// Geometric mean of the baseline's samples.
     pub baseline_value: Option<f64>,
-    /// Geometric mean of the candidate's.
+    /// Geometric mean of the candidate's samples.
     pub candidate_value: Option<f64>,
     /// Geometric mean of candidate / baseline, turned so that above 1 is better for the candidate.
     pub ratio: Option<f64>,
-    /// Lower end of its interval; the number passes where it is within the margin.
+    /// Lower end of the ratio's interval; the number passes if it is within the margin.
     pub lo: Option<f64>,
-    /// Upper end; below 1, the candidate is worse.
+    /// Upper end of the ratio's interval; below 1, the candidate is worse.
     pub hi: Option<f64>,
     /// Coverage of the interval: 1 less twice the level of the look.
     pub confidence: f64,
-    /// One-sided p that the candidate is not worse.
+    /// One-sided p for the hypothesis that the candidate is not worse.
     pub p_worse: Option<f64>,
     /// The same after Holm's correction over all numbers, and for the gates that share the error rate.
     pub p_worse_adjusted: Option<f64>,
-    /// One-sided p that it is worse by the margin or more.
+    /// One-sided p for the hypothesis that the candidate is worse by the margin or more.
     pub p_beyond: Option<f64>,
-    /// What `units` counts.
+    /// Kind of sample that `units` counts.
     pub unit: GateUnit,
-    /// Samples that it rests on; of sessions, the baseline's since the last change of level that has five.
+    /// Number of samples. For sessions: the baseline's since the last change of level after which there are five.
     pub units: u32,
-    /// The smallest difference that the set-up can show, where `plumb noise` measured it.
+    /// The smallest difference that the set-up can show, if `plumb noise` measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<Floor>,
-    /// Where the level of the baseline's history changed, the oldest first. The ratio is to what came after the last, if that has
-    /// five sessions.
+    /// Changes of level in the baseline's history, oldest first. The ratio refers to the sessions after the last
+    /// change, if there are five of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<LevelChange>,
 }
 
 impl GateNumber {
-    /// Returns the answer as printed: `suspected` where a second session decides.
+    /// Returns the answer as printed; `suspected` if a second session decides.
     pub fn word(&self) -> &'static str {
         if self.suspected { SUSPECTED } else { self.answer.name() }
     }
 
-    /// `random-read read.iops`; with the phase where it is called otherwise than the work.
+    /// Returns `random-read read.iops`, with the phase if its name differs from the workload's.
     pub fn name(&self) -> String {
         if self.workload == self.phase || self.phase.is_empty() {
             format!("{} {}", self.workload, self.metric)
@@ -285,10 +286,10 @@ impl GateNumber {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LevelChange {
-    /// When the first session of the new level began, RFC 3339.
+    /// Start of the first session on the new level, RFC 3339.
     pub at: String,
-    /// The level before.
+    /// The level before the change.
     pub before: f64,
-    /// The level since.
+    /// The level after the change.
     pub after: f64,
 }

@@ -1,7 +1,7 @@
 //! The latency histogram: log-linear, 128 buckets an octave, over the whole of `u64`.
 //!
-//! A bucket is at most 1/128 (0.78 %) of its lower bound wide; values below 128 ns are exact. The index is a shift and
-//! an add ([`bucket`]), so recorders keep bare arrays of [`BUCKETS`] counters and everything else is derived here.
+//! A bucket is at most 1/128 (0.78 %) of its lower bound wide; values below 128 ns are exact. The index is a shift
+//! and an add ([`bucket`]), so recorders keep bare arrays of [`BUCKETS`] counters. Everything else is derived here.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,16 +11,16 @@ pub(crate) const SUB_BUCKET_BITS: u32 = 7;
 /// Number of buckets that cover `u64`.
 pub const BUCKETS: usize = ((64 - SUB_BUCKET_BITS + 1) as usize) << SUB_BUCKET_BITS;
 
-/// The bucket of a value.
+/// Returns the bucket of a value.
 #[inline(always)]
 pub const fn bucket(value: u64) -> usize {
     bucket_of::<SUB_BUCKET_BITS>(value)
 }
 
-/// The bucket of a value where an octave has two to the power of `BITS` of them.
+/// Returns the bucket of a value, with two to the power of `BITS` buckets per octave.
 #[inline(always)]
 pub(crate) const fn bucket_of<const BITS: u32>(value: u64) -> usize {
-    // A branch that is always predicted: the store then need not wait for the shift by a computed width.
+    // This branch is always predicted, so the store need not wait for the shift by a computed width.
     if value < 1 << BITS {
         return value as usize;
     }
@@ -28,28 +28,28 @@ pub(crate) const fn bucket_of<const BITS: u32>(value: u64) -> usize {
     ((shift as usize) << BITS) + (value >> shift) as usize
 }
 
-/// The smallest value of a bucket.
+/// Returns the smallest value of a bucket.
 pub const fn lowest(bucket: usize) -> u64 {
     lowest_of::<SUB_BUCKET_BITS>(bucket)
 }
 
-/// The smallest value of a bucket where an octave has two to the power of `BITS` of them.
+/// Returns the smallest value of a bucket, with two to the power of `BITS` buckets per octave.
 pub(crate) const fn lowest_of<const BITS: u32>(bucket: usize) -> u64 {
     let octave = (bucket >> BITS) as u32;
     let sub = bucket as u64 & ((1 << BITS) - 1);
     if octave == 0 { sub } else { ((1 << BITS) + sub) << (octave - 1) }
 }
 
-/// The largest value of a bucket.
+/// Returns the largest value of a bucket.
 pub const fn highest(bucket: usize) -> u64 {
     let octave = (bucket >> SUB_BUCKET_BITS) as u32;
     if octave == 0 { lowest(bucket) } else { lowest(bucket) + ((1u64 << (octave - 1)) - 1) }
 }
 
-/// A quantile is shown where it has at least this many samples beyond it (check E6).
+/// A quantile is shown if at least this many samples lie beyond it (check E6).
 pub const MIN_SAMPLES_BEYOND: u64 = 10;
 
-/// Counts of values in log-linear buckets, with exact count, sum, smallest and largest.
+/// Counts of values in log-linear buckets, with exact count, sum, minimum and maximum.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(into = "Sparse", try_from = "Sparse")]
 pub struct Histogram {
@@ -61,12 +61,12 @@ pub struct Histogram {
     max: u64,
 }
 
-/// A histogram as text: few of its thousands of buckets are used, and JSON has no numbers of 128 bits.
+/// Serialized form of a histogram. Only a few of its thousands of buckets are used, and JSON has no 128-bit numbers.
 #[derive(Serialize, Deserialize)]
 struct Sparse {
-    /// Used buckets: index and count.
+    /// Index and count of each used bucket.
     buckets: Vec<(u64, u64)>,
-    /// Upper and lower half.
+    /// Upper and lower half of the 128-bit sum.
     sum: (u64, u64),
     min: u64,
     max: u64,
@@ -98,7 +98,7 @@ impl TryFrom<Sparse> for Histogram {
                 counts.resize(index + 1, 0);
             }
             if std::mem::replace(&mut counts[index], count) != 0 {
-                return Err(format!("bucket {index} is there twice"));
+                return Err(format!("bucket {index} occurs twice"));
             }
         }
         if text.min > text.max && total != Some(0) {
@@ -109,13 +109,13 @@ impl TryFrom<Sparse> for Histogram {
     }
 }
 
-/// Why a histogram could not be written as HdrHistogram.
+/// Error from writing a histogram as HdrHistogram.
 #[derive(Debug, thiserror::Error)]
 #[error("the histogram cannot be written as HdrHistogram V2: {0}")]
 pub struct HdrError(String);
 
 impl Histogram {
-    /// An empty histogram.
+    /// Creates a histogram without any values.
     pub fn new() -> Histogram {
         Histogram::default()
     }
@@ -141,11 +141,11 @@ impl Histogram {
         self.sum += u128::from(value) * u128::from(n);
     }
 
-    /// From a recorder's bare counters. `min` and `max` are taken as exact; they are ignored when all counts are 0.
+    /// Creates a histogram from a recorder's counters. `min` and `max` must be exact; they are ignored if all counts are 0.
     pub fn from_counts(counts: Vec<u64>, sum: u128, min: u64, max: u64) -> Histogram {
         let mut counts = counts;
         let used = counts.iter().rposition(|&count| count != 0).map_or(0, |last| last + 1);
-        // Below the smallest value there is nothing to count.
+        // No value is counted below the smallest one.
         let total = counts[bucket(min.min(max)).min(used)..used].iter().sum();
         if total == 0 {
             return Histogram::new();
@@ -154,13 +154,13 @@ impl Histogram {
         Histogram { counts, total, sum, min, max }
     }
 
-    /// The first bucket that may hold anything.
+    /// Returns the first bucket that may be used.
     fn first(&self) -> usize {
         bucket(self.min.min(self.max)).min(self.counts.len())
     }
 
-    /// What was recorded since `earlier`, an earlier state of the same histogram. Smallest and largest are then known
-    /// only to the bucket.
+    /// Returns the values recorded since `earlier`, an earlier state of the same histogram. Their minimum and
+    /// maximum have only bucket resolution.
     pub fn since(&self, earlier: &Histogram) -> Histogram {
         let first = self.first();
         let mut counts = vec![0; self.counts.len()];
@@ -173,7 +173,7 @@ impl Histogram {
         Histogram::from_counts(counts, self.sum.saturating_sub(earlier.sum), min, max)
     }
 
-    /// Adds all of `other`.
+    /// Adds all values of `other`.
     pub fn merge(&mut self, other: &Histogram) {
         if other.total == 0 {
             return;
@@ -190,38 +190,38 @@ impl Histogram {
         self.sum += other.sum;
     }
 
-    /// How many values.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.total
     }
 
-    /// True where nothing was recorded.
+    /// Returns `true` if nothing was recorded.
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }
 
-    /// Sum of all values.
+    /// Returns the exact sum of all values.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// Smallest value; `None` when empty.
+    /// Returns the smallest value; `None` if empty.
     pub fn min(&self) -> Option<u64> {
         (self.total > 0).then_some(self.min)
     }
 
-    /// Largest value; `None` when empty.
+    /// Returns the largest value; `None` if empty.
     pub fn max(&self) -> Option<u64> {
         (self.total > 0).then_some(self.max)
     }
 
-    /// Arithmetic mean, from the exact sum; `None` when empty.
+    /// Returns the arithmetic mean from the exact sum; `None` if empty.
     pub fn mean(&self) -> Option<f64> {
         (self.total > 0).then(|| self.sum as f64 / self.total as f64)
     }
 
-    /// The value at or below which a share `quantile` (0–1) of the values lies: the middle of its bucket, within
-    /// `min..=max`. `None` when empty.
+    /// Returns the value at or below which a share `quantile` (0–1) of the values lies: the middle of its bucket,
+    /// within `min..=max`. `None` if empty.
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         if self.total == 0 {
             return None;
@@ -241,22 +241,22 @@ impl Histogram {
         Some(self.max)
     }
 
-    /// Whether the values carry a quantile: at least [`MIN_SAMPLES_BEYOND`] lie beyond it (check E6).
+    /// Returns `true` if the quantile is supported: at least [`MIN_SAMPLES_BEYOND`] values lie beyond it (check E6).
     pub fn carries(&self, quantile: f64) -> bool {
         self.beyond(quantile) >= MIN_SAMPLES_BEYOND
     }
 
-    /// The quantile, where the values carry it.
+    /// Returns the quantile if enough values lie beyond it.
     pub fn carried_quantile(&self, quantile: f64) -> Option<u64> {
         self.quantile(quantile).filter(|_| self.carries(quantile))
     }
 
-    /// How many values lie beyond the quantile.
+    /// Returns the number of values beyond the quantile.
     pub fn beyond(&self, quantile: f64) -> u64 {
         self.total - ((quantile * self.total as f64).ceil() as u64).min(self.total)
     }
 
-    /// The used buckets as (lowest value, highest value, count).
+    /// Returns the non-empty buckets in ascending order.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
         self.counts.iter().enumerate().filter(|(_, count)| **count != 0).map(|(bucket, &count)| Bucket {
             lowest: lowest(bucket),
@@ -265,8 +265,8 @@ impl Histogram {
         })
     }
 
-    /// HdrHistogram V2, uncompressed wire form, readable by every HdrHistogram library: 3 significant digits, values
-    /// from 1 to 2^62 (0 is counted as 1). Each bucket's values are written at its middle.
+    /// Returns the uncompressed wire form of HdrHistogram V2, readable by every HdrHistogram library: 3 significant
+    /// digits, values from 1 to 2^62 (0 is counted as 1). The values of a bucket are written at its middle.
     pub fn to_hdr_v2(&self) -> Result<Vec<u8>, HdrError> {
         use hdrhistogram::serialization::{Serializer, V2Serializer};
         const LARGEST: u64 = 1 << 62;
@@ -286,11 +286,11 @@ impl Histogram {
 /// A used bucket of a [`Histogram`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
-    /// Its smallest value.
+    /// Smallest value of the bucket.
     pub lowest: u64,
-    /// Its largest value.
+    /// Largest value of the bucket.
     pub highest: u64,
-    /// How many values it holds.
+    /// Number of values in the bucket.
     pub count: u64,
 }
 
@@ -299,9 +299,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    // Protects: a histogram that is sent or kept as text comes back to the bit, and a wrong text is refused.
+    // Protects: a histogram that is sent or stored as text is identical after parsing, and malformed text is rejected.
     #[test]
-    fn it_is_the_same_as_text() {
+    fn it_survives_serialization() {
         let mut histogram = Histogram::new();
         for value in [0, 5, 5, 1 << 20, u64::MAX, u64::MAX, u64::MAX] {
             histogram.record(value);

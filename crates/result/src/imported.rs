@@ -1,40 +1,40 @@
-//! Results that another tool measured and Plumb only read: what the tool's file says, and nothing that it does not.
+//! Results that another tool measured and Plumb imported: only facts that the tool's file contains.
 
 use crate::metric::Better;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Where an imported result comes from, and what of it has no place elsewhere in a result.
+/// Source of an imported result, with the contents of the file that fit nowhere else in a result.
 ///
-/// An imported result has an empty workload, since the file does not say what was run so that it could be run again, and a
-/// phase of an unknown length has a `wall_ns` of 0.
+/// An imported result has an empty workload, because the file does not describe the work well enough to repeat it. A
+/// phase of unknown length has a `wall_ns` of 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Imported {
-    /// The form of the file, `terse 3`.
+    /// Format of the file, such as `terse 3`.
     pub form: String,
-    /// The file's name, without its directory; empty for standard input.
+    /// Name of the file without its directory; empty for standard input.
     pub file: String,
-    /// The command that made it, where the file says it.
+    /// The command that produced the file, if the file records it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Where the time of the run is from.
+    /// Source of the run's timestamp.
     pub time: TimeSource,
-    /// The tool's own settings, as far as the file says them, by the tool's names.
+    /// The tool's own settings under the tool's names, as far as the file records them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
-    /// Numbers for which there is no metric, in the file's order.
+    /// Numbers that no metric describes, in the order of the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<ImportedNumber>,
-    /// What must be known to read the numbers, such as a rounding of the tool's.
+    /// Facts needed to interpret the numbers, such as the tool's rounding.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The file itself.
+    /// Contents of the imported file.
     pub raw: RawText,
 }
 
 impl Imported {
-    /// The settings that say what was done; those that say where and when are left out.
+    /// Returns the settings that describe the work, without those that describe place and time.
     pub fn work(&self) -> impl Iterator<Item = (&String, &String)> {
         const PLACES: [&str; 16] = [
             "filename",
@@ -55,67 +55,67 @@ impl Imported {
             "hostname",
         ];
         self.settings.iter().filter(|(name, _)| {
-            // fio's settings of a job have its name before them.
+            // fio prefixes the settings of a job with its name.
             let name = name.rsplit(": ").next().unwrap_or_default();
             !PLACES.contains(&name) && !matches!(name, "start" | "end")
         })
     }
 }
 
-/// Where the time of an imported run is from.
+/// Source of an imported run's timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum TimeSource {
-    /// The tool recorded when it ran, with its time zone.
+    /// The tool recorded the start time with its time zone.
     Tool,
-    /// Only when the file was last changed is known.
+    /// The file's modification time; the tool recorded no usable time.
     File,
 }
 
-/// A number that no metric stands for.
+/// A number that no metric describes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportedNumber {
-    /// The phase that it is of; empty for the whole run.
+    /// Phase that the number describes; empty for the whole run.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub phase: String,
-    /// What it is, in the tool's words.
+    /// Name of the number, as the tool calls it.
     pub name: String,
-    /// The value; `null` is not measured, never 0.
+    /// Value of the number; `null` means not measured and is never written as 0.
     pub value: Option<f64>,
-    /// The value's unit: `ns`, `B/s`, `ops/s`, `%`; empty for a plain number.
+    /// Unit of the value: `ns`, `B/s`, `ops/s`, `%`; empty for a plain number.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// Which direction is better, where one is.
+    /// Which direction is better; absent if neither is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub better: Option<Better>,
 }
 
-/// An imported file, whole or its beginning.
+/// An imported file: all of it, or its beginning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RawText {
-    /// How `text` is to be read.
+    /// Encoding of `text`.
     pub encoding: RawEncoding,
-    /// The file, or as much of it as is kept.
+    /// Contents of the file, or the part that was kept.
     pub text: String,
-    /// The whole file's length.
+    /// Length of the whole file, bytes.
     pub bytes: u64,
-    /// The whole file's blake3, in hex.
+    /// BLAKE3 hash of the whole file, hexadecimal.
     pub blake3: String,
-    /// How many of its bytes are here, where these are not all.
+    /// Number of bytes kept; absent if the whole file was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_bytes: Option<u64>,
 }
 
-/// How the text of an imported file is kept.
+/// Encoding of an imported file's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RawEncoding {
-    /// As it is.
+    /// The file's text, unchanged.
     Text,
-    /// In base64: it is not UTF-8, or it has control characters, which could do something to a terminal.
+    /// Base64, for files that are not UTF-8 or contain control characters, which could affect a terminal.
     Base64,
 }

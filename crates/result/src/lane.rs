@@ -1,4 +1,4 @@
-//! What devices and the machine did in each interval of a phase: the lanes below a load's own series.
+//! Activity of devices and the machine in each interval of a phase, shown as lanes below the load's own series.
 
 use crate::measurement::Interval;
 use crate::observe::{Counters, CpuTimes, DeviceCounters};
@@ -6,49 +6,49 @@ use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use strum::VariantArray;
 
-/// One thing that was seen once an interval.
+/// One quantity observed in every interval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lane {
-    /// The device's name; empty for the machine as a whole.
+    /// Device name; empty for the machine as a whole.
     pub of: String,
-    /// What was seen.
+    /// Quantity that the lane shows, which determines the unit.
     pub measure: LaneMeasure,
-    /// An amount for each interval of the phase, in the measure's unit; `None` where it could not be seen.
+    /// Amount in each interval of the phase, in the measure's unit; `None` if it could not be observed.
     pub values: Vec<Option<u64>>,
 }
 
-/// What a lane measures. Amounts are those of one interval.
+/// The quantity of a lane. Amounts are per interval.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr, VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum LaneMeasure {
-    /// Bytes read from a device.
+    /// Bytes read from the device.
     ReadBytes,
-    /// Bytes written to it.
+    /// Bytes written to the device.
     WriteBytes,
-    /// Time in which it had at least one request in flight, ms.
+    /// Time with at least one request in flight, ms.
     BusyMs,
-    /// That time weighted by requests in flight, ms.
+    /// Time weighted by the number of requests in flight, ms.
     WeightedMs,
-    /// Share of the machine's processor time that was used by anybody, in thousandths.
+    /// Share of the machine's processor time used by all programs, in thousandths.
     CpuPermille,
     /// Dirty pages and pages under writeback at the end of the interval, bytes.
     DirtyBytes,
 }
 
 impl LaneMeasure {
-    /// All.
+    /// All measures, in the order of their lanes.
     pub const ALL: &[LaneMeasure] = LaneMeasure::VARIANTS;
 
-    /// As stored.
+    /// Returns the name under which the store keeps the measure.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// No measure has this name.
+/// Error from parsing the name of a measure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown measure of a device `{0}`")]
 pub struct UnknownMeasure(String);
@@ -65,7 +65,7 @@ impl FromStr for LaneMeasure {
     }
 }
 
-/// Lanes under way: counters come in at the start and at the end of each second, and only their differences are kept.
+/// Collects lanes during a phase. Counters arrive at the start and after each second; only their differences are kept.
 #[derive(Debug, Clone, Default)]
 pub struct LaneLog {
     last: Option<Counters>,
@@ -75,7 +75,7 @@ pub struct LaneLog {
 }
 
 impl LaneLog {
-    /// With the counters as measured time begins.
+    /// Starts a log with the counters from the start of measured time.
     pub fn new(start: Counters) -> LaneLog {
         let by_device = start.devices.keys().flat_map(|name| OF_DEVICES.map(|measure| (name.clone(), measure)));
         let of_machine = [LaneMeasure::CpuPermille, LaneMeasure::DirtyBytes].map(|measure| (String::new(), measure));
@@ -83,7 +83,7 @@ impl LaneLog {
         LaneLog { lanes: by_device.chain(of_machine).map(lane).collect(), last: Some(start), ends_ns: Vec::new() }
     }
 
-    /// A second has ended, so much measured time since the start.
+    /// Records one second; `elapsed_ns` is the measured time since the start.
     pub fn push(&mut self, elapsed_ns: u64, now: &Counters) {
         let Some(before) = &self.last else { return };
         for lane in &mut self.lanes {
@@ -93,8 +93,9 @@ impl LaneLog {
         self.last = Some(now.clone());
     }
 
-    /// The lanes of a phase's intervals. `searched_ns` is time before the first of them. A shorter last interval has no values: when the
-    /// counters are read again, the flush at the end is in them. What never moves has no lane.
+    /// Returns the lanes for a phase's intervals. `searched_ns` is the time before the first interval. A shorter last
+    /// interval has no values, because the next reading of the counters includes the final flush. A measure that
+    /// never changed has no lane.
     pub fn finish(mut self, intervals: &[Interval], searched_ns: u64) -> Vec<Lane> {
         let ends_ns = intervals.iter().map(|one| one.start_ns + one.length_ns + searched_ns);
         let at: Vec<Option<usize>> = ends_ns.map(|end_ns| self.ends_ns.binary_search(&end_ns).ok()).collect();
@@ -112,17 +113,17 @@ fn step(lane: &Lane, before: &Counters, after: &Counters) -> Option<u64> {
         LaneMeasure::DirtyBytes => after.memory.value().map(|memory| memory.dirty_bytes + memory.writeback_bytes),
         measure => {
             let of_device = |counters: &Counters| counter(measure, counters.devices.get(&lane.of)?.value()?);
-            // A counter that went back is of a device that was taken away and came again.
+            // A counter that decreased belongs to a device that was removed and added again.
             of_device(after)?.checked_sub(of_device(before)?)
         }
     }
 }
 
-/// What is seen of each device.
+/// Measures that are observed for each device.
 const OF_DEVICES: [LaneMeasure; 4] =
     [LaneMeasure::ReadBytes, LaneMeasure::WriteBytes, LaneMeasure::BusyMs, LaneMeasure::WeightedMs];
 
-/// The counter whose differences a measure is.
+/// Returns the counter whose differences a measure shows.
 const fn counter(measure: LaneMeasure, counters: &DeviceCounters) -> Option<u64> {
     match measure {
         LaneMeasure::ReadBytes => Some(counters.read_bytes),
@@ -170,8 +171,8 @@ mod tests {
         log
     }
 
-    // Protects: each interval has what the device did in it; a second in which the device could not be seen is missing together with
-    // the one behind it, and never 0, as is the rest behind the last second; what did nothing has no lane.
+    // Protects: each interval has the device's activity in it. A second without a reading is missing together with the
+    // next one and is never 0, as is the partial interval after the last second. A device without activity has no lane.
     #[test]
     fn each_interval_has_its_own_difference() {
         let log = log(Some(100), &[Some(150), None, Some(400), Some(450)]);
@@ -182,17 +183,17 @@ mod tests {
         assert_eq!(lanes[0].values, [Some(50), None, None, Some(50), None]);
     }
 
-    // Protects: where the first seconds were a search, lanes begin with what is measured.
+    // Protects: if the first seconds were a search, lanes begin with the measured time.
     #[test]
-    fn what_was_searched_is_in_no_lane() {
+    fn the_search_is_not_part_of_lanes() {
         let log = log(Some(0), &[Some(1000), Some(1010), Some(1030)]);
         let lanes = log.finish(&intervals(&[SECOND, SECOND]), SECOND);
         assert_eq!(lanes[0].values, [Some(10), Some(20)]);
-        assert!(LaneLog::default().finish(&intervals(&[SECOND]), 0).is_empty(), "nobody watched");
+        assert!(LaneLog::default().finish(&intervals(&[SECOND]), 0).is_empty(), "no counters were recorded");
     }
 
     #[test]
-    fn every_measure_is_known_by_its_name() {
+    fn every_measure_parses_from_its_name() {
         assert!(LaneMeasure::ALL.iter().all(|measure| measure.name().parse() == Ok(*measure)));
         assert!("reads".parse::<LaneMeasure>().is_err());
     }

@@ -1,45 +1,45 @@
-//! Latency over time: how many ops took how long, in columns of time. What a line of a percentile hides is seen here: two modes, and a
-//! stall that few ops meet.
+//! Latency over time: the number of ops in each range of latencies, in columns of time. It shows what a percentile
+//! line hides: two modes, and stalls that few ops encounter.
 
 use crate::histogram::{Histogram, bucket_of, lowest_of};
 use plumb_workload::OpKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Buckets of an octave, as a power of two: a bucket is at most a quarter of its lower bound wide.
+/// Buckets per octave, as a power of two. A bucket is at most a quarter of its lower bound wide.
 const SUB_BUCKET_BITS: u32 = 2;
 
-/// Columns of a map, at most. Where there are more, neighbours become one.
+/// Largest number of columns in a map. Beyond it, neighbouring columns are joined.
 pub const COLUMNS_MAX: usize = 120;
 
-/// Latencies by time.
+/// Latencies over time, in columns of bounded number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyMap {
-    /// In the order of time; each begins where the one before it ends.
+    /// Columns in time order; each begins where the one before it ends.
     pub columns: Vec<LatencyColumn>,
-    /// How many intervals a full column holds.
+    /// Number of intervals in a full column.
     intervals_per_column: u32,
-    /// How many the last one holds.
+    /// Number of intervals in the last column.
     intervals_in_last: u32,
 }
 
-/// A stretch of time.
+/// One column of a latency map: a stretch of time.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LatencyColumn {
     /// Start, from the end of the ramp, ns.
     pub start_ns: u64,
-    /// Length, ns.
+    /// Length of the column, ns.
     pub length_ns: u64,
-    /// By kind of op: how many ops fell into each bucket, in the order of buckets, without empty ones.
+    /// Number of ops in each bucket, by kind of op; in bucket order, without empty buckets.
     pub ops: BTreeMap<OpKind, Vec<BucketCount>>,
 }
 
-/// Ops of like times.
+/// Number of ops in one bucket of latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketCount {
-    /// Its number; [`bucket_range`] says which times it holds.
+    /// Index of the bucket; [`bucket_range`] returns its times.
     pub bucket: u16,
-    /// How many ops.
+    /// Number of ops in the bucket.
     pub count: u64,
 }
 
@@ -49,15 +49,15 @@ impl Default for LatencyMap {
     }
 }
 
-/// The bucket of a time, ns.
+/// Returns the bucket of a latency in ns.
 pub const fn bucket(ns: u64) -> u16 {
     bucket_of::<SUB_BUCKET_BITS>(ns) as u16
 }
 
-/// The first bucket that no time falls into.
+/// Number of buckets.
 const BUCKETS: u16 = bucket(u64::MAX) + 1;
 
-/// From which time to which a bucket reaches, ns; the end is the next one's beginning. `None` for no bucket.
+/// Returns the range of times in a bucket, ns; the end is the start of the next bucket. `None` if the bucket does not exist.
 pub fn bucket_range(bucket: u16) -> Option<(u64, u64)> {
     if bucket >= BUCKETS {
         return None;
@@ -70,12 +70,12 @@ pub fn bucket_range(bucket: u16) -> Option<(u64, u64)> {
 }
 
 impl LatencyMap {
-    /// From columns that follow one another.
+    /// Creates a map from consecutive columns.
     pub fn of_columns(columns: Vec<LatencyColumn>) -> LatencyMap {
         LatencyMap { columns, ..LatencyMap::default() }
     }
 
-    /// Adds the next interval with what was recorded in it.
+    /// Appends an interval with the latencies recorded in it.
     pub fn push<'a>(&mut self, start_ns: u64, length_ns: u64, ops: impl Iterator<Item = (OpKind, &'a Histogram)>) {
         let mut column = LatencyColumn { start_ns, length_ns, ops: BTreeMap::new() };
         for (kind, histogram) in ops {
@@ -100,7 +100,7 @@ impl LatencyMap {
         }
     }
 
-    /// Two neighbours become one.
+    /// Joins each pair of neighbouring columns.
     fn halve(&mut self) {
         let is_odd = self.columns.len() % 2 == 1;
         let mut pairs: Vec<LatencyColumn> = Vec::with_capacity(COLUMNS_MAX);
@@ -117,7 +117,7 @@ impl LatencyMap {
         self.intervals_per_column *= 2;
     }
 
-    /// Adds another map of the same time, of other workers. Columns of the finer one are joined first.
+    /// Adds a map of other workers over the same time. Columns of the finer map are joined first.
     pub fn merge(&mut self, mut other: LatencyMap) {
         while self.intervals_per_column < other.intervals_per_column {
             self.halve();
@@ -137,7 +137,7 @@ impl LatencyMap {
         }
     }
 
-    /// Without what began before a time, which becomes 0.
+    /// Drops columns that began before `ns`, and moves the origin to that time.
     pub fn since(mut self, ns: u64) -> LatencyMap {
         self.columns.retain(|column| column.start_ns >= ns);
         self.columns.iter_mut().for_each(|column| column.start_ns -= ns);
@@ -146,8 +146,8 @@ impl LatencyMap {
 }
 
 impl LatencyColumn {
-    /// The time at or below which a share `quantile` (0–1) of the ops of a kind lies: the middle of its bucket, ns. `None` where
-    /// there were none.
+    /// Returns the latency at or below which a share `quantile` (0–1) of the ops of a kind lies: the middle of its
+    /// bucket, ns. `None` if there were no ops.
     pub fn quantile(&self, kind: OpKind, quantile: f64) -> Option<u64> {
         let counts = self.ops.get(&kind)?;
         let total: u64 = counts.iter().map(|of| of.count).sum();
@@ -160,7 +160,7 @@ impl LatencyColumn {
         bucket_range(of.bucket).map(|(lowest, end)| lowest + (end - lowest) / 2)
     }
 
-    /// Adds what others did in the same time.
+    /// Adds ops of other workers in the same time.
     fn add(&mut self, other: LatencyColumn) {
         self.length_ns = self.length_ns.max(other.length_ns);
         for (kind, counts) in other.ops {
@@ -215,7 +215,7 @@ mod tests {
         map
     }
 
-    // Protects: a long run has a bounded map, in which no op is lost and time has no gap.
+    // Protects: a long run has a map of bounded size that loses no op and has no gap in time.
     #[test]
     fn a_long_run_has_few_columns_and_all_its_ops() {
         for seconds in [1, 119, 120, 121, 122, 240, 241, 5_000, 100_000] {
@@ -226,7 +226,7 @@ mod tests {
             let ends: Vec<u64> = columns.iter().map(|column| column.start_ns + column.length_ns).collect();
             assert!(columns.iter().skip(1).zip(&ends).all(|(next, end)| next.start_ns == *end));
             assert_eq!(ends.last(), Some(&(seconds * 1_000)));
-            // All but the last are equally long.
+            // All columns except the last have the same length.
             let all_but_last = &columns[..columns.len() - 1];
             assert!(all_but_last.iter().all(|column| column.length_ns == columns[0].length_ns));
         }

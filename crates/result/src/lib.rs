@@ -1,8 +1,8 @@
-//! What a run yields, as pure data: the engine writes [`Measurement`]s, the probe writes [`Observations`], trust turns
-//! both into [`Finding`]s, a [`Tier`] for every rate and a [`RunVerdict`]; the whole is a [`RunResult`], which the
-//! store keeps and reports and dialects print. Nothing here touches the system.
+//! Results of a run as pure data. The engine writes [`Measurement`]s and the probe writes [`Observations`]. Trust
+//! turns both into [`Finding`]s, a [`Tier`] for every rate and a [`RunVerdict`]. Together they form a [`RunResult`],
+//! which the store keeps and reports and dialects print. Nothing in this crate touches the system.
 
-#![warn(missing_docs)] // the docs are the descriptions of the JSON schema
+#![warn(missing_docs)] // these docs become the descriptions in the JSON schema
 
 pub mod anonymise;
 pub mod assertion;

@@ -1,55 +1,55 @@
-//! What bounded a phase.
+//! The limit that a phase ran into.
 
 use serde::{Deserialize, Serialize};
 
-/// What kept a phase from being faster, and the evidence for it.
+/// The limit that kept a phase from being faster, with the evidence for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limiter {
-    /// What it was.
+    /// Which limit the phase ran into.
     pub what: Bound,
-    /// How much of it was used, as a share of what there is; absent where no such share can be stated.
+    /// Used share of the limited resource, 0–1; absent if no such share can be stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utilisation: Option<f64>,
-    /// The evidence in words, without a full stop.
+    /// The evidence as a phrase, without a full stop.
     pub text: String,
 }
 
-/// What can bound a phase.
+/// Things that can limit the speed of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
-    /// A block device.
+    /// A block device under the target.
     Device,
     /// The link to a block device.
     Link,
-    /// Copying from and to memory: the page cache, or a file system that lives in memory.
+    /// Copying from and to memory: the page cache, or a file system in memory.
     Cache,
-    /// The processor of one worker, while others were idle.
+    /// The processor of one worker, while other processors were idle.
     WorkerCpu,
     /// All processors of the machine.
     AllCpus,
     /// Workers that wait for each other in the kernel.
     Lock,
-    /// Plumb's own loop.
+    /// Plumb's own loop, rather than the storage.
     Generator,
     /// The CPU quota of a control group.
     CpuLimit,
     /// The I/O limit of a control group.
     IoLimit,
-    /// A network link.
+    /// A network link of the machine.
     Network,
-    /// The asked rate, or think time.
+    /// The requested rate or think time.
     Pace,
-    /// The ops that may be in flight: each waits for the one before.
+    /// The allowed ops in flight: each op waits for an earlier one.
     Depth,
-    /// Nothing that was seen was at its limit.
+    /// None of the observed resources was at its limit.
     Unknown,
 }
 
 impl Bound {
-    /// As printed.
+    /// Returns the name that reports print.
     pub const fn name(self) -> &'static str {
         match self {
             Bound::Device => "the device",

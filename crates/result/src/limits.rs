@@ -1,37 +1,37 @@
-//! What was seen of limits from outside while a phase ran: a control group's CPU quota and the machine's network links.
+//! Limits imposed from outside during a phase: a control group's CPU quota and the machine's network links.
 
 use crate::seen::Seen;
 use serde::{Deserialize, Serialize};
 
-/// Limits from outside, over one phase.
+/// Outside limits observed over one phase.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LimitsSeen {
-    /// How often the CPU quota of this process' control groups held it back.
+    /// Throttling by the CPU quota of this process' control groups.
     pub cpu_quota: Seen<CpuQuota>,
-    /// Physical network links, only where a target is remote.
+    /// Physical network links; read only if a target is remote.
     pub network: Seen<Vec<NetworkLink>>,
 }
 
-/// Of the group that was held back most. Source: the kernel's Documentation/scheduler/sched-bwc.rst, "Statistics".
+/// CPU quota of the most throttled control group. Source: the kernel's Documentation/scheduler/sched-bwc.rst, "Statistics".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CpuQuota {
-    /// Periods of the quota in which the group wanted to run.
+    /// Quota periods in which the group was runnable.
     pub periods: u64,
-    /// Periods in which it had used up its quota and had to wait.
+    /// Periods in which the group used up its quota and had to wait.
     pub throttled_periods: u64,
-    /// Time that its processors waited, all of them together, µs.
+    /// Throttled time summed over all processors, µs.
     pub throttled_us: u64,
 }
 
-/// One network link.
+/// Traffic and capacity of one network link.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct NetworkLink {
-    /// Kernel's name, `eth0`.
+    /// Kernel name of the interface, such as `eth0`.
     pub name: String,
-    /// Bytes received meanwhile, frames' headers included.
+    /// Bytes received during the phase, including frame headers.
     pub received_bytes: u64,
-    /// Bytes sent meanwhile.
+    /// Bytes sent during the phase.
     pub sent_bytes: u64,
-    /// What it carries in each direction, bytes/s; `None` where it does not say, as virtual links do not.
+    /// Capacity in each direction, bytes/s; `None` if the link does not report it, as virtual links do not.
     pub bytes_per_second: Option<f64>,
 }

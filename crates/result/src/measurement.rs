@@ -1,4 +1,4 @@
-//! What the engine measured.
+//! Measurements made by the engine.
 
 use crate::caches::CachePreparation;
 use crate::histogram::Histogram;
@@ -13,142 +13,142 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What the engine measured of a whole workload.
+/// Measurements of a whole workload.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measurement {
-    /// One for each phase that was started, in order.
+    /// One entry for each phase that started, in order.
     pub phases: Vec<PhaseMeasurement>,
-    /// A signal ended the run early; what is here was measured before.
+    /// Whether a signal ended the run early; the numbers were measured before it.
     pub interrupted: bool,
-    /// An error ended the run after the first of its phases; what is here was measured before.
+    /// The error that ended the run after at least one phase; the numbers were measured before it.
     #[serde(default)]
     pub error: Option<String>,
 }
 
-/// What the engine measured of one phase, the ramp left out.
+/// Measurements of one phase, without its ramp.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PhaseMeasurement {
-    /// The phase's name.
+    /// Name of the measured phase.
     pub name: String,
-    /// From the end of the ramp (the phase's, with what the ramps of all its groups have in common) to the end of the last
-    /// worker, with the end policy where that is inside the clock.
+    /// Time from the end of the ramp to the end of the last worker, including the end policy if it is inside the
+    /// clock, ns. The ramp is the phase's own plus the part that the ramps of all its groups have in common.
     pub wall_ns: u64,
-    /// Before that, time in which its jobs searched for a depth, which is no part of what is measured, ns.
+    /// Time before that in which the jobs searched for a depth, ns; not part of the measured time.
     #[serde(default)]
     pub searched_ns: u64,
-    /// When the first worker was done, from the same start.
+    /// Time when the first worker finished, from the same start, ns.
     pub first_done_ns: Option<u64>,
-    /// What all workers together had done by then, where there were several.
+    /// Work of all workers together until that time; empty for a single worker.
     #[serde(default)]
     pub until_first_done: BTreeMap<OpKind, Moved>,
     /// By kind of op, all workers merged.
     pub ops: BTreeMap<OpKind, OpMeasurement>,
-    /// Single steps of programs that have statistics of their own, in order of groups and steps.
+    /// Program steps that have statistics of their own, in order of groups and steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepMeasurement>,
-    /// What a replay kept of its recording.
+    /// Differences between a replay and its recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Box<ReplayMeasurement>>,
-    /// What both ends know of its connections to other hosts, and its probe.
+    /// Numbers of the phase's connections to other hosts from both ends, and of its probe.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<Network>,
-    /// Times through the flow, where it counts them.
+    /// Number of passes through the flow, if it counts them.
     pub transactions: Option<u64>,
-    /// One entry a second of the phase; a second in which nothing completed is there, with zeros.
+    /// One entry per second of the phase, with zeros for a second in which nothing completed.
     pub intervals: Vec<Interval>,
-    /// Service times of the ops by time, of the same intervals.
+    /// Service times of the ops over time, for the same intervals.
     #[serde(default)]
     pub latency_map: LatencyMap,
-    /// What devices and the machine did in each of the intervals, as far as they were watched.
+    /// Activity of devices and the machine in each interval, as far as they were watched.
     #[serde(default)]
     pub lanes: Vec<Lane>,
-    /// One for each worker.
+    /// One entry for each worker.
     pub workers: Vec<WorkerMeasurement>,
-    /// The end policy.
+    /// Measurements of the end policy.
     pub end: EndMeasurement,
-    /// Mean number of ops in flight over the phase, all workers together, by Little's law from the service times.
+    /// Mean number of ops in flight over all workers, by Little's law from the service times.
     pub in_flight_mean: f64,
-    /// The smallest and largest distance between the asked start of an open load and the real one, as a histogram (ns).
+    /// Delays between the intended and the real start of ops under an open load, ns.
     pub start_lag: Option<Histogram>,
-    /// Distinct bytes that the phase could touch, for B6; `None` where the pattern does not bound it.
+    /// Distinct bytes that the phase can touch, for check B6; `None` if the pattern does not bound them.
     pub working_set_bytes: Option<u64>,
-    /// Errors of ops, at most [`Fault::KEPT`] of each worker.
+    /// Errors of ops, at most [`Fault::KEPT`] for each worker.
     pub faults: Vec<Fault>,
-    /// All errors, also those not kept.
+    /// Number of all errors, including those not kept.
     pub fault_count: u64,
-    /// Reads and writes that moved fewer bytes than asked.
+    /// Number of reads and writes that moved fewer bytes than requested.
     pub short_count: u64,
-    /// Features that were asked for and not had, each with the reason, such as "io_uring: ENOSYS, psync used".
+    /// Unavailable features, each with the reason and substitute, such as "io_uring: ENOSYS, psync used".
     pub fallbacks: Vec<String>,
-    /// Preparation of caches before it.
+    /// Preparation of caches before the phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caches: Option<Box<CachePreparation>>,
-    /// How time was read: `tsc`, `clock_gettime` or `virtual`.
+    /// Clock that was used: `tsc`, `clock_gettime` or `virtual`.
     pub clock: String,
     /// Smallest step and cost of reading the clock, ns.
     pub clock_cost_ns: f64,
-    /// Processor time of all workers, user and system, ns.
+    /// Processor time of all workers in user mode, ns.
     pub cpu_user_ns: u64,
-    /// See `cpu_user_ns`.
+    /// Processor time of all workers in the kernel, ns.
     pub cpu_system_ns: u64,
-    /// Whether the steady-state rule was met, where one was asked for.
+    /// Whether the steady-state rule was met; `None` without such a rule.
     pub steady: Option<bool>,
 }
 
-/// One kind of op.
+/// Measurements of one kind of op.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct OpMeasurement {
-    /// Completed without error.
+    /// Number of ops that completed without error.
     pub count: u64,
-    /// Bytes moved.
+    /// Bytes moved by these ops.
     pub bytes: u64,
-    /// Start to completion, ns.
+    /// Time from start to completion, ns.
     pub service: Histogram,
-    /// Intended start to completion, ns; only under an open load.
+    /// Time from intended start to completion, ns; only under an open load.
     pub response: Option<Histogram>,
-    /// Start to the return of the call that handed it over, ns; only where that was asked for and is apart from waiting.
+    /// Time from start until the submitting call returned, ns; only if requested, and if submitting is separate from waiting.
     #[serde(default)]
     pub submission: Option<Histogram>,
-    /// From that return to completion, ns: with `submission` of the same op, its service time. Only where that is.
+    /// Time from that return to completion, ns; present with `submission`. The two add up to the op's service time.
     #[serde(default)]
     pub completion: Option<Histogram>,
-    /// Reads, writes and trims that moved fewer bytes than asked.
+    /// Number of reads, writes and trims that moved fewer bytes than requested.
     #[serde(default)]
     pub short_count: u64,
-    /// Ops among `count` that were too short to be timed one by one: `service` counts each at the time of one that was
-    /// timed just before it, or at the mean of those that were timed with it, and its sum is of what they really took.
+    /// Number of ops in `count` too short to be timed individually. `service` counts each at the time of an op timed
+    /// just before it, or at the mean of those timed with it. Its sum is the time that the ops really took.
     #[serde(default)]
     pub untimed_count: u64,
-    /// Of one worker, where some of its ops have a priority of their own: times by priority.
+    /// Times by priority, for a worker some of whose ops have a priority of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityMeasurement>,
 }
 
-/// A named step of a program, all workers of its group together.
+/// A named step of a program, over all workers of its group.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepMeasurement {
-    /// Its name; of a step inside of another, both with a dot between them.
+    /// Name of the step; for a nested step, the names of both with a dot between them.
     pub name: String,
-    /// The group of workers.
+    /// Name of the group of workers.
     pub group: String,
-    /// The kind of op; `None` of a step that waits, counts or computes.
+    /// Kind of op; absent for a step that waits, counts or computes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<OpKind>,
-    /// How often it was done.
+    /// Number of executions of the step.
     pub count: u64,
-    /// Bytes moved.
+    /// Bytes moved by the step.
     pub bytes: u64,
-    /// Time of all of them, ns.
+    /// Total time of all executions, ns.
     pub total_ns: u64,
-    /// The shortest, ns; 0 where there is none.
+    /// Shortest execution, ns; 0 if there is none.
     pub min_ns: u64,
-    /// The longest, ns.
+    /// Longest execution, ns.
     pub max_ns: u64,
-    /// Times that there was no file to do it to.
+    /// Number of times that no file was available for the step.
     #[serde(default)]
     pub dry: u64,
-    /// How many took less than 2^i ns and not less than half of that, for each i, up to the last that is not 0.
+    /// Number of executions that took at least 2^(i-1) ns and less than 2^i ns, for each i up to the last non-zero one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub buckets: Vec<u64>,
 }
@@ -156,11 +156,11 @@ pub struct StepMeasurement {
 /// Ops of one kind and one priority.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PriorityMeasurement {
-    /// Their priority; `None` for that of their worker.
+    /// Priority of the ops; `None` for the priority of their worker.
     pub priority: Option<IoPriority>,
-    /// As [`OpMeasurement::service`].
+    /// Service times, as in [`OpMeasurement::service`].
     pub service: Histogram,
-    /// As [`OpMeasurement::completion`].
+    /// Completion times, as in [`OpMeasurement::completion`].
     #[serde(default)]
     pub completion: Option<Histogram>,
 }
@@ -168,11 +168,11 @@ pub struct PriorityMeasurement {
 /// One second of a phase.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Interval {
-    /// Start, from the end of the ramp.
+    /// Start, from the end of the ramp, ns.
     pub start_ns: u64,
-    /// Length; the last one may be shorter, and one is longer where the coordinator itself was held up.
+    /// Length, ns. The last interval may be shorter; one is longer if the coordinator itself was delayed.
     pub length_ns: u64,
-    /// By kind of op; a kind that has not been seen yet is absent.
+    /// By kind of op; a kind that has not occurred yet is absent.
     pub ops: BTreeMap<OpKind, OpCounts>,
 }
 
@@ -180,208 +180,207 @@ pub struct Interval {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpCounts {
-    /// Completed.
+    /// Ops completed in the interval.
     pub count: u64,
-    /// Bytes moved.
+    /// Bytes moved by these ops.
     pub bytes: u64,
-    /// Percentiles of the service time, ns; `None` where nothing completed.
+    /// Median of the service time, ns; `null` if nothing completed.
     pub p50_ns: Option<u64>,
-    /// 99 %.
+    /// 99th percentile of the service time, ns.
     pub p99_ns: Option<u64>,
-    /// Largest, to the histogram's bucket.
+    /// Largest service time, with the histogram's resolution, ns.
     pub max_ns: Option<u64>,
 }
 
-/// One worker.
+/// Measurements of one worker during a phase.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct WorkerMeasurement {
-    /// Group and number, `workers.0/3`.
+    /// Group and number, such as `workers.0/3`.
     pub name: String,
-    /// Backend that really ran.
+    /// Name of the backend that was really used.
     pub backend: String,
-    /// Ops completed.
+    /// Number of ops that completed.
     pub count: u64,
-    /// Bytes moved.
+    /// Bytes moved by these ops.
     pub bytes: u64,
-    /// From its measured start to its end.
+    /// Time from the worker's measured start to its end, ns.
     pub wall_ns: u64,
     /// Processor time in user mode, ns.
     pub cpu_user_ns: u64,
     /// Processor time in the kernel, ns.
     pub cpu_system_ns: u64,
-    /// How often it went to sleep by itself, to wait for something; `None` where that is not counted.
+    /// Number of times that it went to sleep to wait for something; `None` if not counted.
     #[serde(default)]
     pub sleeps: Option<u64>,
-    /// Asked ops in flight; 0 of a worker that does no I/O.
+    /// Requested number of ops in flight; 0 for a worker that does no I/O.
     pub depth_asked: u32,
-    /// Mean ops in flight.
+    /// Mean number of ops in flight.
     pub in_flight_mean: f64,
-    /// Time spent on making and checking content (estimated from a calibration of the same content), ns.
+    /// Time spent generating and verifying content (estimated from a calibration of the same content), ns.
     pub fill_ns: u64,
-    /// A short text of why it ended, where that was neither its limit nor the phase's stop.
+    /// Reason why the worker ended, if neither its own limit nor the phase's stop.
     pub ended_by: Option<String>,
-    /// When it began, its ramp included, from the phase's own beginning, ns. Times of single ops count from there too.
+    /// Start of the worker including its ramp, from the phase's own start, ns. Times of single ops have the same origin.
     #[serde(default)]
     pub began_ns: u64,
-    /// When its measured time began, its own delay and ramp over, from where the phase's begins, ns.
+    /// Start of its measured time, after its own delay and ramp, from the start of the phase's measured time, ns.
     #[serde(default)]
     pub started_ns: u64,
-    /// By kind of op.
+    /// Measurements by kind of op.
     #[serde(default)]
     pub ops: BTreeMap<OpKind, OpMeasurement>,
-    /// What it did in every piece of time, where its group asked for samples; pieces in which nothing completed are
-    /// there, with nothing in them.
+    /// Work in every sampling interval, if its group requested samples. Intervals without completed ops are present but empty.
     #[serde(default)]
     pub samples: Vec<Sample>,
-    /// Ops in flight and batches, where its backend has a queue.
+    /// Ops in flight and batch sizes, if its backend has a queue.
     #[serde(default)]
     pub queue: Option<QueueCounts>,
-    /// Errors of its ops, all of them counted.
+    /// Number of errors of its ops.
     #[serde(default)]
     pub fault_count: u64,
-    /// The first of them.
+    /// The first errors, at most [`Fault::KEPT`].
     #[serde(default)]
     pub faults: Vec<Fault>,
-    /// Longest time of all calls that were made of one record, from the first to the last, ns; `None` where one call is
-    /// all that is made of each.
+    /// Longest total time of the calls that moved one record, from the first call to the last, ns; `None` if a
+    /// record takes a single call.
     #[serde(default)]
     pub longest_record_ns: Option<u64>,
-    /// How often the kernel took its processor away; with `sleeps`, all its context switches.
+    /// Number of involuntary context switches. With `sleeps`, these are all its context switches.
     #[serde(default)]
     pub preemptions: Option<u64>,
-    /// Its waits for a processor; `None` where the kernel does not count them.
+    /// Its waits for a processor; `None` if the kernel does not count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_queue: Option<RunQueue>,
-    /// Page faults that needed I/O.
+    /// Number of page faults that needed I/O.
     #[serde(default)]
     pub major_faults: Option<u64>,
-    /// Page faults that needed none.
+    /// Number of page faults that needed no I/O.
     #[serde(default)]
     pub minor_faults: Option<u64>,
-    /// Its process number, or its thread's.
+    /// Id of its process or thread.
     #[serde(default)]
     pub pid: Option<u32>,
-    /// How far it came in finding its depth, where its job has a goal of latency.
+    /// Progress of its search for a depth, if its job has a latency goal.
     #[serde(default)]
     pub depth_search: Option<DepthSearched>,
-    /// How steady it was, where its job has a rule for that; of all groups that are judged together, where it is the last
-    /// of them.
+    /// Its steadiness, if its job has a rule for that. The last worker of a set of groups judged together holds the
+    /// result for all of them.
     #[serde(default)]
     pub steady: Option<SteadyOutcome>,
-    /// Time of the parts of its work that have ops of this kind, ns; all of its time for a kind that is absent. A job that
-    /// is verified writes first, and reads back then.
+    /// Time of the parts of its work that have ops of this kind, ns; an absent kind counts all of its time. A
+    /// verified job writes first and then reads back.
     #[serde(default)]
     pub spent_ns: BTreeMap<OpKind, u64>,
-    /// Ops that its tool counts as done although nothing was done: those of a job that only verifies what an earlier run
-    /// wrote. They are in no other count.
+    /// Ops that its tool counts as done although nothing was done: those of a job that only verifies data written by
+    /// an earlier run. No other count includes them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dry: BTreeMap<OpKind, Moved>,
-    /// Items that it had done when it met the stonewall of its phase.
+    /// Number of items completed when it reached the stonewall of its phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items_at_wall: Option<u64>,
 }
 
-/// What a worker did in one piece of time.
+/// Work of a worker in one sampling interval.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sample {
-    /// Start, from the worker's own, ns.
+    /// Start, from the worker's own start, ns.
     pub start_ns: u64,
-    /// Length, ns.
+    /// Length of the interval, ns.
     pub length_ns: u64,
-    /// By kind of op; a kind of which nothing completed is absent.
+    /// By kind of op; a kind without completed ops is absent.
     pub ops: BTreeMap<OpKind, Moved>,
 }
 
-/// Ops and bytes.
+/// Numbers of ops and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Moved {
-    /// Ops completed.
+    /// Number of ops that completed.
     pub count: u64,
-    /// Bytes moved.
+    /// Bytes moved by these ops.
     pub bytes: u64,
 }
 
-/// How full a queue was, and how ops were gathered.
+/// Distribution of queue depths and batch sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct QueueCounts {
-    /// Ops by how many were in flight as each was handed over, itself among them: entry `n` counts depth `n`.
+    /// Number of ops by depth at submission, including the op itself: entry `n` counts depth `n`.
     pub depth: Vec<u64>,
-    /// Submissions by how many ops each handed over.
+    /// Number of submissions by batch size.
     pub submitted: Vec<u64>,
-    /// Reapings by how many completions each took.
+    /// Number of reaps by the completions that each returned.
     pub completed: Vec<u64>,
 }
 
-/// How far the search for a depth came, where a job had a goal of latency.
+/// Progress of the search for a depth in a job with a latency goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepthSearched {
-    /// The depth that was found, or else the one that was tried last.
+    /// The depth that was found, or else the last one tried.
     pub depth: u32,
-    /// Whether it is the largest that keeps the goal: it was found, and tried once more from its own beginning.
+    /// Whether it is the largest depth that meets the goal: found, and confirmed by another attempt from the start.
     pub found: bool,
 }
 
-/// How steady a job was at its end, where it had a rule for that.
+/// Steadiness of a job at its end, if it had a rule for that.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SteadyOutcome {
-    /// The rule was met, which ended the job.
+    /// Whether the rule was met, which ended the job.
     pub attained: bool,
-    /// What was held against the limit, in the limit's unit; `None` before the window was full.
+    /// Value compared with the limit, in the limit's unit; `None` before the window was full.
     pub criterion: Option<f64>,
-    /// The largest distance of a value of the rule's figure from the mean, in the figure's unit.
+    /// Largest deviation from the mean of the rule's figure, in the figure's unit.
     pub max_deviation: Option<f64>,
-    /// The slope of the line through the values of the rule's figure, in the figure's unit, from one value to the next.
+    /// Slope of the line through the values of the rule's figure, in the figure's unit per value.
     pub slope: Option<f64>,
-    /// The window's values, in the order of time.
+    /// Values of the window, in time order.
     pub samples: Vec<SteadySample>,
 }
 
-/// What is looked at of one piece of time to find whether a job is steady.
+/// Sample from which the steadiness of a job is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct SteadySample {
     /// Ops completed per second.
     pub ops_per_second: f64,
     /// Bytes moved per second.
     pub bytes_per_second: f64,
-    /// Mean latency of the ops that completed, ns; 0 where none did.
+    /// Mean latency of the completed ops, ns; 0 if there are none.
     pub latency_ns: f64,
 }
 
-/// The end policy, measured.
+/// Measurements of the end policy.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct EndMeasurement {
-    /// Time of the flush of all written files, ns; `None` where there was none.
+    /// Time to flush all written files, ns; `None` without a flush.
     pub flush_ns: Option<u64>,
-    /// Whether it is part of `wall_ns`.
+    /// Whether that time is part of `wall_ns`.
     pub inside_clock: bool,
 }
 
-/// An op that failed or read something else than was written.
+/// An op that failed, or that read data other than what was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fault {
-    /// What was tried.
+    /// Kind of the op that failed.
     pub op: OpKind,
-    /// On which file. A path that is not UTF-8 is stored as [`crate::path_text`] quotes it.
+    /// Path of the file. A path that is not UTF-8 is quoted as in bash: `$'/mnt/d\xff'`.
     #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
-    /// Where in the file.
+    /// Offset in the file, bytes.
     pub offset: u64,
-    /// Bytes asked for.
+    /// Number of bytes that the op requested.
     pub length: u64,
-    /// The system's error number, where it was an error.
+    /// Error number of the system, unless verification failed.
     pub errno: Option<i32>,
-    /// In words: the error's text, or expected and found of a verification.
+    /// Text of the error, or the expected and found data of a verification.
     pub message: String,
 }
 
-/// JSON is text, and a path need not be: a fault must never be what keeps a result from being stored.
+/// Serializes a path as text. JSON is text and a path need not be; a fault must never prevent storing a result.
 fn as_text<S: Serializer>(path: &std::path::Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&crate::path_text(path))
 }
 
 impl Fault {
-    /// How many are kept per worker; the rest is counted.
+    /// Largest number kept for each worker; further faults are only counted.
     pub const KEPT: usize = 16;
 }
 
@@ -390,34 +389,34 @@ fn over(amount: u64, ns: u64) -> Option<f64> {
 }
 
 impl PhaseMeasurement {
-    /// Bytes moved by ops that move bytes, of all kinds.
+    /// Returns the bytes moved by ops of all kinds.
     pub fn bytes(&self) -> u64 {
         self.ops.values().map(|op| op.bytes).sum()
     }
 
-    /// Ops completed, of all kinds.
+    /// Returns the number of ops completed, of all kinds.
     pub fn count(&self) -> u64 {
         self.ops.values().map(|op| op.count).sum()
     }
 
-    /// Per second of the phase's wall time; `None` for an empty clock.
+    /// Returns a rate over the phase's wall time, per second; `None` if that is 0.
     pub fn per_second(&self, amount: u64) -> Option<f64> {
         over(amount, self.wall_ns)
     }
 
-    /// Per second of the time in which ops of this kind were done; `None` for an empty clock.
+    /// Returns a rate over the time in which ops of this kind were done, per second; `None` if that is 0.
     pub fn per_second_of(&self, kind: OpKind, amount: u64) -> Option<f64> {
         over(amount, self.time_of_ns(kind))
     }
 
-    /// The workers that do I/O; all others are companions, which use up processor time or run another program.
+    /// Returns the workers that do I/O. The others are companions that use processor time or run another program.
     pub fn io_workers(&self) -> impl Iterator<Item = &WorkerMeasurement> {
         self.workers.iter().filter(|worker| worker.depth_asked > 0)
     }
 
-    /// The time in which ops of a kind were done, ns: that of the parts that have them, where each worker that did some
-    /// tells its parts apart; else until the last worker was done that does I/O at all. Who only keeps processors busy, or
-    /// runs another program, takes nothing away from anybody's rate.
+    /// Returns the time in which ops of a kind were done, ns. If each worker that did such ops measures its parts
+    /// separately, this is the time of those parts. Otherwise it lasts until the last I/O worker finished. Companions
+    /// that only use processors or run another program do not lower any rate.
     pub(crate) fn time_of_ns(&self, kind: OpKind) -> u64 {
         let did = |worker: &&WorkerMeasurement| worker.ops.get(&kind).is_some_and(|op| op.count > 0);
         let parts: Option<Vec<u64>> =

@@ -1,34 +1,34 @@
-//! Several runs of one workload as one result: medians, and how far the runs are apart.
+//! Combines several runs of one workload into one result of medians, with the spread of the runs.
 
 use crate::finding::{Finding, RunVerdict};
 use crate::metric::{Metric, Quantity};
 use crate::run::{MetricValue, PhaseResult, RunResult, TierName};
 use std::cmp::Reverse;
 
-/// Medians of runs of one workload.
+/// Medians over runs of one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Medians {
-    /// Each metric's median over the runs. The findings are those of every run, the verdict is the worst, and all else is
-    /// the first run's.
+    /// The median of each metric over the runs. Findings come from every run and the verdict is the worst; everything
+    /// else comes from the first run.
     pub result: RunResult,
-    /// How many runs.
+    /// Number of runs that were combined.
     pub runs: usize,
-    /// The rate in which the runs differ most.
+    /// The rate with the largest spread; `None` if no rate has one.
     pub widest: Option<Spread>,
 }
 
-/// How far the runs are apart in one rate.
+/// Spread of the runs in one rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
-    /// The phase.
+    /// Name of the measured phase.
     pub phase: String,
-    /// The rate.
+    /// The rate, in bytes or ops per second.
     pub metric: Metric,
-    /// (max − min) / median.
+    /// (max − min) / median over the runs.
     pub share: f64,
 }
 
-/// Medians of runs of the same workload; `None` of no runs. What one of them did not measure has no median.
+/// Computes medians over runs of the same workload; `None` without runs. A metric that any run did not measure has no median.
 pub fn medians(runs: &[&RunResult]) -> Option<Medians> {
     let mut result = (*runs.first()?).clone();
     let mut widest: Option<Spread> = None;
@@ -76,7 +76,7 @@ pub fn medians(runs: &[&RunResult]) -> Option<Medians> {
     Some(Medians { result, runs: runs.len(), widest })
 }
 
-/// Sorts the numbers, which are not empty, and takes the middle.
+/// Sorts `numbers`, which must not be empty, and returns their median.
 fn median(numbers: &mut [f64]) -> f64 {
     numbers.sort_by(f64::total_cmp);
     let half = numbers.len() / 2;
@@ -86,7 +86,7 @@ fn median(numbers: &mut [f64]) -> f64 {
     }
 }
 
-/// What all of them measured: runs of different tiers together are mixed, and one that is unknown leaves all unknown.
+/// Returns the tier of all values together. Different tiers are mixed, and one unknown tier makes the result unknown.
 fn tier(values: &[MetricValue]) -> (Option<TierName>, Option<f64>) {
     let shares: Vec<f64> = values.iter().filter_map(|value| value.device_share).collect();
     let share =
@@ -100,7 +100,7 @@ fn tier(values: &[MetricValue]) -> (Option<TierName>, Option<f64>) {
     (tier, share)
 }
 
-/// The worst finding of each check about each phase.
+/// Returns the worst finding of each check about each phase.
 fn findings(runs: &[&RunResult]) -> Vec<Finding> {
     let mut all: Vec<Finding> = Vec::new();
     for finding in runs.iter().flat_map(|run| &run.checks) {
@@ -132,7 +132,7 @@ mod tests {
         MetricValue { value: Some(value), unit, tier: Some(tier), device_share: Some(share) }
     }
 
-    // Protects: an even number of runs has the mean of the two in the middle, and the order of runs does not matter.
+    // Protects: an even number of runs has the mean of the middle two, and the order of runs does not matter.
     #[test]
     fn the_median_is_in_the_middle() {
         assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(median(&mut [7.0]), 7.0);
     }
 
-    // Protects: one run from memory must not pass as the device's behind the medians of others.
+    // Protects: a run served from memory cannot pass as the device's speed after it is combined with others.
     #[test]
     fn runs_of_different_tiers_are_mixed() {
         let device = value(100.0, TierName::Device, 1.0);

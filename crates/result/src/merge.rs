@@ -1,5 +1,5 @@
-//! What several processes measured of one phase, as one measurement: counters and histograms are added, and the time is the
-//! interval that they have in common: from the first start to the last end.
+//! Merges the measurements of several processes for one phase. Counters and histograms are added. The time is the
+//! interval from the first start to the last end.
 
 use crate::histogram::Histogram;
 use crate::measurement::{
@@ -11,40 +11,40 @@ use plumb_workload::OpKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A phase of one process or several, on a clock that all of them share.
+/// A phase measured by one or more processes, on a clock that all of them share.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PhaseShare {
-    /// When its measured time began, on the common clock, ns.
+    /// Start of its measured time on the common clock, ns.
     pub start_ns: u64,
-    /// What was measured.
+    /// The measurements of the phase.
     pub measured: PhaseMeasurement,
 }
 
-/// What becomes of the workers of two processes.
+/// Rule for merging the workers of two processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workers {
-    /// Those at the same place become one: every process runs the same workers, and pages have a line for each of them.
+    /// Workers at the same index become one: every process runs the same workers, and pages have one line for each.
     Together,
-    /// They stay apart: what checks read, where a worker's processor time counts against its own.
+    /// Workers stay separate, for checks that compare a worker's processor time with its own wall time.
     SideBySide,
 }
 
-/// What the working sets of two processes are together.
+/// Overlap of the working sets of two processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkingSets {
-    /// Each has files of its own.
+    /// Each process has files of its own.
     Apart,
-    /// Both use the same files.
+    /// Both processes use the same files.
     Same,
-    /// Some files are shared and some are not, and how much of each is not known.
+    /// Some files are shared and some are not, in unknown proportions.
     Mixed,
 }
 
-/// Faults of all workers together that are kept.
+/// Largest number of faults kept for all workers together.
 const FAULTS_MAX: usize = 4 * Fault::KEPT;
 
 impl PhaseShare {
-    /// Adds what another process measured of the same phase.
+    /// Adds another process's measurements of the same phase.
     pub fn merge(&mut self, mut other: PhaseShare, workers: Workers, working_sets: WorkingSets) {
         let start_ns = self.start_ns.min(other.start_ns);
         delay(&mut self.measured, self.start_ns - start_ns);
@@ -53,7 +53,7 @@ impl PhaseShare {
         merge(&mut self.measured, other.measured, workers, working_sets);
     }
 
-    /// The same without the latency of single workers, which is the most of it: for the checks, which read the phase's.
+    /// Drops the latency of single workers, which is most of the data. The checks need only the phase's latency.
     pub fn thin(mut self) -> PhaseShare {
         for worker in &mut self.measured.workers {
             for op in worker.ops.values_mut() {
@@ -66,7 +66,7 @@ impl PhaseShare {
     }
 }
 
-/// Counts from an earlier start.
+/// Moves the origin of times to a start that is earlier by `ns`.
 fn delay(measured: &mut PhaseMeasurement, ns: u64) {
     if ns == 0 {
         return;
@@ -88,13 +88,13 @@ fn sum<T: std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option
     }
 }
 
-/// One that is not known on either side is not known of both.
+/// Adds two counts; the sum is unknown if either is.
 fn sum_if_known(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     Some(one?.saturating_add(other?))
 }
 
 fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers, working_sets: WorkingSets) {
-    // Every field is named, so that the next one is not forgotten.
+    // Name every field, so that the compiler rejects a new field that is not handled here.
     let PhaseMeasurement {
         name: _,
         wall_ns,
@@ -109,7 +109,7 @@ fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers,
         transactions,
         intervals,
         latency_map,
-        // Taken of the machine by its first rank.
+        // The first rank reads them for the whole machine.
         lanes: _,
         workers: their_workers,
         end,
@@ -131,7 +131,7 @@ fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers,
     mine.wall_ns = mine.wall_ns.max(wall_ns);
     mine.in_flight_mean = in_flight_ns / mine.wall_ns.max(1) as f64;
     mine.searched_ns = mine.searched_ns.max(searched_ns);
-    // What all had done when the first of one process was done, no other process knows.
+    // No process knows what the others had done when its first worker finished.
     mine.first_done_ns = None;
     mine.until_first_done.clear();
     for (kind, op) in ops {
@@ -249,8 +249,8 @@ fn add_op(mine: &mut OpMeasurement, other: OpMeasurement) {
     }
 }
 
-/// The seconds of all, each with those of the others. Percentiles cannot be added: they are read from the latency map, to its
-/// buckets, where it has a column for each second.
+/// Adds the intervals second by second. Percentiles cannot be added; they are read from the latency map with its
+/// bucket resolution, if it has a column for each second.
 fn add_intervals(mine: &mut PhaseMeasurement, other: Vec<Interval>) {
     for (place, interval) in other.into_iter().enumerate() {
         let Some(known) = mine.intervals.get_mut(place) else {
@@ -336,7 +336,7 @@ fn add_worker(mine: &mut WorkerMeasurement, other: WorkerMeasurement) {
     };
     mine.major_faults = sum_if_known(mine.major_faults, major_faults);
     mine.minor_faults = sum_if_known(mine.minor_faults, minor_faults);
-    // Of each, as the plan says it.
+    // Each process reports the depth of the plan.
     mine.depth_asked = mine.depth_asked.max(depth_asked);
     mine.in_flight_mean += in_flight_mean;
     mine.fill_ns += fill_ns;
@@ -374,21 +374,21 @@ fn add_worker(mine: &mut WorkerMeasurement, other: WorkerMeasurement) {
     add_moved(&mut mine.dry, dry);
 }
 
-/// Which targets all processes share: their files are the same files, and are counted once.
+/// Targets that all processes share: their files are the same files, and are counted once.
 pub type SharedTargets = std::collections::BTreeSet<String>;
 
-/// The files of several processes, seen together.
+/// Overlap of the files of several processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilesOfRanks {
-    /// Those that all share.
+    /// Targets that all processes share.
     pub shared: SharedTargets,
-    /// What their working sets are together.
+    /// Overlap of the processes' working sets.
     pub working_sets: WorkingSets,
 }
 
 impl PhaseObservations {
-    /// Adds what another process of the same machine saw of the same phase. The machine was seen by both, and is taken from this
-    /// one; what each saw of itself and of its own files is added.
+    /// Adds another process's observations of the same phase on the same machine. Facts about the machine are kept
+    /// from `self`, because both processes saw the same; facts about each process and its own files are added.
     pub fn add_process(&mut self, other: PhaseObservations, shared: &SharedTargets) {
         add_own(&mut self.before, &other.before);
         add_own(&mut self.after, &other.after);
@@ -416,12 +416,12 @@ fn add_own(mine: &mut Counters, other: &Counters) {
     }
 }
 
-/// What was seen of files.
-trait OfFiles {
+/// Observations of files that can be added.
+trait FileObservation {
     fn add(&mut self, other: Self);
 }
 
-impl OfFiles for Residency {
+impl FileObservation for Residency {
     fn add(&mut self, other: Residency) {
         self.total_bytes += other.total_bytes;
         self.resident_bytes += other.resident_bytes;
@@ -431,7 +431,7 @@ impl OfFiles for Residency {
     }
 }
 
-impl OfFiles for Extents {
+impl FileObservation for Extents {
     fn add(&mut self, other: Extents) {
         self.total_bytes += other.total_bytes;
         self.hole_bytes += other.hole_bytes;
@@ -445,7 +445,7 @@ impl OfFiles for Extents {
     }
 }
 
-fn add_files<T: OfFiles>(
+fn add_files<T: FileObservation>(
     mine: &mut BTreeMap<String, Seen<T>>,
     other: BTreeMap<String, Seen<T>>,
     shared: &SharedTargets,
@@ -493,9 +493,9 @@ mod tests {
         PhaseShare { start_ns, measured }
     }
 
-    // Protects the aggregate rate: bytes of all over the time from the first start to the last end, never over a mean of times.
+    // Protects: the aggregate rate is all bytes over the time from the first start to the last end, and not a mean of rates.
     #[test]
-    fn the_time_of_all_is_from_the_first_start_to_the_last_end() {
+    fn the_merged_time_is_from_the_first_start_to_the_last_end() {
         for early_first in [true, false] {
             let (mut one, mut other) =
                 (share(100 * SECOND, 2 * SECOND, 10, 100), share(101 * SECOND, 3 * SECOND, 30, 900));
@@ -507,7 +507,7 @@ mod tests {
             assert_eq!((one.start_ns, measured.wall_ns, measured.count()), (100 * SECOND, 4 * SECOND, 40));
             assert_eq!(measured.ops[&OpKind::Write].service.count(), 40);
             assert_eq!(measured.ops[&OpKind::Write].service.max(), Some(900));
-            // 2 s and 3 s of one op in flight, over 4 s.
+            // One op in flight for 2 s and for 3 s, over 4 s.
             assert!((measured.in_flight_mean - 1.25).abs() < 1e-9);
             let worker = &measured.workers[0];
             assert_eq!((measured.workers.len(), worker.started_ns, worker.wall_ns), (1, 0, 4 * SECOND));
@@ -516,7 +516,7 @@ mod tests {
         }
     }
 
-    // Protects: the order in which processes report changes nothing.
+    // Protects: the order in which processes report does not matter.
     #[test]
     fn merging_is_associative() {
         let shares = || [share(5, 40, 1, 10), share(0, 50, 2, 20), share(9, 12, 4, 80)];
@@ -532,9 +532,9 @@ mod tests {
         assert_eq!(left.measured.workers.len(), 3);
     }
 
-    // Protects: files that all processes use are counted once, and what is shared in part is not called known.
+    // Protects: files that all processes use are counted once, and a partly shared working set is unknown.
     #[test]
-    fn working_sets_are_added_only_where_files_are_apart() {
+    fn only_separate_working_sets_are_added() {
         for (working_sets, expected) in
             [(WorkingSets::Apart, Some(300)), (WorkingSets::Same, Some(200)), (WorkingSets::Mixed, None)]
         {
@@ -549,7 +549,7 @@ mod tests {
         }
     }
 
-    // Protects: named steps count for all processes.
+    // Protects: named steps are counted over all processes.
     #[test]
     fn steps_are_added_by_name_and_group() {
         let of = |name: &str, count: u64, min_ns: u64| {
@@ -576,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_added_and_their_percentiles_are_of_all() {
+    fn intervals_are_added_and_percentiles_cover_all_processes() {
         let mut all = share(0, SECOND, 99, 100);
         all.merge(share(0, SECOND, 99, 100_000), Workers::Together, WorkingSets::Apart);
         let counts = &all.measured.intervals[0].ops[&OpKind::Write];
@@ -593,9 +593,9 @@ mod tests {
         assert_eq!(thin.measured.ops[&OpKind::Write].service.count(), 5);
     }
 
-    // Protects: a file that all share is seen by all and counted once; own files and own I/O are added.
+    // Protects: a file that all processes share is counted once; their own files and I/O are added.
     #[test]
-    fn processes_of_a_machine_see_the_machine_once_and_themselves_each() {
+    fn shared_observations_count_once_and_own_ones_add_up() {
         let seen = |bytes: u64| {
             let residency =
                 Residency { total_bytes: bytes, dirty_bytes: bytes / 2, dirty_known: true, ..Default::default() };

@@ -1,5 +1,4 @@
-//! The closed vocabulary of metrics. A name owns its unit and its direction, so that nothing can be compared in the
-//! wrong unit or the wrong way round.
+//! The closed vocabulary of metrics. A name determines unit and direction, so that no comparison can use the wrong ones.
 
 use plumb_workload::OpKind;
 use serde::de::Error as _;
@@ -10,81 +9,81 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 use strum::VariantArray;
 
-/// A metric: what was counted, and which number of it. Written `read.bw`, `fsync.lat.p99`, `txn.ops`, `cpu.user`,
+/// A metric: the subject, and one of its quantities. Written as `read.bw`, `fsync.lat.p99`, `txn.ops`, `cpu.user`,
 /// `device.written-bytes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Metric {
-    /// What was counted.
+    /// The subject that was counted or timed.
     pub subject: Subject,
-    /// Which number.
+    /// The quantity of the subject.
     pub quantity: Quantity,
 }
 
-/// What a metric is about.
+/// The subject of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
-    /// One kind of op.
+    /// Ops of one kind, such as reads.
     Op(OpKind),
-    /// Times through a flow.
+    /// Passes through a flow.
     Transaction,
-    /// The processors, as seen by Plumb's own processes.
+    /// Processors, as used by Plumb's own processes.
     Cpu,
-    /// The leaf devices under the work, together, over the whole run; counted in studies.
+    /// Leaf devices under the workload, all together, over the whole run; counted in studies.
     Device,
 }
 
-/// Which number of a subject.
+/// A quantity of a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Quantity {
-    /// Bytes per second.
+    /// Bytes moved per second, `B/s`.
     Bandwidth,
-    /// Ops per second; `iops` for reads, writes and trims, `ops` for the rest.
+    /// Ops per second, written `iops` for reads, writes and trims, and `ops` for other kinds.
     Rate,
-    /// A number of the service time, from start to completion.
+    /// Statistic of the service time, from start to completion.
     Latency(Stat),
-    /// A number of the response time, from the intended start to completion (open load only).
+    /// Statistic of the response time, from the intended start to completion (open load only).
     Response(Stat),
-    /// Share of one processor, in user mode.
+    /// Processor use in user mode; 1 is one processor.
     User,
-    /// Share of one processor, in the kernel.
+    /// Processor use in the kernel; 1 is one processor.
     System,
-    /// What devices did.
+    /// Count of device activity during a run.
     Count(DeviceCount),
 }
 
-/// What devices did in a run.
+/// Counts of device activity during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum DeviceCount {
-    /// Reads completed.
+    /// Number of reads completed.
     Reads,
-    /// Bytes read.
+    /// Bytes read by the devices.
     ReadBytes,
-    /// Writes completed.
+    /// Number of writes completed.
     Writes,
-    /// Bytes written.
+    /// Bytes written by the devices.
     WrittenBytes,
-    /// Flushes completed.
+    /// Number of flushes completed.
     Flushes,
-    /// Bytes read and written for each transaction of the work; for each op, where the work has no transactions.
+    /// Bytes read and written per transaction of the workload, or per op if it has no transactions.
     BytesPerTransaction,
-    /// Bytes written for each byte that the work wrote.
+    /// Bytes written by the devices per byte that the workload wrote.
     WrittenPerByte,
-    /// Bytes read for each byte that the work wrote.
+    /// Bytes read by the devices per byte that the workload wrote.
     ReadPerByteWritten,
-    /// Bytes written by the device that wrote most, for each byte that the work wrote.
+    /// Bytes written by the device that wrote most, per byte that the workload wrote.
     BusiestWrittenPerByte,
-    /// Bytes written by the device that wrote most, over the mean of all: 1 where they share the writes evenly.
+    /// Bytes written by the device that wrote most, divided by the mean of all devices: 1 if writes are spread evenly.
     BusiestWrittenShare,
-    /// The same of the bytes that they read.
+    /// Bytes read by the device that read most, divided by the mean of all devices.
     BusiestReadShare,
 }
 
 impl DeviceCount {
-    /// All, in the order in which they are shown.
+    /// All counts, in display order.
     pub const ALL: &[DeviceCount] = DeviceCount::VARIANTS;
 
-    /// As part of a metric's name.
+    /// Returns the name as used in a metric's name.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -112,40 +111,40 @@ impl DeviceCount {
     }
 }
 
-/// A number of a distribution of times.
+/// A statistic of a distribution of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum Stat {
-    /// Smallest.
+    /// Smallest time of any op.
     Min,
     /// Arithmetic mean.
     Mean,
-    /// Median.
+    /// Median (50th percentile).
     P50,
-    /// 90 %.
+    /// 90th percentile.
     P90,
-    /// 99 %.
+    /// 99th percentile.
     P99,
-    /// 99.9 %.
+    /// 99.9th percentile.
     #[strum(serialize = "p99.9")]
     P999,
-    /// 99.99 %.
+    /// 99.99th percentile.
     #[strum(serialize = "p99.99")]
     P9999,
-    /// Largest.
+    /// Largest time of any op.
     Max,
 }
 
 impl Stat {
-    /// All, from small to large.
+    /// All statistics, smallest first.
     pub const ALL: &[Stat] = Stat::VARIANTS;
 
-    /// As part of a metric's name.
+    /// Returns the name as used in a metric's name.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The share of values below it, where it is a quantile.
+    /// Returns the share of values at or below it, if it is a quantile.
     pub const fn quantile(self) -> Option<f64> {
         match self {
             Stat::Min | Stat::Mean | Stat::Max => None,
@@ -162,34 +161,34 @@ impl Stat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Unit {
-    /// Bytes per second.
+    /// Bytes moved per second, `B/s`.
     #[serde(rename = "B/s")]
     BytesPerSecond,
-    /// Operations per second.
+    /// Operations completed per second, `ops/s`.
     #[serde(rename = "ops/s")]
     OpsPerSecond,
-    /// Nanoseconds.
+    /// Time in nanoseconds, `ns`.
     #[serde(rename = "ns")]
     Nanoseconds,
-    /// Share of one processor; 1 is a whole one.
+    /// Processor use; 1 is one whole processor.
     #[serde(rename = "cpus")]
     Cpus,
-    /// Bytes.
+    /// Amount of data in bytes.
     #[serde(rename = "B")]
     Bytes,
-    /// Operations.
+    /// Number of operations, without a time.
     #[serde(rename = "ops")]
     Ops,
-    /// Bytes for each operation.
+    /// Bytes moved for each operation.
     #[serde(rename = "B/op")]
     BytesPerOp,
-    /// Bytes for each byte.
+    /// Bytes per byte, such as write amplification.
     #[serde(rename = "B/B")]
     BytesPerByte,
 }
 
 impl Unit {
-    /// As printed in JSON.
+    /// Returns the symbol that JSON uses.
     pub const fn symbol(self) -> &'static str {
         match self {
             Unit::BytesPerSecond => "B/s",
@@ -204,44 +203,45 @@ impl Unit {
     }
 }
 
-/// Which direction is better.
+/// The direction in which a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
-    /// More is better.
+    /// Larger values are better.
     Higher,
-    /// Less is better.
+    /// Smaller values are better.
     Lower,
 }
 
 impl Metric {
-    /// Bytes per second of an op.
+    /// Returns the metric for bytes per second of a kind of op.
     pub const fn bandwidth(kind: OpKind) -> Metric {
         Metric { subject: Subject::Op(kind), quantity: Quantity::Bandwidth }
     }
 
-    /// Ops per second of an op.
+    /// Returns the metric for ops per second of a kind.
     pub const fn rate(kind: OpKind) -> Metric {
         Metric { subject: Subject::Op(kind), quantity: Quantity::Rate }
     }
 
-    /// A number of an op's service time.
+    /// Returns a service-time metric of a kind of op.
     pub const fn latency(kind: OpKind, stat: Stat) -> Metric {
         Metric { subject: Subject::Op(kind), quantity: Quantity::Latency(stat) }
     }
 
-    /// A number of an op's response time.
+    /// Returns a response-time metric of a kind of op.
     pub const fn response(kind: OpKind, stat: Stat) -> Metric {
         Metric { subject: Subject::Op(kind), quantity: Quantity::Response(stat) }
     }
 
-    /// What the leaf devices under a run did.
+    /// Returns the metric for a count of device activity.
     pub const fn device(count: DeviceCount) -> Metric {
         Metric { subject: Subject::Device, quantity: Quantity::Count(count) }
     }
 
-    /// What of the leaf devices it counts, where it does. Counts depend on no clock: they are exact under emulation too.
+    /// Returns the device count of this metric, if it is one. Counts do not depend on a clock, so
+    /// they are exact under emulation.
     pub const fn device_count(self) -> Option<DeviceCount> {
         match self.quantity {
             Quantity::Count(count) => Some(count),
@@ -249,7 +249,7 @@ impl Metric {
         }
     }
 
-    /// Its unit.
+    /// Returns the unit, which the quantity determines.
     pub const fn unit(self) -> Unit {
         match self.quantity {
             Quantity::Bandwidth => Unit::BytesPerSecond,
@@ -269,7 +269,7 @@ impl Metric {
         }
     }
 
-    /// Its direction.
+    /// Returns the direction in which the metric improves.
     pub const fn better(self) -> Better {
         match self.quantity {
             Quantity::Bandwidth | Quantity::Rate => Better::Higher,
@@ -279,7 +279,7 @@ impl Metric {
         }
     }
 
-    /// Every metric there is, in a stable order.
+    /// Returns all metrics, in a stable order.
     pub fn all() -> Vec<Metric> {
         let mut all = Vec::new();
         for &kind in OpKind::ALL {
@@ -297,7 +297,7 @@ impl Metric {
         all
     }
 
-    /// What it is, in one sentence.
+    /// Describes the metric in one sentence.
     pub fn doc(self) -> String {
         let subject = match self.subject {
             Subject::Op(kind) => kind.name(),
@@ -342,15 +342,15 @@ impl fmt::Display for Metric {
     }
 }
 
-/// The text is no metric's name.
+/// Error from parsing the name of a metric.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no metric; metrics are such as `read.bw`, `write.iops`, `fsync.lat.p99`, `create.ops`")]
+#[error("unknown metric `{0}`; examples are `read.bw`, `write.iops`, `fsync.lat.p99`, `create.ops`")]
 pub struct UnknownMetric(pub String);
 
 impl FromStr for Metric {
     type Err = UnknownMetric;
     fn from_str(text: &str) -> Result<Metric, UnknownMetric> {
-        // A report of ten thousand runs reads half a million names.
+        // A report of ten thousand runs parses half a million names.
         static BY_NAME: LazyLock<BTreeMap<String, Metric>> =
             LazyLock::new(|| BTreeMap::from_iter(Metric::all().into_iter().map(|metric| (metric.to_string(), metric))));
         BY_NAME.get(text).copied().ok_or_else(|| UnknownMetric(text.to_owned()))

@@ -1,4 +1,4 @@
-//! Tests that the names of enums are those that documents have.
+//! Tests that enum names match the names in documents.
 
 use crate::audit::ClaimVerdict;
 use crate::compare::{ContrastVerdict, Replicate};
@@ -18,9 +18,9 @@ fn agree<T: VariantArray + Serialize + Copy + Into<&'static str>>() {
     }
 }
 
-// Protects documents and pages from two names for one thing: serde and strum each have the case of an enum.
+// Protects: each enum has one name in documents and on pages, although serde and strum each set their own case.
 #[test]
-fn names_are_those_of_documents() {
+fn serde_and_strum_names_match() {
     agree::<CellMetric>();
     agree::<ClaimVerdict>();
     agree::<ContrastVerdict>();

@@ -1,4 +1,4 @@
-//! What `plumb net` measured (`plumb.net/1`).
+//! Results of `plumb net` (`plumb.net/1`).
 
 use crate::histogram::Histogram;
 use crate::run::Tool;
@@ -8,121 +8,122 @@ use std::collections::BTreeMap;
 /// Name and version of the JSON form.
 pub const NET_SCHEMA: &str = "plumb.net/1";
 
-/// What the network to another host can do. Times are in ns, rates in bytes or events per second; what is not known is null.
+/// Performance of the network path to another host. Times are in ns, rates in bytes or events per
+/// second; unknown values are null.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Network {
-    /// [`NET_SCHEMA`].
+    /// Name and version of this form: `plumb.net/1`.
     pub schema: String,
-    /// UUIDv7.
+    /// Id of the measurement, a UUIDv7.
     pub id: String,
-    /// When, RFC 3339.
+    /// Start of the measurement, RFC 3339.
     pub started_at: String,
-    /// What measured it.
+    /// Name and version of the program that measured it.
     pub tool: Tool,
-    /// The group of workers that it is of, or `probe`, where it is of a phase of a run.
+    /// Within a phase of a run: the group of workers measured, or `probe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// The other end, as it was named.
+    /// Name of the other end, as typed.
     pub host: String,
-    /// Its port.
+    /// Port on the other end.
     pub port: u16,
-    /// Fingerprint of the certificate by which the other end was known, in TLS; null: anybody, in plain text.
+    /// Fingerprint of the certificate that authenticated the other end in TLS; null for unauthenticated plain text.
     pub server_certificate: Option<String>,
-    /// Why nothing was measured, where that is so: the lists are then empty.
+    /// Reason why nothing was measured; the lists are then empty. Null if the measurement succeeded.
     pub error: Option<String>,
-    /// Seconds of each part.
+    /// Duration of each part of the measurement, s.
     pub seconds: u32,
-    /// Time to connect.
+    /// Time to establish a connection.
     pub connect_ns: Option<u64>,
-    /// Round trips, idle first. Empty where the other end answers none.
+    /// Round trips, idle first; empty if the other end does not answer any.
     pub round_trips: Vec<RoundTrips>,
-    /// Round trips per second, one behind the other.
+    /// Sequential round trips per second.
     pub round_trips_per_second: Option<f64>,
-    /// Requests with a connection of their own, one behind the other.
+    /// Sequential requests that each open a new connection.
     pub connections: Option<RoundTrips>,
-    /// As many a second.
+    /// Sequential requests with new connections, per second.
     pub connections_per_second: Option<f64>,
-    /// Streams at full speed, in both directions.
+    /// Throughput of streams at full speed, in both directions.
     pub throughput: Vec<Throughput>,
-    /// Several streams in each direction, both at the same time: what the path carries at most.
+    /// Throughput with several streams in both directions at once: the most that the path carries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capacity: Vec<Throughput>,
-    /// Streams of each direction while that was measured.
+    /// Number of streams in each direction during the capacity measurement.
     #[serde(default)]
     pub capacity_streams: u32,
-    /// Connections to the other end that were tried for this measurement, and those that it answered.
+    /// Number of connections to the other end that were attempted for this measurement.
     #[serde(default)]
     pub tried: u32,
-    /// See above.
+    /// Number of attempted connections that the other end answered.
     #[serde(default)]
     pub answered: u32,
     /// Datagrams at a fixed rate, in both directions at the same time.
     pub datagrams: Vec<Datagrams>,
-    /// Their rate in each direction.
+    /// Rate of the datagrams in each direction.
     pub datagram_bits_per_second: u64,
-    /// What carried it, where that was not TCP: `udp`, `mptcp`, `unix`, `vsock`.
+    /// Transport protocol, if not TCP: `udp`, `mptcp`, `unix`, `vsock`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// How bytes passed at the ends, where that was not by copying: what is not copied measures something else.
+    /// Method by which the ends passed bytes, if not by copying; a transfer without copying measures something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passing: Option<String>,
-    /// Both ends asked for data again and again for at most this long before they slept, µs; 0: they slept at once.
+    /// Longest time that both ends polled for data before they slept, µs; 0 if they slept at once.
     #[serde(default)]
     pub busy_poll_us: u32,
-    /// Streams of each direction.
+    /// Number of streams in each direction.
     pub streams: u32,
-    /// Congestion control of this end.
+    /// TCP congestion control of this end.
     pub congestion: Option<String>,
-    /// And of the other end.
+    /// TCP congestion control of the other end.
     pub congestion_there: Option<String>,
-    /// TCP's own smoothed round trip while it sent.
+    /// TCP's own smoothed round-trip time during the transfer.
     pub tcp_rtt_ns: Option<u64>,
-    /// Largest packet of the path, bytes.
+    /// MTU of the path, bytes.
     pub path_mtu: Option<u64>,
-    /// The network interface of this end.
+    /// Network interface of this end.
     pub interface: Option<String>,
-    /// The speed that it states.
+    /// Link speed that the interface reports.
     pub interface_bits_per_second: Option<f64>,
-    /// Its largest packet, bytes.
+    /// MTU of the interface, bytes.
     pub interface_mtu: Option<u64>,
-    /// Its driver.
+    /// Kernel driver of the interface.
     pub interface_driver: Option<String>,
-    /// The NUMA node that its device is at.
+    /// NUMA node of the interface's device.
     pub interface_node: Option<u32>,
-    /// What it does in place of the processor, such as `tso` and `gro`, and whether it does.
+    /// Offloads of the interface, such as `tso` and `gro`, and whether each is enabled.
     pub offloads: BTreeMap<String, bool>,
-    /// The processors of this end that the measurement could run on, as a list.
+    /// Processors of this end that the measurement could use, as a list.
     pub processors: Option<String>,
 }
 
-/// Round trips while something went on.
+/// Round-trip times under one condition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundTrips {
-    /// What went on: `idle`, `receiving`, `sending`; of connections `connecting`.
+    /// Condition of the path: `idle`, `receiving`, `sending`; for new connections `connecting`.
     pub during: String,
-    /// Responses.
+    /// Number of responses that arrived.
     pub count: u64,
-    /// Requests without one.
+    /// Number of requests without a response.
     pub lost: u64,
-    /// From the intended start, in the mean.
+    /// Mean time from the intended start.
     pub mean_ns: Option<f64>,
-    /// The slowest.
+    /// Time of the slowest round trip.
     pub max_ns: Option<u64>,
-    /// Half are faster. A percentile that fewer than ten slower ones carry is null.
+    /// Median. A percentile with fewer than ten slower round trips is null.
     pub p50_ns: Option<u64>,
-    /// The same of 90 %.
+    /// 90th percentile; null as described for the median.
     pub p90_ns: Option<u64>,
-    /// The same of 99 %.
+    /// 99th percentile; null as described for the median.
     pub p99_ns: Option<u64>,
-    /// The same of 99.9 %.
+    /// 99.9th percentile; null as described for the median.
     #[serde(rename = "p99.9_ns")]
     pub p999_ns: Option<u64>,
 }
 
 impl RoundTrips {
-    /// Times, with the requests that got no response.
+    /// Creates the summary from response times and the number of requests without a response.
     pub fn of(during: &str, times: &Histogram, lost: u64) -> RoundTrips {
         let quantile = |share| times.carried_quantile(share);
         RoundTrips {
@@ -139,36 +140,36 @@ impl RoundTrips {
     }
 }
 
-/// Streams in one direction.
+/// Throughput of streams in one direction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Throughput {
-    /// `receive` or `send`.
+    /// Direction as seen from this end: `receive` or `send`.
     pub direction: String,
-    /// As the receiver counted them.
+    /// Rate that the receiver counted.
     pub bytes_per_second: f64,
-    /// Share of the speed that the interface states.
+    /// Rate as a share of the interface's link speed, 0–1.
     pub link_share: Option<f64>,
-    /// Segments that were sent again.
+    /// Number of segments sent again.
     pub retransmits: Option<i64>,
-    /// Processor time of this end: 1 is one processor.
+    /// Processor use of this end: 1 is one whole processor.
     pub processors: f64,
-    /// And of the other end.
+    /// Processor use of the other end: 1 is one whole processor.
     pub processors_there: f64,
 }
 
-/// Datagrams in one direction.
+/// Datagrams that were sent in one direction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Datagrams {
-    /// `receive` or `send`.
+    /// Direction as seen from this end: `receive` or `send`.
     pub direction: String,
-    /// Sent.
+    /// Number of datagrams that were sent.
     pub packets: i64,
-    /// Not received.
+    /// Number of datagrams that never arrived.
     pub lost: i64,
-    /// Received behind a later one.
+    /// Number of datagrams that arrived after a later one.
     pub out_of_order: i64,
-    /// RFC 1889.
+    /// Interarrival jitter as defined in RFC 1889.
     pub jitter_ns: f64,
 }

@@ -8,103 +8,104 @@ use serde::{Deserialize, Serialize};
 /// Name and version of the JSON form of a noise floor.
 pub const NOISE_SCHEMA: &str = "plumb.noise/1";
 
-/// A place against itself.
+/// The noise floor of a place: the place compared with itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Noise {
-    /// [`NOISE_SCHEMA`].
+    /// Name and version of this form: `plumb.noise/1`.
     pub schema: String,
-    /// In words: what can be seen here, and what limits it.
+    /// The smallest differences detectable here and what limits them, as a sentence.
     pub note: String,
-    /// The place, as typed.
+    /// Path of the place, as typed.
     pub place: String,
-    /// RFC 3339, UTC.
+    /// Time of the measurement, RFC 3339, UTC.
     pub measured_at: String,
-    /// One for each work and headline metric.
+    /// One floor for each workload and headline metric.
     pub floors: Vec<NoiseFloor>,
-    /// Numbers that have no floor, because the checks rejected a run of every block. They are shown, and limit nothing.
+    /// Numbers without a floor, because the checks rejected a run of every block. They are shown, and limit nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejected: Vec<RejectedNumber>,
-    /// How many numbers were planned; `floors` has those that were had.
+    /// Number of floors planned; `floors` contains those that were measured.
     pub planned: u32,
     /// Seed of the order and of the ops.
     pub seed: u64,
-    /// The order in which the two sides ran, both of them the same place, a block a string.
+    /// Order of the two sides, which are the same place; one string for each block.
     pub order: Vec<String>,
-    /// Provisionings of each side.
+    /// Number of provisionings of each side.
     pub plots: u32,
-    /// Ids of the runs, in the order they ran.
+    /// Ids of the runs, in execution order.
     pub runs: Vec<String>,
-    /// Runs that were rejected by checks and left out.
+    /// Runs that were left out because checks rejected them.
     pub left_out: Vec<LeftOut>,
-    /// What was asked for and not had.
+    /// Requests that could not be met.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What the checks say of the runs together: drift, several speeds, too few runs.
+    /// Findings about all runs together: drift, several speeds, too few runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Finding>,
 }
 
-/// A number of rejected runs.
+/// A number from rejected runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RejectedNumber {
-    /// Name of the workload.
+    /// Name of the measured workload.
     pub workload: String,
-    /// Name of its phase.
+    /// Name of the workload's phase.
     pub phase: String,
-    /// The metric; its unit follows from it.
+    /// The metric, which determines the unit.
     pub metric: Metric,
     /// Geometric mean over the rejected runs.
     pub value: f64,
-    /// Smallest value of a rejected run.
+    /// Smallest value of any rejected run.
     pub least: f64,
-    /// Largest value of a rejected run.
+    /// Largest value of any rejected run.
     pub most: f64,
-    /// Count of rejected runs that have the metric.
+    /// Number of rejected runs that have the metric.
     pub runs: u32,
 }
 
-/// The smallest difference that can be claimed of one number.
+/// The smallest difference that can be claimed in one number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoiseFloor {
-    /// Of which work.
+    /// Name of the measured workload.
     pub workload: String,
-    /// Of which phase.
+    /// Name of the workload's phase.
     pub phase: String,
-    /// Which number.
+    /// The metric, which determines the unit.
     pub metric: Metric,
-    /// Geometric mean of all runs.
+    /// Geometric mean of all runs, in the metric's unit.
     pub value: Option<f64>,
-    /// Spread (coefficient of variation) of the runs.
+    /// Spread of the runs, as a coefficient of variation.
     pub cv: Option<f64>,
-    /// The floor for a comparison of as many blocks (or plots), as a share: 0.03 is × or ÷ 1.03. See [`NoiseFloor::at`].
+    /// Floor for a comparison with the same number of blocks or plots, as a share: 0.03 is ×
+    /// or ÷ 1.03. See [`NoiseFloor::at`].
     pub floor: f64,
-    /// Logarithm of the ratio that was found between the place and itself.
+    /// Logarithm of the ratio measured between the place and itself.
     pub log_ratio: f64,
-    /// Half-width of its 95 % interval, in logarithms.
+    /// Half-width of the ratio's 95 % interval, in logarithms.
     pub log_half_width: f64,
-    /// Blocks or plots that it rests on.
+    /// Number of blocks or plots measured.
     pub blocks: u32,
-    /// What `blocks` counts.
+    /// Kind of sample that `blocks` counts.
     pub unit: Replicate,
-    /// Where the runs have several speeds: each with its share of the runs.
+    /// The speeds of the runs and their shares; absent if the runs have only one speed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modes: Vec<Mode>,
 }
 
 impl NoiseFloor {
-    /// The floor of a ratio with its interval: the far end of the interval, as a share. Equal sides were found this far
-    /// from 1, and the interval does not exclude that they lie as far again as its half-width.
+    /// Computes the floor from a ratio and its interval: the far end of the interval, as a share. Equal sides
+    /// differed by this ratio, and the interval allows a difference that is larger by its half-width.
     pub fn of(log_ratio: f64, log_half_width: f64) -> f64 {
         (log_ratio.abs() + log_half_width).exp_m1()
     }
 
-    /// The floor for a comparison of so many blocks. With fewer blocks than the A/A had, its interval would have been
-    /// wider, by the root of their ratio. With more it counts as it is: what makes equal sides differ (order, place,
-    /// what the last run left) does not average out. Plots are few and their number is part of what was measured, so that
-    /// their floor is not scaled.
+    /// Returns the floor for a comparison of `blocks` blocks. With fewer blocks than the A/A comparison had, its
+    /// interval would be wider by the root of their ratio. With more blocks the floor stays: differences between
+    /// equal sides (order, place, leftovers of the last run) do not average out. Plots are few and their number is
+    /// part of the measurement, so their floor is not scaled.
     pub fn at(&self, blocks: u32) -> f64 {
         if self.unit == Replicate::Plot || blocks >= self.blocks {
             return self.floor;
@@ -135,15 +136,15 @@ mod tests {
         }
     }
 
-    /// The sides of an A/A can be swapped.
+    /// Protects: swapping the sides of an A/A comparison does not change its floor.
     #[test]
-    fn the_floor_is_the_far_end_of_the_interval_on_either_side() {
+    fn the_floor_is_symmetric_in_the_sides() {
         assert_eq!(NoiseFloor::of(-0.01, 0.02), NoiseFloor::of(0.01, 0.02));
         assert!((NoiseFloor::of(0.01, 0.02) - 0.03f64.exp_m1()).abs() < 1e-12);
     }
 
     #[test]
-    fn fewer_blocks_see_less_and_more_blocks_no_more() {
+    fn fewer_blocks_raise_the_floor_and_more_blocks_keep_it() {
         let blocks = floor(Replicate::Block);
         assert!(blocks.at(6) > blocks.at(8));
         assert_eq!((blocks.at(8), blocks.at(30)), (blocks.floor, blocks.floor));

@@ -1,50 +1,50 @@
-//! Numbers as people read them: a unit always, SI and IEC told apart, and no more digits than they deserve.
+//! Formats numbers for people: always with a unit, SI and IEC kept apart, and no more digits than are meaningful.
 
-/// How many digits a number shows.
+/// The number of digits to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Digits {
-    /// Three significant ones, so that a column of numbers can be compared: `4.10 GiB`.
+    /// Three significant digits, so that a column of numbers can be compared: `4.10 GiB`.
     Three,
-    /// Two significant ones, for what varies more than that from run to run: `2.1 ms`, `88 µs`, `180 µs`.
+    /// Two significant digits, for values that vary more than that between runs: `2.1 ms`, `88 µs`, `180 µs`.
     Two,
-    /// As a sentence says it, one decimal below 100 where there is one: `4.1 GiB`, `4 GiB`.
+    /// As in a sentence: one decimal below 100, dropped if it is zero: `4.1 GiB`, `4 GiB`.
     Spoken,
 }
 
-/// Units of one quantity, the smallest first, each so many times the one before.
+/// Units of one quantity, smallest first; each is `base` times the one before.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Units {
     base: f64,
     names: &'static [&'static str],
 }
 
-/// Bytes, binary.
+/// Bytes with binary prefixes (KiB).
 pub const BYTES: Units = Units { base: 1024.0, names: &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] };
-/// Bytes, decimal.
+/// Bytes with decimal prefixes (kB).
 pub const BYTES_DECIMAL: Units = Units { base: 1000.0, names: &["B", "kB", "MB", "GB", "TB", "PB", "EB"] };
-/// Bytes per second, decimal, as buses and data sheets state them.
+/// Bytes per second with decimal prefixes, as buses and data sheets state them.
 pub const BYTES_PER_SECOND: Units = Units { base: 1000.0, names: &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"] };
-/// Bytes per second, binary.
+/// Bytes per second with binary prefixes.
 pub const BYTES_PER_SECOND_IEC: Units = Units { base: 1024.0, names: &["B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s"] };
-/// A number per second, of what the context says.
+/// Things per second, where the context names the thing.
 pub const PER_SECOND: Units = Units { base: 1000.0, names: &["/s", "k/s", "M/s", "G/s"] };
-/// Operations per second.
+/// Operations per second, as `ops/s`.
 pub const OPS_PER_SECOND: Units = Units { base: 1000.0, names: &["ops/s", "kops/s", "Mops/s", "Gops/s"] };
-/// Input and output operations per second.
+/// Input and output operations per second, as `IOPS`.
 pub const IOPS: Units = Units { base: 1000.0, names: &["IOPS", "k IOPS", "M IOPS", "G IOPS"] };
-/// A plain number.
+/// Plain numbers with decimal prefixes.
 pub const COUNT: Units = Units { base: 1000.0, names: &["", "k", "M", "G", "T"] };
-/// Bits per second, which networks are counted in.
+/// Bits per second, the unit of network speeds.
 pub const BITS_PER_SECOND: Units = Units { base: 1000.0, names: &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"] };
-/// Time, from nanoseconds.
+/// Time, from nanoseconds up to seconds.
 pub const TIME: Units = Units { base: 1000.0, names: &["ns", "µs", "ms", "s"] };
 
-/// An interval of a ratio whose ends are this many times apart is too wide to use; its ends are then cut at [`RATIO_ENDS`].
+/// An interval of a ratio whose ends are this many times apart is too wide to use; its ends are cut at [`RATIO_ENDS`].
 const RATIO_ENDS_APART: f64 = 1000.0;
-/// The lowest and the highest end that such an interval shows.
+/// Lowest and highest end that such an interval shows.
 const RATIO_ENDS: [f64; 2] = [0.01, 100.0];
 
-/// A ratio: `1.31`, `12.4`, `317`; two significant digits where it is small: `0.043`.
+/// Formats a ratio: `1.31`, `12.4`, `317`; small ones with two significant digits: `0.043`.
 pub fn ratio(ratio: f64) -> String {
     match ratio {
         r if r <= 0.0 || !r.is_finite() => "–".to_owned(),
@@ -57,8 +57,7 @@ pub fn ratio(ratio: f64) -> String {
     }
 }
 
-/// An interval of a ratio: `0.94 – 1.06`. Of one that is too wide to use, an end beyond 0.01 or 100 is shown as just that:
-/// `< 0.01 – 20.4`.
+/// Formats the interval of a ratio: `0.94 – 1.06`. If it is too wide to use, ends beyond 0.01 or 100 are cut: `< 0.01 – 20.4`.
 pub fn ratio_interval(lo: f64, hi: f64) -> String {
     let [least, most] = RATIO_ENDS;
     let is_wide = hi > lo * RATIO_ENDS_APART;
@@ -71,11 +70,11 @@ pub fn ratio_interval(lo: f64, hi: f64) -> String {
 }
 
 impl Units {
-    /// A value in the smallest unit, with the unit that suits it.
+    /// Formats a value given in the smallest unit, choosing a suitable unit.
     pub fn set(&self, value: f64, digits: Digits) -> String {
         let mut value = value;
         let mut unit = 0;
-        // What would round to a whole unit of the next is one.
+        // A value that rounds to one whole larger unit is printed in that unit.
         while value.abs() >= self.base - self.base / 2000.0 && unit + 1 < self.names.len() {
             value /= self.base;
             unit += 1;
@@ -85,7 +84,7 @@ impl Units {
 }
 
 impl Digits {
-    /// A number without a unit.
+    /// Formats a number without a unit.
     pub fn set(self, value: f64) -> String {
         if !value.is_finite() {
             return value.to_string();
@@ -100,7 +99,8 @@ impl Digits {
     }
 }
 
-/// A share (0–1): `62 %`, with a decimal below 10 %. Something is never shown as nothing, and not quite all never as all.
+/// Formats a share (0–1): `62 %`, with a decimal below 10 %. A non-zero share never prints as 0 %, and one below
+/// 1 never as 100 %.
 pub fn percent(share: f64, digits: Digits) -> String {
     let value = share * 100.0;
     let whole = digits == Digits::Spoken && value.fract() == 0.0;
@@ -119,10 +119,10 @@ pub fn percent(share: f64, digits: Digits) -> String {
 mod tests {
     use super::*;
 
-    // Protects: 999.6 kB/s is not "1000 kB/s", and zero, negative and infinite values are no panic.
-    // Protects: "0.00×" and "0.00 – 678158014878555.25", which nobody can read.
+    // Protects: 999.6 kB/s does not print as "1000 kB/s", zero, negative and infinite values do not panic, and ratios
+    // never print as "0.00×" or "0.00 – 678158014878555.25", which is unreadable.
     #[test]
-    fn ratios_have_the_digits_they_deserve() {
+    fn ratios_have_meaningful_digits() {
         for (value, text) in [
             (1.0, "1.00"),
             (0.0432, "0.043"),
@@ -152,9 +152,9 @@ mod tests {
         assert_eq!(COUNT.set(f64::INFINITY, Digits::Three), "inf T");
     }
 
-    // Protects: a share that is nearly nothing or nearly all must not round to a claim, in a table as in a sentence.
+    // Protects: a share near 0 or 1 does not round to a stronger claim, in tables and in sentences.
     #[test]
-    fn nearly_nothing_is_not_nothing() {
+    fn shares_near_0_and_1_are_not_rounded_to_them() {
         assert_eq!(percent(0.0001, Digits::Spoken), "less than 0.1 %");
         assert_eq!(percent(0.0001, Digits::Three), "< 0.1 %");
         assert_eq!(percent(0.9999, Digits::Three), "99.9 %");

@@ -1,11 +1,11 @@
-//! Paths as text. File names are bytes on Unix, and JSON, SQLite and pages hold text.
+//! Paths as text. File names are bytes on Unix, but JSON, SQLite and pages hold text.
 
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The path itself where it is UTF-8. Any other is quoted as bash and zsh read it, `$'/mnt/d\xff'`, so that no byte is lost
-/// and the text can be pasted into a shell. An absolute path never begins with `$`, so the two forms cannot be confused.
+/// Returns the path as text. A path that is not UTF-8 is quoted as bash and zsh read it, `$'/mnt/d\xff'`: no byte is
+/// lost, and it can be pasted into a shell. An absolute path never begins with `$`, so the two forms cannot be confused.
 pub fn path_text(path: &Path) -> String {
     if let Some(text) = path.to_str() {
         return text.to_owned();
@@ -40,19 +40,19 @@ mod tests {
     }
 
     #[test]
-    fn text_stays_as_it_is_and_other_bytes_are_quoted() {
+    fn utf8_is_unchanged_and_other_bytes_are_quoted() {
         assert_eq!(text("/mnt/größe\\x2d".as_bytes()), "/mnt/größe\\x2d");
         assert_eq!(text(b"/m/d\xff"), "$'/m/d\\xff'");
         assert_eq!(text(b"/m/\xffab"), "$'/m/\\xffab'");
     }
 
-    // Protects: nothing of a name is lost, and what a page shows can be pasted into a shell.
+    // Protects: no byte of a name is lost, and a path copied from a page can be pasted into a shell.
     #[test]
-    fn a_shell_reads_the_same_bytes() {
+    fn quoted_paths_read_back_in_a_shell() {
         for bytes in [&b"/m/\xffa\\b'c\x01\xc3\xa9"[..], b"/\xff\xfe", b"/\xffff"] {
             let script = format!("printf %s {}", text(bytes));
-            let said = Command::new("bash").args(["-c", &script]).output().expect("this test needs bash");
-            assert_eq!(said.stdout, bytes, "{script}");
+            let output = Command::new("bash").args(["-c", &script]).output().expect("this test needs bash");
+            assert_eq!(output.stdout, bytes, "{script}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What `plumb posix` found (`plumb.posix/1`).
+//! Results of `plumb posix` (`plumb.posix/1`).
 
 use crate::run::Tool;
 use serde::{Deserialize, Serialize};
@@ -8,73 +8,73 @@ use strum::VariantArray;
 /// Name and version of the JSON form.
 pub const POSIX_SCHEMA: &str = "plumb.posix/1";
 
-/// How a file system conforms.
+/// POSIX conformance of a file system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conformance {
-    /// [`POSIX_SCHEMA`].
+    /// Name and version of this form: `plumb.posix/1`.
     pub schema: String,
-    /// UUIDv7.
+    /// Id of the report, a UUIDv7.
     pub id: String,
-    /// When, RFC 3339.
+    /// Start of the tests, RFC 3339.
     pub started_at: String,
-    /// What tested it.
+    /// Name and version of the program that tested it.
     pub tool: Tool,
-    /// The directory that was named.
+    /// Directory that was tested, as typed.
     pub path: String,
-    /// The kind of its file system, such as `ext4` or `fuse.sshfs`.
+    /// Type of the file system, such as `ext4` or `fuse.sshfs`.
     pub filesystem: String,
-    /// The kernel's release.
+    /// Release of the running kernel.
     pub kernel: String,
-    /// As whom: `root`, `user` or `user namespace`.
+    /// Privileges of the tests: `root`, `user` or `user namespace`.
     pub user: String,
-    /// Failures of rules of this level, and of those that bind more, count: `SHALL`, `LINUX` or `COMMON`.
+    /// Requested level: `SHALL`, `LINUX` or `COMMON`. Failures count if their rule has this level or a more binding one.
     pub level: String,
-    /// Time that it took, s.
+    /// Duration of the tests, s.
     pub seconds: f64,
-    /// What was probed.
+    /// Properties of the file system that were probed, by name.
     pub facts: BTreeMap<String, String>,
-    /// The cases, in a fixed order.
+    /// Results of the cases, in a fixed order.
     pub cases: Vec<PosixCase>,
-    /// It was stopped before its end.
+    /// Whether the tests were stopped before the end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
 }
 
-/// A case, and what became of it. Texts that do not apply are empty, and left out of the JSON.
+/// Result of one case. Texts that do not apply are empty and absent from the JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PosixCase {
-    /// Its id, which never changes.
+    /// Id of the case, which never changes.
     pub id: String,
-    /// How binding its rule is: `SHALL`, `LINUX` or `COMMON`.
+    /// Level of the rule, most binding first: `SHALL`, `LINUX` or `COMMON`.
     pub level: String,
-    /// How it ended.
+    /// Outcome of the case's checks.
     pub outcome: PosixOutcome,
-    /// Checks that were executed.
+    /// Number of checks that were executed.
     pub checks: u32,
-    /// Those that did not hold.
+    /// Number of checks that failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed: u32,
-    /// What was checked, of the first failure.
+    /// Description of the first check that failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub what: String,
-    /// What should be.
+    /// Result that the first failed check expected.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub expected: String,
-    /// What is.
+    /// Result that the first failed check found.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub got: String,
-    /// Why it was skipped, is expected to fail, or does not work: of skipped ones `no-feature: …`.
+    /// Reason why the case was skipped, is expected to fail, or is broken; for skipped cases `no-feature: …`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Where that is written.
+    /// Page that documents the reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub url: String,
-    /// The case that reports what this one is blocked by.
+    /// Id of the case that reports the blocking failure.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
-    /// System calls of one that failed, as C, with what each returned.
+    /// System calls of a failed case, as C, with their return values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<String>,
 }
@@ -83,36 +83,36 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// How a case ended.
+/// The outcome of one case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PosixOutcome {
-    /// A check did not hold.
+    /// At least one check failed.
     Fail,
-    /// It did not end.
+    /// The case did not finish in time.
     Timeout,
-    /// Its process died, or it executed no check.
+    /// The case's process died, or it executed no check.
     Broken,
-    /// It failed, and did not when it was repeated.
+    /// The case failed, but passed when repeated.
     Flaky,
-    /// It passed, and was expected to fail.
+    /// The case passed, but was expected to fail.
     UnexpectedPass,
-    /// It failed, as expected.
+    /// The case failed, as expected.
     ExpectedFail,
-    /// What it builds on does not work, which another case reports.
+    /// A prerequisite does not work, which another case reports.
     Blocked,
-    /// It cannot be tested here.
+    /// The case cannot be tested here.
     Skip,
-    /// Every check held.
+    /// Every check of the case passed.
     Pass,
 }
 
 impl PosixOutcome {
-    /// All.
+    /// All outcomes, worst first.
     pub const ALL: &[PosixOutcome] = PosixOutcome::VARIANTS;
 
-    /// For people.
+    /// Returns the name that reports print.
     pub fn name(self) -> &'static str {
         match self {
             PosixOutcome::Fail => "fail",
@@ -127,34 +127,34 @@ impl PosixOutcome {
         }
     }
 
-    /// Whether something is wrong and unexpected. A case that did not end in time is neither right nor wrong.
+    /// Returns `true` for an unexpected failure. A case that did not finish in time counts neither as a failure nor as a pass.
     pub fn is_failure(self) -> bool {
         matches!(self, PosixOutcome::Fail | PosixOutcome::Broken | PosixOutcome::Flaky)
     }
 }
 
-/// How binding a level is, from 0, the most.
+/// Returns how binding a level is; 0 is the most binding.
 pub fn rank(level: &str) -> usize {
     ["SHALL", "LINUX", "COMMON"].iter().position(|known| *known == level).unwrap_or(0)
 }
 
 impl Conformance {
-    /// Whether a case counts against the file system at the level that was asked for.
+    /// Returns `true` if a case counts against the file system at the requested level.
     pub fn counts(&self, case: &PosixCase) -> bool {
         case.outcome.is_failure() && rank(&case.level) <= rank(&self.level)
     }
 
-    /// Cases that count against it.
+    /// Returns the number of cases that count against the file system.
     pub fn failures(&self) -> usize {
         self.cases.iter().filter(|case| self.counts(case)).count()
     }
 
-    /// Cases of an outcome.
+    /// Returns the number of cases with an outcome.
     pub fn count(&self, outcome: PosixOutcome) -> usize {
         self.cases.iter().filter(|case| case.outcome == outcome).count()
     }
 
-    /// Checks of all cases.
+    /// Returns the number of checks in all cases.
     pub fn checks(&self) -> u64 {
         self.cases.iter().map(|case| u64::from(case.checks)).sum()
     }

@@ -3,16 +3,16 @@
 use crate::seen::Seen;
 use serde::{Deserialize, Serialize};
 
-/// The processors over one phase.
+/// Processor use observed over one phase.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ProcessorsSeen {
-    /// Processor time, of Plumb and of other programs.
+    /// Processor time of Plumb and of other programs.
     pub used: Seen<ProcessorUse>,
-    /// Time in which some task of the machine waited for a processor, µs; `None` without PSI.
+    /// Time during which at least one task of the machine waited for a processor, µs; `None` without PSI.
     pub pressure_us: Option<u64>,
-    /// The same of this process's control group.
+    /// The same for this process' control group.
     pub group_pressure_us: Option<u64>,
-    /// Times in which this process did not run and did not wait for a processor either.
+    /// Intervals in which this process neither ran nor waited for a processor.
     pub pauses: Seen<Vec<Pause>>,
 }
 
@@ -21,50 +21,50 @@ pub struct ProcessorsSeen {
 pub struct ProcessorUse {
     /// Length of the observation, ns.
     pub length_ns: u64,
-    /// Processors that this process may use.
+    /// Number of processors that this process may use.
     pub processors: u32,
-    /// Time that they spent in programs and in the kernel, interrupts left out, ns.
+    /// Time spent in programs and in the kernel, without interrupts, ns.
     pub busy_ns: u64,
-    /// Time that the hypervisor took from them, ns.
+    /// Time that the hypervisor took from these processors, ns.
     pub stolen_ns: u64,
-    /// Time of Plumb's own processes, ns.
+    /// Processor time of Plumb's own processes, ns.
     pub own_ns: u64,
-    /// Other programs, the largest first; those of one tick or less are left out.
+    /// Other programs, largest first, without those of one tick or less.
     pub others: Vec<ProcessCpu>,
-    /// Whether the kernel's threads, and so all programs of the machine, are in sight: not in a container.
+    /// Whether kernel threads are visible, and so all programs of the machine; `false` in a container.
     pub sees_all: bool,
 }
 
 /// Processor time of one program.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProcessCpu {
-    /// The kernel's number of its process.
+    /// Process id in the kernel.
     pub pid: u32,
-    /// Its command, of at most 15 characters.
+    /// Command name, at most 15 characters.
     pub command: String,
-    /// Its processor time, ns.
+    /// Processor time of the process itself, ns.
     pub cpu_ns: u64,
-    /// Processor time of children that ended meanwhile, ns: the kernel adds it to the parent that waited for them.
+    /// Processor time of children that ended during the phase, ns. The kernel adds it to the parent that waited for them.
     pub children_ns: u64,
-    /// Processors that its threads ran on last.
+    /// Processors that its threads last ran on.
     pub processors: Vec<u32>,
 }
 
 impl ProcessCpu {
-    /// Its own time and that of its ended children, ns.
+    /// Returns the processor time of the process and its ended children, ns.
     pub fn total_ns(&self) -> u64 {
         self.cpu_ns.saturating_add(self.children_ns)
     }
 }
 
-/// A time in which the process stood still.
+/// An interval in which the process did not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
-    /// When it ended, from the start of the phase's clock, ns.
+    /// End of the pause, from the start of the phase's clock, ns.
     pub until_ns: u64,
-    /// Its length, ns.
+    /// Length of the pause, ns.
     pub length_ns: u64,
-    /// Its cause, as far as there is evidence of one.
+    /// Cause of the pause, as far as the evidence shows.
     pub cause: PauseCause,
 }
 
@@ -72,20 +72,19 @@ pub struct Pause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PauseCause {
-    /// A signal stopped it (`SIGSTOP`, Ctrl-Z), and another one continued it.
+    /// A signal stopped the process (`SIGSTOP`, Ctrl-Z), and another one continued it.
     Stopped,
-    /// The machine was suspended: `CLOCK_BOOTTIME` went on and `CLOCK_MONOTONIC` did not.
+    /// The machine was suspended: `CLOCK_BOOTTIME` advanced and `CLOCK_MONOTONIC` did not.
     Suspended,
-    /// Neither: a frozen control group, or a virtual machine that its host did not run.
+    /// Neither: a frozen control group, or a virtual machine that its host did not schedule.
     Stalled,
 }
 
-/// Waits of a worker for a processor. Source: Documentation/scheduler/sched-stats.rst,
-/// `/proc/<pid>/schedstat`.
+/// Waits of a worker for a processor. Source: Documentation/scheduler/sched-stats.rst, `/proc/<pid>/schedstat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RunQueue {
-    /// Time on the run queue of a processor, runnable and not running, ns.
+    /// Time spent runnable on a run queue without running, ns.
     pub waited_ns: u64,
-    /// Times that it was put on a processor.
+    /// Number of times that the worker was put on a processor.
     pub turns: u64,
 }

@@ -1,4 +1,4 @@
-//! Published numbers: what others printed of their runs. They come without evidence, so that nothing here is a claim.
+//! Published numbers that others printed about their runs. They come without evidence, so none of them is a claim.
 
 use crate::metric::{Better, Metric, Quantity, Stat, Subject, Unit};
 use plumb_workload::OpKind;
@@ -14,78 +14,78 @@ use strum::VariantArray;
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum CellMetric {
-    /// Writing in sequence.
+    /// Rate of writing sequentially.
     Write,
-    /// Reading in sequence.
+    /// Sequential read rate.
     Read,
-    /// Writing over, or reading and writing back.
+    /// Rate of overwriting, or of reading and writing back.
     Rewrite,
-    /// Reading again.
+    /// Rate of reading again.
     Reread,
-    /// Writing at random.
+    /// Random write rate.
     RandomWrite,
-    /// Reading at random.
+    /// Random read rate.
     RandomRead,
-    /// Reading from the end to the beginning.
+    /// Rate of reading from the end to the beginning.
     BackwardRead,
-    /// Writing one record again and again.
+    /// Rate of writing the same record again and again.
     RecordRewrite,
-    /// Reading with gaps.
+    /// Rate of reading with gaps (strides).
     StrideRead,
-    /// Writing through the C library's buffer.
+    /// Write rate through the C library's buffer.
     Fwrite,
-    /// Writing over through the C library's buffer.
+    /// Overwrite rate through the C library's buffer.
     Frewrite,
-    /// Reading through the C library's buffer.
+    /// Read rate through the C library's buffer.
     Fread,
-    /// Reading again through the C library's buffer.
+    /// Rate of reading again through the C library's buffer.
     Freread,
-    /// Writing with its place in each call.
+    /// Write rate of `pwrite`, which passes the offset with each call.
     Pwrite,
-    /// Writing over with its place in each call.
+    /// Overwrite rate of `pwrite`.
     Repwrite,
-    /// Reading with its place in each call.
+    /// Read rate of `pread`, which passes the offset with each call.
     Pread,
-    /// Reading again with its place in each call.
+    /// Rate of reading again with `pread`.
     Repread,
-    /// Reading and writing at once, in several processes.
+    /// Rate of several processes that read and write at once.
     Mix,
-    /// Writing byte by byte.
+    /// Rate of writing byte by byte.
     CharWrite,
-    /// Reading byte by byte.
+    /// Rate of reading byte by byte.
     CharRead,
-    /// Random seeks, a number per second.
+    /// Number of random seeks per second.
     Seeks,
-    /// Files created, in order.
+    /// Files created per second, in order.
     Create,
-    /// Files looked up or read, in order.
+    /// Files looked up or read per second, in order.
     Stat,
-    /// Files removed, in order.
+    /// Files removed per second, in order.
     Delete,
-    /// Files created, in random order.
+    /// Files created per second, in random order.
     RandomCreate,
-    /// Files looked up or read, in random order.
+    /// Files looked up or read per second, in random order.
     RandomStat,
-    /// Files removed, in random order.
+    /// Files removed per second, in random order.
     RandomDelete,
-    /// Transactions of a mail server or the like.
+    /// Transactions per second, such as those of a mail server.
     Transactions,
-    /// Time of one operation.
+    /// Time that one operation takes.
     Latency,
-    /// Time of the whole.
+    /// Time of the whole test.
     Elapsed,
 }
 
 impl CellMetric {
-    /// All of them.
+    /// All quantities, in the order of this list.
     pub const ALL: &[CellMetric] = CellMetric::VARIANTS;
 
-    /// Its name in the file.
+    /// Returns the name used in audited files.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Which direction is better.
+    /// Returns the direction that is better.
     pub const fn better(self) -> Better {
         match self {
             CellMetric::Latency | CellMetric::Elapsed => Better::Lower,
@@ -93,7 +93,7 @@ impl CellMetric {
         }
     }
 
-    /// Whether it is a rate of bytes that were read.
+    /// Returns `true` for a rate of bytes read.
     pub const fn reads(self) -> bool {
         matches!(
             self,
@@ -110,7 +110,7 @@ impl CellMetric {
         )
     }
 
-    /// Whether it is a rate of bytes that were written.
+    /// Returns `true` for a rate of bytes written.
     pub const fn writes(self) -> bool {
         matches!(
             self,
@@ -126,7 +126,7 @@ impl CellMetric {
         )
     }
 
-    /// Whether it is a number of files per second.
+    /// Returns `true` for a number of files per second.
     pub const fn files(self) -> bool {
         matches!(
             self,
@@ -139,7 +139,7 @@ impl CellMetric {
         )
     }
 
-    /// The metric of ours that is of its kind: of the same op, and the same quantity in this unit. None where there is none.
+    /// Returns Plumb's metric for the same op and quantity in this unit; `None` if there is none.
     pub fn metric(self, unit: Unit) -> Option<Metric> {
         let op = match self {
             CellMetric::Create | CellMetric::RandomCreate => OpKind::Create,
@@ -148,7 +148,7 @@ impl CellMetric {
             CellMetric::Transactions if unit == Unit::OpsPerSecond => {
                 return Some(Metric { subject: Subject::Transaction, quantity: Quantity::Rate });
             }
-            // Each seek of Bonnie++'s reads one chunk.
+            // Each seek of Bonnie++ reads one chunk.
             CellMetric::Seeks => OpKind::Read,
             _ if self.writes() => OpKind::Write,
             _ if self.reads() => OpKind::Read,
@@ -164,30 +164,30 @@ impl CellMetric {
     }
 }
 
-/// A published number.
+/// A number that was published without evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedNumber {
-    /// What it is a number of.
+    /// Quantity that the number gives.
     pub kind: CellMetric,
-    /// As printed, with the unit that was printed: `69002 K/sec`.
+    /// The number as printed, with its unit: `69002 K/sec`.
     pub printed: String,
-    /// What that comes to in `unit`, to a thousandth; of a range, its middle.
+    /// The number in `unit`, rounded to a thousandth; the middle of a range.
     pub value: f64,
-    /// Bytes per second, a number per second, or nanoseconds.
+    /// Unit of the value: bytes per second, a number per second, or nanoseconds.
     pub unit: Unit,
-    /// Whether the text says "about", or the number was read off a chart.
+    /// Whether the source says "about", or the number was read off a chart.
     #[serde(default)]
     pub about: bool,
-    /// What it was had under, as far as that was printed: the test, its command, sizes.
+    /// Conditions of the measurement, as far as they were printed: the test, its command, sizes.
     pub conditions: String,
 }
 
-/// Beyond that a thousandth is no longer exact in a 64-bit number.
+/// Above this, a thousandth is no longer exact in a 64-bit float.
 const VALUE_MAX: f64 = 1e12;
 
 impl PublishedNumber {
-    /// A number that was printed; none where it is 0 or none at all, since no run has such a rate or time.
+    /// Creates a published number; `None` for 0 and non-finite values, because no run has such a rate or time.
     pub fn new(
         kind: CellMetric,
         printed: String,
@@ -195,26 +195,26 @@ impl PublishedNumber {
         unit: Unit,
         conditions: String,
     ) -> Option<PublishedNumber> {
-        // Few digits: the number is the same behind every reader of JSON, and so is the hash over it.
+        // Rounding makes the number identical in every JSON reader, and so the hash over it.
         let value = if value < VALUE_MAX { (value * 1e3).round() / 1e3 } else { value.round() };
-        let is_told = value.is_finite() && value > 0.0;
-        is_told.then_some(PublishedNumber { kind, printed, value, unit, about: false, conditions })
+        let is_valid = value.is_finite() && value > 0.0;
+        is_valid.then_some(PublishedNumber { kind, printed, value, unit, about: false, conditions })
     }
 
-    /// The metric of ours that is of its kind.
+    /// Returns Plumb's metric for the same quantity, if there is one.
     pub fn metric(&self) -> Option<Metric> {
         self.kind.metric(self.unit)
     }
 }
 
-/// Why published numbers cannot be read.
+/// Error from reading published numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unread {
-    /// Where: `line 12`; empty where it is no one place.
+    /// Position such as `line 12`; empty if there is no single position.
     pub place: String,
-    /// What is there.
+    /// The problem that was found.
     pub message: String,
-    /// The way out.
+    /// Correction to suggest to the user.
     pub help: String,
 }
 
@@ -233,9 +233,9 @@ impl std::error::Error for Unread {}
 mod tests {
     use super::*;
 
-    // Protects: a number of one kind is never put beside a metric of another unit.
+    // Protects: a number is never compared with a metric of another unit.
     #[test]
-    fn every_kind_has_the_metric_of_its_op_and_unit() {
+    fn every_kind_maps_to_the_metric_of_its_op_and_unit() {
         for (kind, unit, metric) in [
             (CellMetric::Write, Unit::BytesPerSecond, Some("write.bw")),
             (CellMetric::Pread, Unit::BytesPerSecond, Some("read.bw")),
@@ -258,9 +258,9 @@ mod tests {
         }
     }
 
-    // Protects: a plan that holds numbers has the same hash after it was stored and read.
+    // Protects: a plan that contains numbers has the same hash after it was stored and read back.
     #[test]
-    fn a_number_is_the_same_after_json() {
+    fn a_number_survives_json() {
         for value in [1_073_741_824.0 / 32.4498, 69_002.0 * 1024.0, 148.5, 1e15 / 3.0, 0.004] {
             let number =
                 PublishedNumber::new(CellMetric::Write, String::new(), value, Unit::BytesPerSecond, String::new());

@@ -1,4 +1,4 @@
-//! A run of several processes, on one host or many: who took part, and how far apart they were.
+//! Runs of several processes on one or many hosts: the participants, and the spread between them.
 
 use crate::observe::Environment;
 use serde::{Deserialize, Serialize};
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ranks {
-    /// What carried messages between them: `Open MPI 4.1.4`.
+    /// Message layer between the processes, such as `Open MPI 4.1.4`.
     pub transport: String,
-    /// How many.
+    /// Number of ranks that took part.
     pub count: u32,
-    /// Their hosts, in the order of their first ranks.
+    /// Hosts of the ranks, in the order of their first ranks.
     pub hosts: Vec<RankHost>,
-    /// What ended the run early, of the ranks that said so, and which ranks no longer answered.
+    /// Reasons why ranks ended the run early, and ranks that stopped answering.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_by: Vec<String>,
 }
@@ -22,61 +22,61 @@ pub struct Ranks {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankHost {
-    /// Its name.
+    /// Name of the host.
     pub name: String,
-    /// How many ranks it has.
+    /// Number of ranks on this host.
     pub ranks: u32,
-    /// The first of them, which speaks for the host.
+    /// Lowest rank on this host; it reports for the host.
     pub first: u32,
-    /// The machine, where it is another one than the result's own.
+    /// Facts about the machine; absent if it is the machine of the result's own environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
-    /// What has to be added to its monotonic clock to get that of rank 0, ns; `null` where it was not reported.
+    /// Offset to add to the host's monotonic clock to get that of rank 0, ns; `null` if not reported.
     pub clock_offset_ns: Option<i64>,
-    /// How far off that may be, ns: 0 where both are the same clock.
+    /// Largest error of that offset, ns; 0 if both use the same clock.
     pub clock_within_ns: Option<u64>,
 }
 
-/// How far apart the ranks of a phase were.
+/// Spread between the ranks of a phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankSpread {
-    /// How many ranks measured the phase.
+    /// Number of ranks that measured the phase.
     pub ranks: u32,
-    /// From the first start to the last, ns.
+    /// Time from the first rank's start to the last rank's, ns.
     pub start_skew_ns: u64,
-    /// Who was done first.
+    /// The rank that finished first.
     pub first_done: RankDone,
-    /// When half of them were done, ns from the first start.
+    /// Time from the first start until half of the ranks had finished, ns.
     pub median_done_ns: u64,
-    /// The last ones, the very last first; at most [`SLOWEST_MAX`].
+    /// The ranks that finished last, slowest first; at most 8.
     pub slowest: Vec<RankDone>,
-    /// Whose files each rank read, where not its own: `the next rank`, or `another host`.
+    /// Owner of the files that each rank read, if not the rank itself: `the next rank`, or `another host`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_files_of: Option<String>,
 }
 
-/// How many of the slowest ranks are named.
+/// Largest number of slowest ranks that are listed.
 pub(crate) const SLOWEST_MAX: usize = 8;
 
-/// One rank of a phase.
+/// One rank's part in a phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankDone {
-    /// Which.
+    /// Number of the rank, from 0.
     pub rank: u32,
-    /// Its host.
+    /// Host that the rank ran on.
     pub host: String,
-    /// When it was done, ns from the first start of all.
+    /// Time from the first start of any rank until this one finished, ns.
     pub done_ns: u64,
-    /// Ops that it completed.
+    /// Number of ops that it completed.
     pub ops: u64,
-    /// Bytes that they moved.
+    /// Bytes moved by these ops.
     pub bytes: u64,
 }
 
 impl RankSpread {
-    /// From all ranks of a phase; `None` of none.
+    /// Returns the spread of all ranks of a phase; `None` if there are none.
     pub fn of(mut all: Vec<RankDone>, start_skew_ns: u64) -> Option<RankSpread> {
         all.sort_by_key(|one| (one.done_ns, one.rank));
         let first_done = all.first()?.clone();
@@ -90,7 +90,7 @@ impl RankSpread {
         })
     }
 
-    /// Who was done last.
+    /// Returns the rank that finished last.
     pub fn last_done(&self) -> &RankDone {
         self.slowest.first().unwrap_or(&self.first_done)
     }
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_slowest_come_first_and_not_all_are_named() {
+    fn the_slowest_come_first_and_the_list_is_limited() {
         let done = |rank: u32, done_ns: u64| RankDone { rank, host: "h".to_owned(), done_ns, ops: 1, bytes: 1 };
         let all: Vec<RankDone> = (0..20).map(|rank| done(rank, u64::from((rank * 7) % 20))).collect();
         let spread = RankSpread::of(all, 3).unwrap();

@@ -7,60 +7,60 @@ use plumb_workload::former;
 /// A file of results may be this long, in bytes. A result of a hundred phases takes less than 1 MiB.
 pub const FILE_BYTES_MAX: u64 = 256 << 20;
 
-/// Why a file holds no results of Plumb's. A number counts the file's results, from 1.
+/// Error from reading a file as Plumb results. Results in a file are numbered from 1.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultFileError {
-    /// It is not JSON; the message says at which line and column.
+    /// The file is not JSON; the message names line and column.
     #[error("not JSON: {0}")]
     Syntax(#[source] serde_json::Error),
-    /// The text ends before the JSON does.
+    /// The file ends before the JSON is complete.
     #[error("the file is cut off: {0}")]
     CutOff(#[source] serde_json::Error),
-    /// It is JSON of another program.
+    /// The JSON was written by another program.
     #[error("not a Plumb result: it has no `schema`")]
     Foreign,
-    /// It is another document of Plumb's, or of a later version.
+    /// The document is of another kind, or of a later version.
     #[error(
         "result {number}: schema `{found}` cannot be imported; only {RESULT_SCHEMA} can (`plumb export` writes it)"
     )]
     Schema {
-        /// Which result.
+        /// Number of the result in the file.
         number: usize,
-        /// What `schema` says.
+        /// Value of the document's `schema` key.
         found: String,
     },
-    /// It does not fit the schema; the message names the key.
+    /// The result does not match the schema; the message names the key.
     #[error("result {number}: {source}; `plumb schema result` describes the format")]
     Shape {
-        /// Which result.
+        /// Number of the result in the file.
         number: usize,
-        /// What does not fit, and where.
+        /// The mismatch and its position.
         source: ReadError,
     },
-    /// The id could not name a run.
+    /// The id is not a valid run id.
     #[error("result {number}: `id` is {found:?}, which is not a UUID in lower case")]
     Id {
-        /// Which result.
+        /// Number of the result in the file.
         number: usize,
-        /// What it says.
+        /// The id that was found.
         found: String,
     },
-    /// A text would do something to a terminal.
+    /// A text contains a control character, which could affect a terminal.
     #[error("result {number}: {path} contains the control character {character:?}")]
     Control {
-        /// Which result.
+        /// Number of the result in the file.
         number: usize,
-        /// Where.
+        /// Path of the text within the result.
         path: String,
-        /// The first.
+        /// First control character in the text.
         character: char,
     },
 }
 
-/// The results in a text: one, or a list of them as `plumb export` writes it.
+/// Reads a file with one result, or with a list of them as `plumb export` writes it.
 ///
 /// # Errors
-/// [`ResultFileError`] for the first thing that does not fit. Nothing is taken from such a text.
+/// Returns a [`ResultFileError`] for the first problem. No result of a faulty file is returned.
 pub fn read(text: &[u8]) -> Result<Vec<RunResult>, ResultFileError> {
     let node = json::parse(text).map_err(|error| match error.is_eof() {
         true => ResultFileError::CutOff(error),
@@ -90,7 +90,7 @@ fn read_one(node: &Node, number: usize) -> Result<RunResult, ResultFileError> {
     Ok(result)
 }
 
-/// The first control character in a key or a text, and the path to it. Line feeds and tabs are text.
+/// Returns the first control character in a key or text, with its path. Line feeds and tabs are allowed.
 fn control(node: &Node, path: &str) -> Option<(String, char)> {
     let bad = |text: &str| text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
     match node.get_ref() {
@@ -107,7 +107,7 @@ fn control(node: &Node, path: &str) -> Option<(String, char)> {
     }
 }
 
-/// `018f0000-0000-7000-8000-00000000000a`.
+/// Returns `true` for an id such as `018f0000-0000-7000-8000-00000000000a`.
 fn is_uuid(text: &str) -> bool {
     text.len() == 36
         && text.bytes().enumerate().all(|(place, byte)| match place {

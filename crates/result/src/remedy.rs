@@ -1,48 +1,48 @@
-//! Remedies of findings, as data. `plumb_trust::advice` puts it into words for the command at hand.
+//! Remedies of findings, as data. `plumb_trust::advice` words them for the command that the user ran.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// A text that is a part of the program, or was read from a document.
+/// Text that is compiled into the program or read from a document.
 pub(crate) type RemedyText = Cow<'static, str>;
 
-/// One way out of a finding. What an option of a command can do carries the value that it should have; `None` where the
-/// evidence does not give one.
+/// One way to resolve a finding. A remedy that a command's option applies carries the value to use; `None` if the
+/// evidence does not determine one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {
-    /// Something that no option of a command does, in whole sentences.
+    /// Advice in whole sentences, for remedies that no option applies.
     Words(RemedyText),
-    /// Give timed phases more time.
+    /// Lengthen the timed phases of a workload.
     LongerTime {
-        /// The phase that is too short; all where absent.
+        /// The phase that is too short; absent if all phases are.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         phase: Option<RemedyText>,
-        /// The least length that would do, ns.
+        /// Shortest length that suffices, ns.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_least_ns: Option<u64>,
     },
-    /// Give a comparison more time for more blocks.
+    /// Increase the time budget of a comparison, so that it can run more blocks.
     LargerBudget {
-        /// Time that the blocks take which are needed, ns.
+        /// Time that the needed blocks take, ns.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_least_ns: Option<u64>,
     },
-    /// Run at least this many blocks, or as many runs of each point.
+    /// Run at least this many blocks, or this many runs of each point.
     MoreRuns {
-        /// The least number that would do.
+        /// Smallest number of runs that suffices.
         at_least: u32,
     },
-    /// Pause between runs for some time.
+    /// Pause between runs until the storage has settled.
     Settle {
-        /// The least pause that would do, ns.
+        /// Shortest pause that suffices, ns.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_least_ns: Option<u64>,
     },
     /// Measure the numbers of fewer phases.
     NamePhase {
-        /// A phase that can be named.
+        /// A phase that the user can name.
         phase: RemedyText,
     },
     /// Bring the storage to a steady state first.
@@ -51,7 +51,7 @@ pub enum Remedy {
     UntilSteady,
     /// Use a larger test file.
     LargerFile {
-        /// The least size that would do.
+        /// Smallest size that suffices, bytes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_least_bytes: Option<u64>,
     },
@@ -59,46 +59,46 @@ pub enum Remedy {
     MorePlaces {
         /// Number of places on each side.
         per_side: u32,
-        /// The factor that is claimed to make the difference.
+        /// The factor that the comparison claims as the cause of the difference.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         varying: Option<RemedyText>,
     },
     /// Change a setting of the workload.
     Setting {
-        /// Its name, as `--set` takes it.
+        /// Name of the setting, as `--set` accepts it.
         key: RemedyText,
-        /// The value that it should have.
+        /// Value that the setting should have.
         value: RemedyText,
-        /// The purpose of the change, as a request without a full stop.
+        /// Purpose of the change, as an imperative without a full stop.
         purpose: RemedyText,
     },
     /// Measure the noise floor of the set-up.
     MeasureFloor,
-    /// Measure both sides by turns.
+    /// Alternate between both sides while measuring.
     Interleave,
-    /// Declare the load of others as a part of the set-up.
+    /// Declare the load of other processes as a part of the set-up.
     DeclareLoad,
-    /// Run as root, who sees what is hidden from other users.
+    /// Run as root, because other users cannot read the needed facts.
     RunAsRoot,
-    /// See to what rejected the runs, by the codes of the checks.
+    /// Resolve the check failures that rejected the runs.
     SeeChecks {
-        /// Their codes, such as `C1`.
+        /// Codes of these checks, such as `C1`.
         codes: Vec<String>,
     },
 }
 
 impl Remedy {
-    /// Words that are a part of the program.
+    /// Returns a remedy with constant text.
     pub const fn words(text: &'static str) -> Remedy {
         Remedy::Words(Cow::Borrowed(text))
     }
 
-    /// A setting of the workload.
+    /// Returns a remedy that changes a workload setting.
     pub const fn setting(key: &'static str, value: &'static str, purpose: &'static str) -> Remedy {
         Remedy::Setting { key: Cow::Borrowed(key), value: Cow::Borrowed(value), purpose: Cow::Borrowed(purpose) }
     }
 
-    /// More time for timed phases.
+    /// Lengthens all timed phases, without naming a length.
     pub const LONGER_TIME: Remedy = Remedy::LongerTime { phase: None, at_least_ns: None };
 }
 
@@ -114,7 +114,7 @@ impl From<String> for Remedy {
     }
 }
 
-/// A budget as `--budget` takes it: whole minutes, or hours from two of them on.
+/// Returns a time as `--budget` accepts it: whole minutes, or hours if longer than two hours.
 pub fn budget_text(ns: u64) -> String {
     let minutes = ns.div_ceil(60_000_000_000).max(1);
     if minutes <= 120 { format!("{minutes}m") } else { format!("{}h", minutes.div_ceil(60)) }

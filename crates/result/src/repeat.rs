@@ -1,5 +1,5 @@
-//! Workloads that were repeated, as printed by `plumb run --json`: in rounds (`plumb.rounds/1`), or at the loads of a ladder
-//! (`plumb.ladder/1`).
+//! Results of repeated workloads, as printed by `plumb run --json`: in rounds (`plumb.rounds/1`), or at the
+//! loads of a ladder (`plumb.ladder/1`).
 
 use crate::compare::LeftOut;
 use crate::finding::RunVerdict;
@@ -13,17 +13,17 @@ pub const ROUNDS_SCHEMA: &str = "plumb.rounds/1";
 /// Name and version of the JSON form of a ladder.
 pub const LADDER_SCHEMA: &str = "plumb.ladder/1";
 
-/// What was repeated, of either kind, as it is stored.
+/// A stored result of repeated runs, of either kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Repeated {
-    /// Rounds until figures were steady.
+    /// Rounds that ran until their figures were steady.
     Rounds(Box<RoundsResult>),
-    /// The loads of a ladder.
+    /// Runs at the loads of a ladder.
     Ladder(Box<LadderResult>),
 }
 
 impl Repeated {
-    /// The runs that it rests on.
+    /// Returns the runs of the repeated workload.
     pub fn of(&self) -> &RepeatedRuns {
         match self {
             Repeated::Rounds(rounds) => &rounds.of,
@@ -32,81 +32,81 @@ impl Repeated {
     }
 }
 
-/// What was repeated, and the runs that it rests on.
+/// A repeated workload and its runs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RepeatedRuns {
-    /// Of what this is no official result, where its name could be taken for one.
+    /// The benchmark of which this is not an official result, if the name could suggest one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub banner: Option<String>,
-    /// The workload's name.
+    /// Name of the measured workload.
     pub workload: String,
-    /// The place, as typed.
+    /// Path of the place, as typed.
     pub path: String,
-    /// RFC 3339, UTC.
+    /// Time of the start, RFC 3339, UTC.
     pub started_at: String,
     /// Seed of the first round, and of every load.
     pub seed: u64,
-    /// True where a signal or an error ended it early.
+    /// Whether a signal or an error ended it early.
     pub partial: bool,
-    /// Ids of the runs, in their order.
+    /// Ids of the runs, in execution order.
     pub runs: Vec<String>,
-    /// The tag that they have in the store; absent where they are not stored.
+    /// Tag of the runs in the store; absent if they are not stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// Runs that the checks rejected, each with the reason. Their numbers are shown all the same.
+    /// Runs that the checks rejected, each with the reason. Their numbers are shown nevertheless.
     pub rejected: Vec<LeftOut>,
-    /// What was asked for and not had, or is to be known of how it was measured.
+    /// Requests that could not be met, and other facts about the measurement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// Rounds of a workload, until figures were steady.
+/// Rounds of a workload, repeated until its figures were steady.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundsResult {
-    /// [`ROUNDS_SCHEMA`].
+    /// Name and version of this form: `plumb.rounds/1`.
     pub schema: String,
-    /// In words: which rounds were steady, or that none were.
+    /// Which rounds were steady, or that none were, as a sentence.
     pub verdict_note: String,
-    /// Whether the numbers can be believed: `reject` where a check rejected a round that they rest on.
+    /// Whether the numbers can be trusted; `reject` if a check rejected a round that they depend on.
     pub verdict: RunVerdict,
-    /// The runs, one a round.
+    /// The underlying runs, one for each round.
     #[serde(flatten)]
     pub of: RepeatedRuns,
-    /// The rule.
+    /// The rule that determines when rounds are steady.
     pub rule: RoundsRule,
-    /// The first and the last of the rounds that met the rule; `null` where none did.
+    /// First and last of the rounds that met the rule; `null` if none did.
     pub steady: Option<RoundSpan>,
-    /// What the rule was about.
+    /// Figures that the rule tracked.
     pub tracked: Vec<TrackedRounds>,
-    /// The rounds that values are means of: the steady ones, or else the last ones.
+    /// Rounds that the values are means of: the steady ones, or else the last ones.
     pub window: Option<RoundSpan>,
     /// Every phase that was repeated.
     pub phases: Vec<RoundsPhase>,
 }
 
-/// Rounds that follow one another, counted from 1.
+/// Consecutive rounds, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundSpan {
-    /// The first.
+    /// Number of the first round.
     pub first: u32,
-    /// The last.
+    /// Number of the last round.
     pub last: u32,
 }
 
-/// The numbers of the round rule.
+/// Parameters of the steadiness rule for rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundsRule {
-    /// Rounds looked at together.
+    /// Number of consecutive rounds that are judged together.
     pub window: u32,
     /// Largest allowed (max − min) / mean.
     pub range: f64,
     /// Largest allowed rise or fall of the fitted line over the window, relative to the mean.
     pub slope: f64,
-    /// Rounds after which it gives up.
+    /// Number of rounds after which the run gives up.
     pub max_rounds: u32,
 }
 
@@ -114,133 +114,133 @@ pub struct RoundsRule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrackedRounds {
-    /// The phase.
+    /// Name of the measured phase.
     pub phase: String,
-    /// The figure.
+    /// The figure that is tracked.
     pub figure: Figure,
-    /// Whether it was steady over the window.
+    /// Whether the figure was steady over the window.
     pub is_steady: bool,
-    /// Mean of the window, in the figure's unit.
+    /// Mean over the window, in the figure's unit.
     pub mean: Option<f64>,
-    /// (max − min) / mean.
+    /// (max − min) / mean over the window.
     pub range: Option<f64>,
-    /// Rise of the fitted line over the window, relative to the mean; negative where it falls.
+    /// Rise of the fitted line over the window, relative to the mean; negative if it falls.
     pub slope: Option<f64>,
 }
 
-/// A phase over the rounds.
+/// One phase over all rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundsPhase {
-    /// Its name.
+    /// Name of the measured phase.
     pub name: String,
-    /// Share of reads, per cent, of block I/O.
+    /// Share of reads in percent, for block I/O.
     pub read: Option<u32>,
-    /// Bytes of each op, of block I/O.
+    /// Bytes of each op, for block I/O.
     pub block: Option<u64>,
-    /// What moved its bytes: of all rounds, `mixed` where they differ.
+    /// Origin of the bytes over all rounds; `mixed` if rounds differ.
     pub tier: Option<TierName>,
-    /// Its figures, the shown ones first.
+    /// Figures of the phase, those shown by default first.
     pub figures: Vec<FigureRounds>,
 }
 
-/// A figure of a phase over the rounds.
+/// One figure of a phase over all rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FigureRounds {
-    /// Which: ops/s, bytes/s, or ns.
+    /// The figure, in ops/s, bytes/s or ns.
     pub figure: Figure,
-    /// Over the window: the mean, or the largest of the largest.
+    /// Value over the window: the mean, or for a maximum the largest.
     pub value: Option<f64>,
-    /// In each round; `null` where nothing was measured.
+    /// Value of each round; `null` if not measured.
     pub rounds: Vec<Option<f64>>,
 }
 
 impl RoundsPhase {
-    /// A figure of it.
+    /// Returns a figure of the phase.
     pub fn figure(&self, figure: Figure) -> Option<&FigureRounds> {
         self.figures.iter().find(|one| one.figure == figure)
     }
 }
 
-/// The same work at several loads.
+/// Results of one workload at several loads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LadderResult {
-    /// [`LADDER_SCHEMA`].
+    /// Name and version of this form: `plumb.ladder/1`.
     pub schema: String,
-    /// In words: what was found.
+    /// The outcome, as a sentence.
     pub verdict_note: String,
-    /// Whether the numbers can be believed: `reject` where a check rejected a run.
+    /// Whether the numbers can be trusted; `reject` if a check rejected a run.
     pub verdict: RunVerdict,
-    /// The runs, one a load.
+    /// The underlying runs, one for each load.
     #[serde(flatten)]
     pub of: RepeatedRuns,
-    /// The full load, ops/s: asked for, or reached as fast as it goes; `null` where no run told it.
+    /// Full load, ops/s: requested, or the maximum that was reached; `null` if no run determined it.
     pub full: Option<f64>,
     /// Largest allowed mean response time, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_ns: Option<u64>,
-    /// Whether the mean response time was within the limit at every load; `null` without a limit, or where a load has no time.
+    /// Whether the mean response time stayed within the limit at every load; `null` without a limit, or if a load has no time.
     pub within_limit: Option<bool>,
-    /// The loads in their order.
+    /// The loads in execution order.
     pub steps: Vec<LadderStep>,
-    /// Loads that ran again.
+    /// Loads that were run a second time.
     pub again: Vec<LadderRepeat>,
-    /// Rate and mean response time of those may differ by this share.
+    /// Largest allowed difference in rate and mean response time between the two runs, as a share.
     pub within: f64,
-    /// The mean response time over all loads from none to the highest, ns: the area under the curve of response time over rate,
-    /// divided by the highest rate.
+    /// Mean response time over all loads from zero to the highest, ns: the area under the curve of response time over
+    /// rate, divided by the highest rate.
     pub overall_response_ns: Option<f64>,
 }
 
-/// One load.
+/// Results of the run at one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LadderStep {
-    /// Of the full load, per cent.
+    /// Load as a percentage of the full load.
     pub percent: f64,
-    /// Ops a second that were asked for.
+    /// Number of ops requested per second.
     pub asked: f64,
-    /// Ops a second that were done.
+    /// Number of ops achieved per second.
     pub rate: Option<f64>,
     /// Mean response time, ns.
     pub response_ns: Option<f64>,
-    /// 99 % of it, ns; `null` where the run carries too few ops.
+    /// 99th percentile of the response time, ns; `null` if the run has too few ops.
     pub response_p99_ns: Option<f64>,
-    /// What moved the bytes.
+    /// Origin of the bytes that were moved.
     pub tier: Option<TierName>,
-    /// Whether it is a load that ran again.
+    /// Whether this is the second run of a load.
     pub is_again: bool,
-    /// The id of its run.
+    /// Id of the run at this load.
     pub run: String,
-    /// The groups of workers, where there are several.
+    /// Groups of workers; absent for a single group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<LadderStream>,
 }
 
-/// A group of workers at a load.
+/// A group of workers at one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LadderStream {
-    /// Its name.
+    /// Name of the group of workers.
     pub name: String,
-    /// Its share of all ops that were asked for.
+    /// Share of all requested ops.
     pub asked: f64,
-    /// Its share of all ops that were done.
+    /// Share of all completed ops.
     pub done: Option<f64>,
 }
 
-/// A load that ran twice.
+/// Comparison of the two runs of one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LadderRepeat {
-    /// The load.
+    /// Load as a percentage of the full load.
     pub percent: f64,
-    /// Rate of the second run over that of the first.
+    /// Rate of the second run divided by that of the first.
     pub rate: Option<f64>,
-    /// The same of the mean response time.
+    /// Mean response time of the second run divided by that of the first.
     pub response: Option<f64>,
-    /// Whether both differ by no more than is allowed; `null` where a number is missing.
+    /// Whether both differ by no more than allowed; `null` if a number is missing.
     pub holds: Option<bool>,
 }

@@ -1,102 +1,103 @@
-//! What a replay kept of its recording.
+//! Fidelity of a replay to its recording.
 
 use crate::histogram::Histogram;
 use plumb_workload::{OpKind, ReplayOrder, Timing};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Ops of one kind.
+/// Totals of the ops of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplayedSum {
-    /// How many, failures among them.
+    /// Number of ops, including failed ones.
     pub ops: u64,
-    /// How many failed.
+    /// Number of ops that failed.
     pub failed: u64,
-    /// Bytes moved.
+    /// Bytes moved by these ops.
     pub bytes: u64,
 }
 
-/// Calls that came to something else than they did when they were recorded.
+/// Calls whose outcome differed from the recorded one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DifferentOutcome {
-    /// What.
+    /// Kind of op of these calls.
     pub kind: OpKind,
-    /// What it came to: 1 for bytes, 0 for success, or the negative number of an error.
+    /// Recorded outcome: 1 for bytes, 0 for success, or the negative error number.
     pub recorded: i64,
-    /// The same of the replay.
+    /// Outcome in the replay, in the same form.
     pub replayed: i64,
-    /// How often.
+    /// Number of calls with these outcomes.
     pub count: u64,
-    /// The first of them.
+    /// Path of the first of them.
     pub path: String,
 }
 
-/// What a replay did, beside what its recording says.
+/// Measurements of a replay beyond those of any phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplayMeasurement {
-    /// When ops were to begin.
+    /// When ops were scheduled to start.
     pub timing: Timing,
-    /// What each waited for; `None` of block I/O from one queue.
+    /// Ordering rule between ops; `null` for block I/O from one queue.
     pub order: Option<ReplayOrder>,
-    /// Threads that replayed it.
+    /// Number of threads that replayed it.
     pub threads: u32,
-    /// Threads of the recording that were alive at once.
+    /// Largest number of recorded threads alive at once.
     pub threads_recorded: u32,
-    /// What the recording does, by kind.
+    /// Ops in the recording, by kind.
     pub recorded: BTreeMap<OpKind, ReplayedSum>,
-    /// From the beginning of the first op to that of the last, at the asked speed, ns.
+    /// Time from the start of the first op to the start of the last in the recording, at the requested speed, ns.
     pub recorded_length_ns: u64,
-    /// The same of the replay.
+    /// Time from the start of the first op to the start of the last in the replay, ns.
     pub replayed_length_ns: u64,
-    /// Durations of all recorded ops, ns; `None` if some are unknown.
+    /// Total duration of all recorded ops, ns; `null` if some durations are unknown.
     pub recorded_busy_ns: Option<u64>,
-    /// Ops that began.
+    /// Number of ops that started.
     pub begun: u64,
-    /// Ops that began after one that comes behind them in the recording.
+    /// Number of ops that started after an op that follows them in the recording.
     pub overtaken: u64,
-    /// Ops that were held back: by what they wait for, or by a full queue.
+    /// Number of ops delayed by the ops that they depend on, or by a full queue.
     pub held: u64,
-    /// How late ops began behind their time and behind what they had to wait for, 99 % of them, ns: what is the replay's own fault,
-    /// and not that of ops before them that took longer than they were recorded to.
+    /// 99th percentile of the delay of ops past both their scheduled time and the ops they had to wait for, ns. It
+    /// measures the replay's own delay, without delays from earlier ops that took longer than recorded.
     pub own_lag_p99_ns: u64,
-    /// The same of all.
+    /// Largest such delay, ns.
     pub own_lag_max_ns: u64,
-    /// How far the gaps between ops are from the recorded ones: the largest difference of the shares up to any length.
+    /// Difference between the recorded and replayed gaps between ops: the largest
+    /// difference of their cumulative distributions.
     pub gap_distance: Option<f64>,
-    /// How far rates are from the recorded ones, piece by piece: root of the mean square, by the mean.
+    /// Difference between recorded and replayed rates, per interval of time: root mean square divided by the mean.
     pub rate_error: Option<f64>,
     /// Outcomes that differ, by kind.
     pub different: Vec<DifferentOutcome>,
-    /// How many ops came to something else.
+    /// Number of ops whose outcome differed.
     pub different_count: u64,
-    /// Files that were opened although the recording has no open of theirs.
+    /// Number of files opened although the recording contains no open call for them.
     pub opened_beside: u64,
-    /// Closes of descriptors that the recording did not open; nothing was done for them.
+    /// Number of recorded closes of descriptors that the recording did not open; they were not replayed.
     pub closes_of_others: u64,
-    /// Records that were not replayed, by what they are called.
+    /// Number of records that were not replayed, by name.
     pub left_out: BTreeMap<String, u64>,
-    /// What the numbers of gaps, rates and lags are made from: while a run goes on, and not in results.
+    /// Raw counts behind gaps, rates and delays; present during a run and absent from results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub counts: Option<Box<ReplayCounts>>,
 }
 
-/// Kinds of difference that are kept.
+/// Largest number of different outcomes kept.
 const DIFFERENT_MAX: usize = 32;
 
-/// Beginnings of ops, counted: in the recording and in the replay.
+/// Counts of op starts in the recording and in the replay, in this order.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ReplayCounts {
-    /// Gaps between ops of a thread, by their magnitude.
+    /// Gaps between ops of a thread, by order of magnitude.
     pub gaps: [Vec<u64>; 2],
-    /// Ops that began in each piece of time.
+    /// Number of ops that started in each interval of time.
     pub rates: [Vec<u64>; 2],
-    /// How long a piece is, ns: a fixed length, or that twice, four times and so on.
+    /// Length of an interval, ns: a fixed base length times a power of two.
     pub piece_ns: u64,
-    /// How late ops began by the replay's own fault.
+    /// Delays of op starts caused by the replay itself, ns.
     pub own_lag: Histogram,
 }
 
@@ -106,7 +107,7 @@ fn add_counts(mine: &mut Vec<u64>, other: &[u64]) {
 }
 
 impl ReplayCounts {
-    /// Adds what another thread or process counted.
+    /// Adds the counts of another thread or process.
     pub fn add(&mut self, mut other: ReplayCounts) {
         for (mine, other) in self.gaps.iter_mut().zip(&other.gaps) {
             add_counts(mine, other);
@@ -131,7 +132,7 @@ impl ReplayCounts {
         }
     }
 
-    /// The largest difference of the shares of gaps up to any length: Kolmogorov and Smirnov's.
+    /// Returns the Kolmogorov–Smirnov distance of the gaps: the largest difference of the cumulative distributions.
     pub fn gap_distance(&self) -> Option<f64> {
         let [recorded, replayed] = &self.gaps;
         let totals = [recorded, replayed].map(|gaps| gaps.iter().sum::<u64>());
@@ -147,7 +148,7 @@ impl ReplayCounts {
         Some(largest)
     }
 
-    /// The root of the mean square of the differences between pieces of time, by the mean of the recording.
+    /// Returns the root mean square difference of the rates per interval, divided by the recording's mean rate.
     pub fn rate_error(&self) -> Option<f64> {
         let [recorded, replayed] = &self.rates;
         let pieces = recorded.len().max(replayed.len());
@@ -162,7 +163,7 @@ impl ReplayCounts {
 }
 
 impl ReplayMeasurement {
-    /// Adds an outcome that differs; of many kinds, the first are kept.
+    /// Adds an outcome that differs. Only the first [`DIFFERENT_MAX`] distinct outcomes are kept.
     pub fn add_different(different: &mut Vec<DifferentOutcome>, outcome: DifferentOutcome) {
         let is_same = |known: &&mut DifferentOutcome| {
             (known.kind, known.recorded, known.replayed) == (outcome.kind, outcome.recorded, outcome.replayed)
@@ -175,9 +176,9 @@ impl ReplayMeasurement {
         }
     }
 
-    /// Adds what another process replayed at the same time: a part of the same recording, or a copy.
+    /// Adds the replay of another process at the same time: a part of the same recording, or a copy.
     pub fn add(&mut self, other: ReplayMeasurement) {
-        // Every field is named, so that the next one is not forgotten.
+        // Name every field, so that the compiler rejects a new field that is not handled here.
         let ReplayMeasurement {
             timing: _,
             order: _,
@@ -232,7 +233,7 @@ impl ReplayMeasurement {
         self.settle();
     }
 
-    /// Makes the numbers of gaps, rates and lags from what was counted.
+    /// Computes the numbers about gaps, rates and delays from the counts.
     pub fn settle(&mut self) {
         let Some(counts) = &self.counts else { return };
         self.own_lag_p99_ns = counts.own_lag.quantile(0.99).unwrap_or(0);
@@ -242,23 +243,23 @@ impl ReplayMeasurement {
     }
 }
 
-/// How well something of a recording was kept.
+/// Judgement of one property of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FidelityVerdict {
-    /// Nothing was promised of it.
+    /// There is no requirement for this property.
     Info,
-    /// It was kept.
+    /// The property was reproduced within its tolerance.
     Pass,
-    /// Not quite.
+    /// The property was reproduced only approximately.
     Warn,
-    /// It was not.
+    /// The property was not reproduced.
     Fail,
 }
 
 impl FidelityVerdict {
-    /// As it is printed.
+    /// Returns the name that reports print.
     pub fn name(self) -> &'static str {
         match self {
             FidelityVerdict::Info => "info",
@@ -269,43 +270,43 @@ impl FidelityVerdict {
     }
 }
 
-/// What the numbers of a line are.
+/// Unit of the numbers in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FidelityUnit {
-    /// Nanoseconds.
+    /// Times in nanoseconds.
     Ns,
-    /// Ops.
+    /// Numbers of ops.
     Ops,
-    /// Bytes.
+    /// Amounts in bytes.
     Bytes,
-    /// Shares of 1.
+    /// Shares, 0–1.
     Share,
 }
 
-/// A line of the sheet that says what a replay kept of its recording.
+/// One property in the fidelity sheet of a replay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FidelityLine {
-    /// What is compared.
+    /// Name of the property that is compared.
     pub name: String,
-    /// Of which host alone it is, where ranks of several hosts replayed the recording.
+    /// Host that the line is about; absent unless ranks of several hosts replayed the recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// How well it was kept.
+    /// Judgement of how well it was reproduced.
     pub verdict: FidelityVerdict,
-    /// What the numbers are.
+    /// Unit of `recorded` and `replayed`.
     pub unit: FidelityUnit,
-    /// Of the recording, where that has it.
+    /// Value in the recording; absent if the recording does not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<f64>,
-    /// Of the replay.
+    /// Value in the replay.
     pub replayed: f64,
-    /// What may differ for a pass: a share of the recorded number, or of the replayed one where nothing is recorded.
+    /// Largest deviation that passes, as a share of the recorded number, or of the replayed one if nothing is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<f64>,
-    /// More about it; empty if there is nothing to say.
+    /// Further explanation; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
 }
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_different_lengths_are_added_in_the_longer() {
+    fn intervals_of_different_lengths_are_added_at_the_longer() {
         let mut sum = counts([vec![1, 2, 3], vec![6, 0, 0]], 10);
         sum.add(counts([vec![10, 20], vec![30]], 20));
         assert_eq!((sum.rates, sum.piece_ns), ([vec![13, 23], vec![36, 0]], 20));
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_those_of_shares_and_of_pieces() {
+    fn distances_compare_distributions_and_intervals() {
         let mut found = counts([vec![2, 2], vec![4, 0]], 10);
         found.gaps = [vec![1, 1, 0], vec![0, 1, 1]];
         assert_eq!((found.gap_distance(), found.rate_error()), (Some(0.5), Some(1.0)));
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_of_one_kind_are_one() {
+    fn equal_outcomes_are_counted_together() {
         let outcome = |kind, count| DifferentOutcome { kind, recorded: 0, replayed: -2, count, path: "a".to_owned() };
         let mut all = Vec::new();
         for one in [outcome(OpKind::Open, 1), outcome(OpKind::Stat, 2), outcome(OpKind::Open, 3)] {

@@ -19,45 +19,45 @@ use std::collections::BTreeMap;
 /// Name and version of the JSON form of a result.
 pub const RESULT_SCHEMA: &str = "plumb.result/1";
 
-/// One execution of a workload, with everything that is needed to believe or disbelieve it.
+/// One execution of a workload, with the evidence needed to trust or reject its numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunResult {
-    /// [`RESULT_SCHEMA`].
+    /// Name and version of this form: `plumb.result/1`.
     pub schema: String,
-    /// UUIDv7.
+    /// Id of the run, a UUIDv7.
     pub id: String,
-    /// RFC 3339, UTC.
+    /// Start of the run, RFC 3339, UTC.
     pub started_at: String,
-    /// What made it.
+    /// Name and version of the program that made the result.
     pub tool: Tool,
-    /// What was run, resolved.
+    /// The workload that ran, with all defaults resolved.
     pub workload: Workload,
-    /// Where it was run.
+    /// The machine that ran the workload, and its settings.
     pub environment: Environment,
-    /// The storage under each target, by the target's name.
+    /// The storage under each target, keyed by target name.
     pub target: BTreeMap<String, TargetFacts>,
-    /// Whether it can be believed.
+    /// Whether the numbers can be trusted.
     pub verdict: RunVerdict,
-    /// True where a signal or an error ended it early.
+    /// Whether a signal or an error ended the run early.
     pub partial: bool,
-    /// The error that ended it early, where one did. What is here was measured before.
+    /// The error that ended the run early; the numbers were measured before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What the checks say, worst first.
+    /// Findings of the checks, worst first.
     pub checks: Vec<Finding>,
-    /// What was measured.
+    /// Measured numbers, phase by phase.
     pub phases: Vec<PhaseResult>,
-    /// The processes that measured it, where there were several.
+    /// The processes that measured together; absent for a single process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Box<Ranks>>,
-    /// Where it comes from, if another tool measured it.
+    /// Source of the result, if another tool measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Box<Imported>>,
-    /// The gate's answer about the run's session, if `plumb gate --keep` kept it.
+    /// The gate's answer about the run's session, if `plumb gate --keep` stored it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gated: Option<SessionAnswer>,
-    /// The load of other processes on the devices, where it was a part of the numbers.
+    /// Load of other processes on the devices, if it affected the numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under_load: Option<Box<UnderLoad>>,
 }
@@ -66,92 +66,92 @@ pub struct RunResult {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
-    /// `plumb`; of an imported result the tool that measured it, `fio`.
+    /// Name of the program: `plumb`, or for an imported result the tool that measured it, such as `fio`.
     pub name: String,
-    /// Its version; empty where an imported file does not say it.
+    /// Version of the program; empty if an imported file does not record it.
     pub version: String,
 }
 
-/// The numbers of one phase.
+/// Measured numbers of one phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseResult {
-    /// The phase's name.
+    /// Name of the measured phase.
     pub name: String,
-    /// Its wall time, the ramp left out; 0 in an imported result whose file does not say it.
+    /// Wall time of the phase without its ramp, ns; 0 if an imported file does not record it.
     pub wall_ns: u64,
-    /// By metric. A metric that was not measured is absent, or has a `null` value with the reason in a finding.
+    /// Values by metric. A metric that was not measured is absent, or `null` with the reason in a finding.
     pub metrics: BTreeMap<Metric, MetricValue>,
-    /// What was done, by kind of op; absent in results of versions that did not keep it.
+    /// Completed work by kind of op; absent in results of versions that did not record it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub done: BTreeMap<OpKind, OpsDone>,
-    /// What single steps of programs did that have statistics of their own.
+    /// Numbers of program steps that have statistics of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepMeasurement>,
-    /// What a replay kept of its recording.
+    /// Differences between a replay and its recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Box<ReplayMeasurement>>,
-    /// The same, judged.
+    /// Judgement of the replay, one line for each property.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fidelity: Vec<FidelityLine>,
-    /// What both ends know of its connections to other hosts, and its probe.
+    /// Numbers of the phase's connections to other hosts from both ends, and of its probe.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<Network>,
-    /// What all workers together did until the first of them was done, where there were several. From then on the load
-    /// was another one.
+    /// Work of all workers together until the first one finished; absent for a single worker. After that moment, the
+    /// load was a different one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_done: Option<FirstDone>,
-    /// How far apart the ranks were, where there were several.
+    /// Spread between the ranks; absent for a single process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Box<RankSpread>>,
-    /// What was asked for and not had, each with the reason and with what was done instead.
+    /// Requests that could not be met, each with the reason and the substitute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Preparation of caches before it; absent where nothing was changed.
+    /// Preparation of caches before the phase; absent if no cache was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caches: Option<Box<CachePreparation>>,
-    /// What bounded it; absent in results of versions that did not look.
+    /// The limit that the phase ran into; absent in results of versions that did not determine it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limiter: Option<Limiter>,
 }
 
-/// Ops of one kind in a phase, counted: a rate may be over less than the phase's wall time.
+/// Number of ops of one kind in a phase. A rate may cover less than the phase's wall time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpsDone {
     /// Ops that completed without error.
     pub ops: u64,
-    /// Bytes that they moved.
+    /// Bytes moved by these ops.
     pub bytes: u64,
 }
 
-/// The rates of a phase until the first of its workers was done.
+/// Rates of a phase until its first worker finished.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstDone {
-    /// When that was, from the phase's start, the ramp left out.
+    /// Time when the first worker finished, from the phase's start without the ramp, ns.
     pub at_ns: u64,
-    /// Byte rates and rates of ops up to then, of all workers together.
+    /// Byte rates and op rates until that time, over all workers together.
     pub metrics: BTreeMap<Metric, MetricValue>,
 }
 
-/// One number.
+/// The value of one metric.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MetricValue {
-    /// The value; `null` is not measured, never 0.
+    /// The value; `null` means not measured and is never written as 0.
     pub value: Option<f64>,
-    /// The metric's unit.
+    /// Unit of the value, which the metric determines.
     pub unit: Unit,
-    /// What it measured; on byte rates and rates of ops that move bytes.
+    /// Origin of the bytes, for byte rates and rates of ops that move bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<TierName>,
-    /// Share of the bytes that the device moved, or that went to the server of a network file system, where known, 0–1.
+    /// Share of the bytes that the device moved or that went to the server of a network file system, 0–1; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_share: Option<f64>,
 }
 
-/// The words of [`Tier`], without the share: the form of the JSON contract.
+/// Names of the tiers without the share, as the JSON form has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -159,13 +159,13 @@ pub struct MetricValue {
 pub enum TierName {
     /// The device moved the bytes.
     Device,
-    /// The server of a network file system did: from its memory or its storage, which a client cannot tell apart.
+    /// The server of a network file system moved the bytes. Clients cannot distinguish its memory from its storage.
     Server,
-    /// This machine's memory did.
+    /// This machine's memory served or absorbed the bytes.
     Cache,
-    /// Both.
+    /// Both memory and the device or server moved bytes.
     Mixed,
-    /// It could not be seen.
+    /// The origin could not be observed.
     Unknown,
 }
 
@@ -182,7 +182,7 @@ impl From<Tier> for TierName {
 }
 
 impl TierName {
-    /// As printed.
+    /// Returns the name that reports print.
     pub fn name(self) -> &'static str {
         self.into()
     }

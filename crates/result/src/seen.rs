@@ -1,16 +1,16 @@
-//! What was looked for: its value, or the reason why it was not seen.
+//! Optional observations that keep the reason why a value is missing.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Something that was looked at: seen, or not, and why not. A check over what was not seen is `skipped`, never `pass`.
+/// An observation: its value, or the reason why there is none. A check without its value is `skipped`, never `pass`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Seen<T> {
-    /// Seen.
+    /// The value that was observed.
     Yes(T),
-    /// Not seen, for this reason.
+    /// The reason why there is no value.
     No(String),
 }
 
@@ -21,12 +21,12 @@ impl<T> Default for Seen<T> {
 }
 
 impl<T> Seen<T> {
-    /// Not seen, for this reason.
+    /// Returns a missing observation with its reason.
     pub fn no(reason: impl Into<String>) -> Seen<T> {
         Seen::No(reason.into())
     }
 
-    /// What was seen.
+    /// Returns the value, if there is one.
     pub fn value(&self) -> Option<&T> {
         match self {
             Seen::Yes(value) => Some(value),
@@ -34,7 +34,7 @@ impl<T> Seen<T> {
         }
     }
 
-    /// What was seen, or the reason why not.
+    /// Returns the value, or the reason why there is none.
     pub fn as_result(&self) -> Result<&T, &str> {
         match self {
             Seen::Yes(value) => Ok(value),
@@ -42,7 +42,7 @@ impl<T> Seen<T> {
         }
     }
 
-    /// Changes what was seen.
+    /// Applies a function to the value and keeps a reason.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Seen<U> {
         match self {
             Seen::Yes(value) => Seen::Yes(change(value)),

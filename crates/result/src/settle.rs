@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Pauses between the runs of a comparison, and whether they were long enough.
+/// Pauses between the runs of a comparison, and whether the storage was idle after them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settled {
-    /// Pause before each run but the first, as asked for (`--settle`), ns; of simulated devices, in their time.
+    /// Requested pause before each run except the first (`--settle`), ns. Simulated devices count it in simulated time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_ns: Option<u64>,
-    /// Runs that waited until the storage was idle, or for as long as is allowed.
+    /// Runs that waited for the storage to become idle, up to the longest wait allowed.
     pub waits: u32,
-    /// Time that passed so, ns.
+    /// Total length of those waits, ns.
     pub waited_ns: u64,
-    /// Runs that began while the storage still worked.
+    /// Runs that started while the storage was still busy.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_idle: u32,
-    /// Work that the storage still did before the last of them.
+    /// Work that the storage was still doing before the last of these runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What a run sends while it goes on, to whoever watches from outside: a line for each second and each event.
+//! Lines that a run sends to an outside observer while it is in progress: one for each second and each event.
 
 use crate::finding::{Finding, Tier};
 use crate::histogram::Histogram;
@@ -11,113 +11,113 @@ use std::collections::BTreeMap;
 /// Name and version of this form.
 pub const STREAM_SCHEMA: &str = "plumb.stream/1";
 
-/// Whether a line of text is a [`Streamed`] among lines for people.
+/// Returns `true` if a line is a [`Streamed`] and not text for people.
 pub fn is_stream_line(text: &str) -> bool {
     text.starts_with("{\"schema\":\"plumb.stream/")
 }
 
-/// One line of a stream. Every line says which run it is about; `event` says which of the other parts it has.
+/// One line of a stream. Every line names its run; `event` determines which of the other fields are present.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Streamed {
-    /// [`STREAM_SCHEMA`].
+    /// Name and version of this form: `plumb.stream/1`.
     pub schema: String,
-    /// When it was sent, RFC 3339; within a run, later than the line before.
+    /// Time when the line was sent, RFC 3339; later than the previous line of the run.
     pub at: String,
-    /// What has happened.
+    /// The event that this line reports.
     pub event: StreamEvent,
-    /// The run's id, by which `plumb show` finds it once it is stored.
+    /// Id of the run, which `plumb show` accepts once the run is stored.
     pub run: String,
-    /// Its workload's name.
+    /// Name of the running workload.
     pub workload: String,
-    /// Where it runs: a directory, a file, a device, or a simulated device.
+    /// Place of the run: a directory, a file, a device, or a simulated device.
     pub place: String,
-    /// Which run of several this is, such as `block 3 (minimum 6)`; absent where one run is all there is.
+    /// Position among several runs, such as `block 3 (minimum 6)`; absent for a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// The phase; absent at the beginning and the end of a run, and for a finding about the whole run.
+    /// Name of the phase; absent at the start and end of a run, and for findings about the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// What was done: in an interval, or in a whole phase.
+    /// Work done in an interval, or in a whole phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<StreamMeasured>,
-    /// The finding that became true, or that is taken back.
+    /// The finding that became true or was withdrawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<Finding>,
 }
 
-/// What a line says.
+/// The event that a line reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamEvent {
-    /// A run begins.
+    /// The run started; no phase has started yet.
     RunBegins,
-    /// A phase begins.
+    /// A phase of the run started.
     PhaseBegins,
-    /// An interval of a phase has passed; `measured` is of it alone.
+    /// An interval of a phase has passed; `measured` covers that interval alone.
     Interval,
-    /// A finding above `note` has become true.
+    /// A finding above `note` became true.
     Finding,
-    /// A finding that was sent while its phase ran is not true of the whole phase.
+    /// A finding that was sent during its phase does not hold for the whole phase.
     Withdrawn,
-    /// A phase is over; `measured` is of all of it.
+    /// The phase ended; `measured` covers the whole phase.
     PhaseEnds,
-    /// A run is over. Its result has all that was measured.
+    /// The run ended. Its result contains all measurements.
     RunEnds,
 }
 
-/// What was done in a piece of time.
+/// Work done in an interval or a phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamMeasured {
     /// Start, from the end of the phase's ramp, ns.
     pub start_ns: u64,
-    /// Length, ns.
+    /// Length of the interval or phase, ns.
     pub length_ns: u64,
-    /// By kind of op; a kind that has not been seen yet is absent.
+    /// Completed work by kind of op; a kind that has not occurred yet is absent.
     pub ops: BTreeMap<OpKind, StreamOps>,
-    /// Mean ops in flight, by Little's law.
+    /// Mean number of ops in flight, by Little's law.
     pub in_flight: f64,
-    /// Asked ops in flight, all workers together.
+    /// Requested number of ops in flight, over all workers.
     pub depth_asked: u32,
-    /// Errors of ops.
+    /// Number of ops that failed.
     pub errors: u64,
-    /// Where the bytes came from or went to; absent where that is not known.
+    /// Origin of the bytes; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
-    /// Block devices under the targets, each layer of their stacks; none where nothing is known of them.
+    /// Block devices under the targets, in every layer of their stacks; empty if none are known.
     pub devices: Vec<DeviceUse>,
 }
 
-/// One kind of op in a piece of time. Times are service times: from the start of an op to its completion.
+/// One kind of op in an interval or a phase. Times are service times: from the start of an op to its completion.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamOps {
-    /// Completed.
+    /// Number of ops that completed.
     pub count: u64,
-    /// Bytes moved.
+    /// Bytes moved by these ops.
     pub bytes: u64,
-    /// Completed per second, ops/s.
+    /// Number of ops completed per second.
     pub ops_per_s: f64,
     /// Bytes moved per second.
     pub bytes_per_s: f64,
-    /// Mean time, ns; this and the others are absent where nothing completed.
+    /// Mean service time, ns. The times are absent if nothing completed.
     pub mean_ns: Option<f64>,
-    /// Median, ns.
+    /// Median service time, ns.
     pub p50_ns: Option<u64>,
-    /// 90 %, ns.
+    /// 90th percentile of the service time, ns.
     pub p90_ns: Option<u64>,
-    /// 99 %, ns.
+    /// 99th percentile of the service time, ns.
     pub p99_ns: Option<u64>,
-    /// 99.9 %, ns.
+    /// 99.9th percentile of the service time, ns.
     pub p999_ns: Option<u64>,
-    /// Largest, ns; of an interval to the histogram's bucket (0.8 %).
+    /// Largest service time, ns; for an interval with the histogram's resolution (0.8 %).
     pub max_ns: Option<u64>,
 }
 
 impl StreamOps {
-    /// Of ops that moved `bytes` in `length_ns`, with their times.
+    /// Summarizes `count` ops that moved `bytes` in `length_ns`.
     pub fn new(count: u64, bytes: u64, times: Option<&Histogram>, length_ns: u64) -> StreamOps {
         let per_s = |amount: u64| if length_ns > 0 { amount as f64 * 1e9 / length_ns as f64 } else { 0.0 };
         let quantile = |share: f64| times.and_then(|times| times.quantile(share));
@@ -137,7 +137,7 @@ impl StreamOps {
 }
 
 impl StreamMeasured {
-    /// The ops of an interval, with the times of each kind.
+    /// Returns the ops of an interval, with the service times of each kind.
     pub fn ops_of(interval: &Interval, times: &BTreeMap<OpKind, Histogram>) -> BTreeMap<OpKind, StreamOps> {
         let one = |(kind, ops): (&OpKind, &crate::OpCounts)| {
             (*kind, StreamOps::new(ops.count, ops.bytes, times.get(kind), interval.length_ns))
@@ -145,7 +145,7 @@ impl StreamMeasured {
         BTreeMap::from_iter(interval.ops.iter().map(one))
     }
 
-    /// Of a phase that is over.
+    /// Summarizes a completed phase.
     pub fn of_phase(phase: &PhaseMeasurement, devices: Vec<DeviceUse>) -> StreamMeasured {
         let ops = phase.ops.iter().map(|(kind, ops)| {
             (*kind, StreamOps::new(ops.count, ops.bytes, Some(&ops.service), phase.time_of_ns(*kind)))
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::{OpCounts, OpMeasurement};
 
-    // Protects: rates are per second of the interval's own length, and a time that nothing had is absent, not 0.
+    // Protects: rates use the interval's own length, and the times are absent, not 0, if nothing completed.
     #[test]
     fn an_interval_of_two_seconds() {
         let mut times = Histogram::new();
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!((write.ops_per_s, write.p50_ns, write.mean_ns), (0.0, None, None));
     }
 
-    // Protects: the line at a phase's end has the totals of the result, and an empty phase divides by nothing.
+    // Protects: the line at a phase's end has the totals of the result, and an empty phase does not divide by 0.
     #[test]
     fn a_whole_phase() {
         let mut times = Histogram::new();

@@ -12,117 +12,117 @@ use std::collections::BTreeMap;
 /// Name and version of the JSON form of a study's report.
 pub const STUDY_SCHEMA: &str = "plumb.study/1";
 
-/// What a study found, and what limits it.
+/// The findings of a study, and their limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyReport {
-    /// [`STUDY_SCHEMA`].
+    /// Name and version of this form: `plumb.study/1`.
     pub schema: String,
-    /// The study, UUIDv7.
+    /// Id of the study, a UUIDv7.
     pub id: String,
-    /// Its name.
+    /// Name of the study.
     pub name: String,
-    /// What it asks.
+    /// The question that the study asks.
     pub question: String,
-    /// The scale that it was planned for, `full`.
+    /// Name of the scale that it was planned for, such as `full`.
     pub scale: String,
-    /// Hash of its plan.
+    /// Hash of the study's plan.
     pub plan_hash: String,
-    /// When it was begun, RFC 3339, UTC.
+    /// Start of the study, RFC 3339, UTC.
     pub created_at: String,
-    /// Whether the load of other programs was declared a part of the set-up.
+    /// Whether the user declared the load of other programs as a part of the set-up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub under_load: bool,
-    /// The answer in words: one for each level that is held against the baseline.
+    /// The answer: one sentence for each level compared with the baseline.
     pub answer: Vec<String>,
-    /// How much of what was planned was had.
+    /// Numbers of planned and completed runs and cells.
     pub counts: StudyCounts,
     /// The factor whose levels are compared.
     pub by: String,
-    /// Another question than the plan's, where the report answers one.
+    /// A question other than the plan's, if the report answers one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedQuestion>,
-    /// How `p_adjusted` of the contrasts is corrected for their number: `holm`, `benjamini-hochberg` or `none`; empty in older
-    /// reports, which were corrected by Holm's method.
+    /// Correction of the contrasts' `p_adjusted` for multiple comparisons: `holm`, `benjamini-hochberg` or `none`.
+    /// Empty in older reports, which used Holm's method.
     #[serde(default)]
     pub correction: String,
     /// The verdicts, in the order of workloads and levels.
     pub contrasts: Vec<StudyContrast>,
-    /// What the checks say of the study as a whole, worst first.
+    /// Findings about the study as a whole, worst first.
     pub checks: Vec<Finding>,
-    /// What the checks say of its runs, gathered, worst first.
+    /// Findings about its runs, gathered by check, worst first.
     pub findings: Vec<GatheredFinding>,
-    /// Facts in which the sides differ although no factor was declared that covers them (D5).
+    /// Facts in which the sides differ although no declared factor covers them (D5).
     pub undeclared: Vec<Difference>,
-    /// Where the spread comes from, by number.
+    /// Sources of the spread of each number.
     pub spread: Vec<SpreadSources>,
-    /// What the factors do, alone and together, by number.
+    /// Effects of the factors on each number, alone and together.
     pub effects: Vec<EffectTable>,
     /// Every planned cell (E10).
     pub cells: Vec<StudyCell>,
-    /// Which rules the file systems keep, where a workload tests that; an entry for each such workload.
+    /// POSIX conformance of the file systems: one entry for each workload that tests it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conformance: Vec<StudyConformance>,
-    /// What was measured, and how it was built: one entry for each combination of hard levels.
+    /// The measured systems and how they were built: one entry for each combination of hard levels.
     #[serde(default)]
     pub systems: Vec<StudySystem>,
-    /// Counts that the study file states, and whether they came out.
+    /// Counts that the study file states, and whether the runs confirmed them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<StudyExpectation>,
-    /// Published claims, next to our verdicts on the same.
+    /// Published claims, next to this study's verdicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ClaimBeside>,
-    /// Published numbers, beside ours. Nothing follows from them: they come without evidence.
+    /// Published numbers, next to this study's. They come without evidence and support no claim.
     #[serde(default)]
     pub published: Vec<Published>,
-    /// Absolute speeds mean nothing: the machines were emulated (C14).
+    /// Whether the machines were emulated, so that absolute speeds mean nothing (C14).
     pub emulated: bool,
-    /// Where machines were emulated: what the devices did for each op, and how long a model of a disk would take for it. A line
-    /// for each cell, below one that says what the model assumes.
+    /// For emulated machines: device activity for each op, and the time that a model of a disk would need for it. One
+    /// line for each cell, below a line with the model's assumptions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modelled: Vec<String>,
-    /// What else must be known.
+    /// Further facts needed to read the report.
     pub notes: Vec<String>,
 }
 
-/// A count that a study expects of a cell, and what its runs counted.
+/// An expected count of a cell, and the counts of its runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyExpectation {
     /// The count, such as `device.written-per-byte`.
     pub metric: Metric,
-    /// The work of the cell.
+    /// Name of the cell's workload.
     pub workload: String,
     /// The levels of the cell.
     pub levels: BTreeMap<String, String>,
-    /// The smallest value that meets it.
+    /// Smallest value that meets the expectation.
     pub at_least: f64,
-    /// The largest; absent where it has no upper bound.
+    /// Largest value that meets the expectation; absent without an upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
-    /// The reason to expect it, in the study's words.
+    /// Reason for the expectation, in the study's words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub because: String,
     /// Number of runs that counted it.
     pub runs: u32,
-    /// The smallest count of a run.
+    /// Smallest count of any run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found_least: Option<f64>,
-    /// The largest count of a run.
+    /// Largest count of any run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found_most: Option<f64>,
-    /// Whether every run meets it; absent where none counted it.
+    /// Whether every run meets the expectation; absent if no run counted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub met: Option<bool>,
 }
 
 impl StudyExpectation {
-    /// `1.5`, `1.47 to 1.53`, `at most 0.02`.
+    /// Returns the bounds: `1.5`, `1.47 to 1.53`, `at most 0.02`.
     pub fn wanted(&self) -> String {
         bounds_in_words(self.at_least, self.at_most)
     }
 
-    /// The value that was found, or the smallest and the largest.
+    /// Returns the value that the runs found, or the smallest and largest.
     pub fn found(&self) -> String {
         match (self.found_least, self.found_most) {
             (Some(least), Some(most)) if plain(least) == plain(most) => plain(most),
@@ -132,7 +132,7 @@ impl StudyExpectation {
     }
 }
 
-/// Bounds of a count: `1.5`, `1.47 to 1.53`, `at most 0.02`.
+/// Formats the bounds of a count: `1.5`, `1.47 to 1.53`, `at most 0.02`.
 pub fn bounds_in_words(at_least: f64, at_most: Option<f64>) -> String {
     match at_most {
         None => format!("at least {}", plain(at_least)),
@@ -142,32 +142,32 @@ pub fn bounds_in_words(at_least: f64, at_most: Option<f64>) -> String {
     }
 }
 
-/// Up to four decimals, without zeros at the end.
+/// Formats a value with up to four decimals, without trailing zeros.
 fn plain(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// How much of a study was had.
+/// Numbers of planned and completed runs, provisionings and cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyCounts {
     /// Provisionings that were planned.
     pub plots: u32,
-    /// Those of them that could not be built.
+    /// Provisionings that could not be built.
     pub plots_failed: u32,
     /// Runs that were planned.
     pub runs: u32,
-    /// Those of them whose result the checks accept.
+    /// Runs whose result the checks accept.
     pub done: u32,
-    /// Those that the checks rejected; left out of all numbers.
+    /// Runs that the checks rejected; they are left out of all numbers.
     pub rejected: u32,
-    /// Those that were made again because checks rejected their first result, however they ended.
+    /// Runs that were repeated because checks rejected their first result, regardless of the outcome.
     #[serde(default)]
     pub made_again: u32,
-    /// Those that failed.
+    /// Number of runs that failed.
     pub failed: u32,
-    /// Those that are still to come.
+    /// Runs that are still to come.
     pub open: u32,
     /// Optional repetitions that were not needed.
     pub not_needed: u32,
@@ -178,156 +178,156 @@ pub struct StudyCounts {
 }
 
 impl StudyCounts {
-    /// Whether the checks rejected half of the runs or more: what is left may be the lucky half.
+    /// Returns `true` if the checks rejected half of the runs or more: the remaining ones may be the lucky half.
     pub fn is_mostly_rejected(&self) -> bool {
         self.rejected > 0 && self.rejected >= self.done
     }
 }
 
-/// A question that was asked of the data once they were there. What it compares and the plan did not is exploratory.
+/// A question asked after the data existed. Contrasts that the plan did not declare are exploratory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AskedQuestion {
-    /// In words: what was asked, what the plan asks, and what that is worth.
+    /// The question, the plan's question, and what the answer is worth, as text.
     pub note: String,
-    /// What was asked.
+    /// The comparison that was asked for.
     pub asked: ComparedLevels,
-    /// What the plan asks.
+    /// The comparison of the plan.
     pub planned: ComparedLevels,
-    /// Contrasts below that the plan declared: their verdicts are the plan's own, corrected for its family.
+    /// Number of contrasts that the plan declared. Their verdicts are the plan's own, corrected for its family.
     pub declared: u32,
-    /// Contrasts below that have a verdict and that the plan did not declare. They are corrected for their own number, and not
-    /// for other questions that were asked of the same data.
+    /// Number of contrasts with a verdict that the plan did not declare. They are corrected for their own number, and
+    /// not for other questions asked of the same data.
     pub exploratory: u32,
 }
 
-/// What is compared.
+/// The levels that a question compares.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedLevels {
     /// The factor whose levels are compared.
     pub by: String,
-    /// Its levels that are compared; the first is the baseline.
+    /// Its compared levels; the first is the baseline.
     pub levels: Vec<String>,
-    /// Factors whose levels are told apart, `load`, or only one of them, `load=random`.
+    /// Factors whose levels are kept apart, such as `load`, or a single level, such as `load=random`.
     pub within: Vec<String>,
     /// Metrics by name or by their last parts; empty for the default ones.
     pub metrics: Vec<String>,
 }
 
-/// In reports of older versions every contrast was.
+/// Returns the default for reports of older versions, in which every contrast was primary.
 const fn is_primary() -> bool {
     true
 }
 
-/// A contrast, with the levels it is within.
+/// A contrast, and the levels that it is within.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyContrast {
-    /// Levels of the factors that are told apart.
+    /// Levels of the factors that are kept apart.
     pub within: BTreeMap<String, String>,
-    /// The verdict in words.
+    /// The verdict as a sentence.
     pub words: String,
-    /// Whether it is one of the numbers that the study decides on. The others have an interval, not corrected for their
-    /// number, and no verdict.
+    /// Whether the study decides on this number. The others have an uncorrected interval and no verdict.
     #[serde(default = "is_primary")]
     pub primary: bool,
-    /// It answers another question than the plan's (`asked`): its verdict is a hint for the next study, and never one of this
-    /// study's. `primary` is false then.
+    /// Whether it answers a question other than the plan's (`asked`). Its verdict is then a hint for the next study
+    /// and not a result of this one, and `primary` is false.
     #[serde(default)]
     pub exploratory: bool,
-    /// The numbers.
+    /// Numbers and verdict of the contrast.
     #[serde(flatten)]
     pub contrast: Contrast,
 }
 
 impl StudyContrast {
-    /// Whether it has a verdict: it is what the study decides on, or what was asked afterwards.
+    /// Returns `true` if it has a verdict: it is primary, or was asked for afterwards.
     pub const fn is_judged(&self) -> bool {
         self.primary || self.exploratory
     }
 }
 
-/// The rules of `plumb posix` on each set-up of a study.
+/// Results of `plumb posix` on each set-up of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyConformance {
-    /// The work that tests them.
+    /// Name of the workload that tests the rules.
     pub workload: String,
     /// Each combination of hard levels on which it ran.
     pub setups: Vec<SetupConformance>,
-    /// Cases that fail somewhere, or that end otherwise on one set-up than on another; the most binding first.
+    /// Cases that fail on a set-up, or end differently on different set-ups; most binding first.
     pub differing: Vec<DifferingCase>,
 }
 
-/// How one set-up conforms.
+/// POSIX conformance of one set-up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetupConformance {
-    /// The levels of the hard factors; none where there are none.
+    /// Levels of the hard factors; empty if there are none.
     pub levels: BTreeMap<String, String>,
-    /// The kind of its file system.
+    /// Type of the file system, such as `ext4`.
     pub filesystem: String,
-    /// The kernel's release.
+    /// Release of the running kernel.
     pub kernel: String,
-    /// How often it was tested, each provisioning and repetition counted.
+    /// Number of test runs over all provisionings and repetitions.
     pub runs: u32,
-    /// Cases by outcome. One that did not end the same in all runs is `flaky`.
+    /// Numbers of cases by outcome. A case whose outcome differs between runs is `flaky`.
     pub counts: Vec<OutcomeCount>,
-    /// Cases that fail and count at the level that was asked for.
+    /// Number of failing cases that count at the requested level.
     pub failures: u32,
-    /// Rules that these are of: cases that differ only in brackets are of one.
+    /// Number of rules that these cases belong to. Cases that differ only in brackets belong to one rule.
     pub broken_rules: u32,
-    /// The reports in the store.
+    /// Ids of the reports in the store.
     pub reports: Vec<String>,
 }
 
-/// How many cases ended so.
+/// Number of cases with one outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutcomeCount {
-    /// How.
+    /// Outcome that the cases have in common.
     pub outcome: PosixOutcome,
-    /// How many.
+    /// Number of cases with this outcome.
     pub cases: u32,
 }
 
 impl SetupConformance {
-    /// Cases of an outcome.
+    /// Returns the number of cases with an outcome.
     pub fn count(&self, outcome: PosixOutcome) -> u32 {
         self.counts.iter().find(|one| one.outcome == outcome).map_or(0, |one| one.cases)
     }
 }
 
-/// A case that fails somewhere or differs between set-ups.
+/// A case that fails on a set-up or differs between set-ups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DifferingCase {
-    /// Its id.
+    /// Id of the case, which never changes.
     pub id: String,
-    /// How binding its rule is: `SHALL`, `LINUX` or `COMMON`.
+    /// Level of the rule, most binding first: `SHALL`, `LINUX` or `COMMON`.
     pub level: String,
-    /// Whether it fails somewhere; otherwise it differs in whether it could be tested.
+    /// Whether it fails on a set-up; otherwise set-ups differ in whether it could be tested.
     pub fails: bool,
-    /// How it ends on each set-up, in their order; absent where it was not run.
+    /// Outcome on each set-up, in the order of set-ups; absent if it was not run.
     pub outcomes: Vec<Option<PosixOutcome>>,
-    /// What was expected, what was found, or why it could not be tested or is known to fail: of the first set-up where it does not pass.
+    /// Explanation from the first set-up where the case does not pass: expected and found result, or why it could not
+    /// be tested or is known to fail.
     pub found: String,
 }
 
-/// A system of a study: what its runs saw of it, and how it was built.
+/// A system of a study: facts observed by its runs, and the steps that built it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudySystem {
-    /// The levels of the hard factors; none where there are none.
+    /// Levels of the hard factors; empty if there are none.
     pub levels: BTreeMap<String, String>,
-    /// Its host in the study file; `local` is this machine.
+    /// Name of its host in the study file; `local` is this machine.
     pub host: String,
-    /// What its results and builds say of it; none where nothing was measured.
+    /// Facts from its results and builds; empty if nothing was measured.
     pub facts: Vec<SystemFact>,
-    /// How it is built: what the user runs before, the steps of the study file, what the user runs behind.
+    /// Steps that build it: the user's commands before, the steps of the study file, the user's commands after.
     pub steps: Vec<String>,
-    /// The commands that its first build ran, in order; none where it built nothing, or in studies of older versions.
+    /// Commands of its first build, in order; absent if it built nothing, or in studies of older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
 }
@@ -336,77 +336,78 @@ pub struct StudySystem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SystemFact {
-    /// `machine`, `processor`, `memory`, `virtualisation`, `kernel`, `system`, `measured by`, `file system`, `made with` (its features),
-    /// `mount options`, `mount settings` (what the kernel added to them), `devices`, or a program that built it, such as `mkfs.ext4`.
+    /// Name of the fact: `machine`, `processor`, `memory`, `virtualisation`, `kernel`, `system`, `measured by`,
+    /// `file system`, `made with` (its features), `mount options`, `mount settings` (added by the kernel), `devices`, or
+    /// a program that built it, such as `mkfs.ext4`.
     pub name: String,
-    /// What it is; several where its provisionings or runs differ.
+    /// Values of the fact; several if provisionings or runs differ.
     pub values: Vec<String>,
 }
 
-/// A finding that runs of a study share.
+/// A finding that several runs of a study share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GatheredFinding {
-    /// The check.
+    /// Code of the check, such as `C1`.
     pub code: String,
-    /// The worst level that it came to.
+    /// The worst level of the finding.
     pub level: Level,
-    /// In how many runs it came to that level.
+    /// Number of runs with that level.
     pub runs: u32,
-    /// How many runs have findings at all: those with a result.
+    /// Number of runs that have findings at all, because they have a result.
     pub of: u32,
-    /// What it says of the first of them.
+    /// Message from the first of these runs.
     pub message: String,
-    /// What to do about it.
+    /// Remedy for the finding, as text.
     pub remedy: String,
 }
 
-/// Where the spread of one number comes from, all cells pooled, each held against its own mean.
+/// Sources of the spread of one number, pooled over all cells, each relative to its own mean.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpreadSources {
-    /// The work.
+    /// Name of the measured workload.
     pub workload: String,
-    /// Its phase.
+    /// Name of the workload's phase.
     pub phase: String,
-    /// The number.
+    /// The metric whose spread is divided.
     pub metric: Metric,
-    /// Share of the variance that is between provisionings, 0–1.
+    /// Share of the variance between provisionings, 0–1.
     pub plots_share: f64,
-    /// Share of the variance that is between runs on one provisioning, 0–1.
+    /// Share of the variance between runs on one provisioning, 0–1.
     pub runs_share: f64,
     /// Spread between provisionings, as a coefficient of variation.
     pub plots_cv: f64,
     /// Spread between runs on one provisioning, as a coefficient of variation.
     pub runs_cv: f64,
-    /// Degrees of freedom of the spread between provisionings; 0 in a report from before they were counted.
+    /// Degrees of freedom of the spread between provisionings; 0 in reports that did not count them.
     #[serde(default)]
     pub plots_freedom: u32,
     /// Degrees of freedom of the spread between runs.
     #[serde(default)]
     pub runs_freedom: u32,
-    /// The number of runs for each provisioning that narrows intervals most for its time; absent where provisionings add no
-    /// spread, or nothing is known of the time.
+    /// Number of runs for each provisioning that narrows intervals most in a given time; absent if provisionings add
+    /// no spread, or their duration is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_per_plot: Option<u32>,
-    /// What that says about the next plan.
+    /// Advice for the next plan that follows from this.
     pub advice: String,
 }
 
-/// What the factors do to one number.
+/// Effects of the factors on one number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EffectTable {
-    /// The work.
+    /// Name of the measured workload.
     pub workload: String,
-    /// Its phase.
+    /// Name of the workload's phase.
     pub phase: String,
-    /// The number.
+    /// The metric that the factors affect.
     pub metric: Metric,
-    /// How they were estimated: `contrasts` of the cells' logarithms, with plots as units. Older reports have `sign-table` and
-    /// `split-plot`.
+    /// Method of estimation: `contrasts` of the cells' logarithms, with plots as units. Older
+    /// reports have `sign-table` and `split-plot`.
     pub method: String,
-    /// Effects of each factor, then of each pair, and the errors behind them.
+    /// Effects of each factor, then of each pair, and their errors.
     pub lines: Vec<EffectLine>,
 }
 
@@ -414,76 +415,76 @@ pub struct EffectTable {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EffectLine {
-    /// The factors that it is about; none for an error.
+    /// The factors concerned; empty for an error.
     pub factors: Vec<String>,
-    /// `level × load`, `between provisionings`.
+    /// Name of the effect: `level × load`, `between provisionings`.
     pub name: String,
-    /// The levels that it is about, one for each of its factors.
+    /// The levels concerned, one for each factor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<String>,
-    /// What they are held against: the first level of each of its factors.
+    /// The reference levels: the first level of each factor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub against: Vec<String>,
-    /// Share of all variation of the factor or pair, 0–1, in its first line; absent where a cell has no value.
+    /// Share of all variation of the factor or pair, 0–1, in its first line; absent if a cell has no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// How many times better the level is than the factor's first, averaged over all other factors: above 1 is better. Of
-    /// a count, how many times as many. Of a pair of factors: how many times larger the one's ratio is at the other's
-    /// level.
+    /// Improvement of the level over the factor's first level, as a ratio averaged over all other factors; above 1 is
+    /// better. For a count: its ratio to the count at the first level. For a pair of factors: the ratio of one factor's
+    /// improvement at the other's level to its improvement at the other's first level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// Lower end of its 95 % interval.
+    /// Lower end of the ratio's 95 % interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lo: Option<f64>,
-    /// Upper end.
+    /// Upper end of the ratio's 95 % interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hi: Option<f64>,
-    /// p that there is no such effect, not corrected: effects are not claims.
+    /// p for the hypothesis of no effect, not corrected, because effects are not claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// Why there is no interval or no estimate.
+    /// Reason why there is no interval or no estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// One planned cell.
+/// One planned cell with its runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyCell {
-    /// The levels of every factor.
+    /// Level of each factor in this cell.
     pub levels: BTreeMap<String, String>,
-    /// The work.
+    /// Name of the measured workload.
     pub workload: String,
     /// Runs that were planned.
     pub planned: u32,
-    /// Those whose result the checks accept.
+    /// Runs whose result the checks accept.
     pub done: u32,
-    /// Those that the checks rejected.
+    /// Runs that the checks rejected.
     pub rejected: u32,
-    /// Those that failed.
+    /// Number of runs that failed.
     pub failed: u32,
-    /// Those that are still to come.
+    /// Runs that are still to come.
     pub open: u32,
     /// Optional repetitions that were not needed.
     pub not_needed: u32,
-    /// Why runs failed or were rejected: each reason once, the most frequent first.
+    /// Reasons why runs failed or were rejected: each reason once, most frequent first.
     pub reasons: Vec<CellReason>,
-    /// Its numbers; none where it has no value, never 0.
+    /// Values of the cell; empty if nothing was measured, and never 0 instead.
     pub values: Vec<CellValue>,
-    /// What the block devices did in a run.
+    /// Activity of the block devices in a run.
     pub devices: Vec<CellDevice>,
-    /// The numbers of runs that the checks rejected, where no others are left; they are shown, and are in no contrast.
+    /// Values from rejected runs, if no other runs are left. They are shown, and enter no contrast.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejected_values: Vec<CellValue>,
 }
 
-/// Why runs of a cell have no value.
+/// A reason why runs of a cell have no value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellReason {
-    /// Why.
+    /// The reason, as text.
     pub reason: String,
-    /// Of how many runs.
+    /// Number of runs with this reason.
     pub runs: u32,
 }
 
@@ -491,36 +492,36 @@ pub struct CellReason {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellValue {
-    /// The phase.
+    /// Name of the measured phase.
     pub phase: String,
-    /// The number.
+    /// The metric of the value.
     pub metric: Metric,
-    /// Geometric mean of its runs.
+    /// Geometric mean of the cell's runs.
     pub value: f64,
-    /// Spread of its runs (coefficient of variation); absent below two.
+    /// Spread of the runs (coefficient of variation); absent below two runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cv: Option<f64>,
-    /// On how many provisionings.
+    /// Number of provisionings that were measured.
     pub plots: u32,
-    /// In how many runs.
+    /// Number of runs that were averaged.
     pub runs: u32,
-    /// What it measured; `mixed` where runs differ.
+    /// Origin of the bytes; `mixed` if runs differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<TierName>,
 }
 
-/// A conclusion of a published study, next to the verdicts of this one.
+/// A conclusion of a published study, next to this study's verdicts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClaimBeside {
     /// The claim in the authors' words.
     pub text: String,
-    /// The audited file, relative to the study.
+    /// Path of the audited file, relative to the study.
     pub file: String,
-    /// Levels of this study that ask the same; absent if the scale has none of the claim's numbers.
+    /// Levels of this study that ask the same question; absent if the scale has none of the claim's numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub levels: Option<BTreeMap<String, String>>,
-    /// Our verdicts in words, those of primary numbers if there are any.
+    /// This study's verdicts as text: those of primary numbers if there are any.
     pub ours: Vec<String>,
 }
 
@@ -528,75 +529,75 @@ pub struct ClaimBeside {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Published {
-    /// What the study calls them.
+    /// Label of the numbers in the study.
     pub label: String,
-    /// The file that they were read from when the study was planned, relative to it.
+    /// Path of the file, relative to the study; it was read when the study was planned.
     pub file: String,
-    /// Who wrote it: `audit`, `iozone`, `bonnie++`.
+    /// Origin of the file's format: `audit`, `iozone`, `bonnie++`.
     pub dialect: String,
-    /// The levels that they stand for, of some factors.
+    /// Levels of some factors that the numbers represent.
     pub levels: BTreeMap<String, String>,
-    /// The numbers, in the file's order.
+    /// The numbers, in the order of the file.
     pub numbers: Vec<PublishedBeside>,
 }
 
-/// A published number, and what was measured of its kind.
+/// A published number, next to measured ones of the same kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedBeside {
-    /// The number.
+    /// The published number itself.
     #[serde(flatten)]
     pub number: PublishedNumber,
-    /// Our metric of its kind; absent where there is none.
+    /// Our metric for the same quantity; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<Metric>,
-    /// Ours, of every cell that it stands for.
+    /// This study's numbers, for every cell that the published number represents.
     pub ours: Vec<OurNumber>,
 }
 
-/// What was measured in one phase of one cell.
+/// A number measured in one phase of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OurNumber {
-    /// The cell's levels.
+    /// Level of each factor in the cell.
     pub levels: BTreeMap<String, String>,
-    /// The work.
+    /// Name of the measured workload.
     pub workload: String,
-    /// The phase.
+    /// Name of the measured phase.
     pub phase: String,
-    /// Geometric mean of its runs, in the published number's unit; absent under emulation, where it means nothing.
+    /// Geometric mean of the runs in the published number's unit; absent under emulation, where it is meaningless.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// Ours divided by the published one. No claim follows from it.
+    /// This study's value divided by the published one. No claim follows from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
 }
 
-/// What one block device did in a run of a cell, over all its runs that count.
+/// Activity of one block device in a run of a cell, over all runs that count.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellDevice {
-    /// Its name in the recipe, `@disks.1`; the kernel's, `sda`, where the recipe has none for it.
+    /// Name in the recipe, such as `@disks.1`, or else the kernel's, such as `sda`.
     pub device: String,
-    /// What the kernel called it, where the recipe has a name for it: one for each build, if they differ.
+    /// Kernel names of the device, if the recipe has a name for it; one for each build if they differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// In how many runs it was looked at.
+    /// Number of runs that observed the device.
     pub runs: u32,
-    /// Reads completed.
+    /// Number of reads that completed.
     pub reads: RunCount,
-    /// Bytes read.
+    /// Bytes read from the device.
     pub read_bytes: RunCount,
-    /// Writes completed.
+    /// Number of writes that completed.
     pub writes: RunCount,
-    /// Bytes written.
+    /// Bytes written to the device.
     pub written_bytes: RunCount,
-    /// Flushes completed.
+    /// Number of flushes that completed.
     pub flushes: RunCount,
-    /// Bytes written by the device for each byte that the work wrote; absent where the work wrote none.
+    /// Bytes written by the device per byte that the workload wrote; absent if it wrote none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_per_byte: Option<f64>,
-    /// Bytes read by the device for each byte that the work read; absent where the work read none.
+    /// Bytes read by the device per byte that the workload read; absent if it read none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_per_byte: Option<f64>,
 }
@@ -605,23 +606,23 @@ pub struct CellDevice {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunCount {
-    /// Arithmetic mean.
+    /// Arithmetic mean of the runs.
     pub mean: f64,
-    /// Smallest.
+    /// Smallest count of a run.
     pub min: u64,
-    /// Largest.
+    /// Largest count of a run.
     pub max: u64,
 }
 
 impl RunCount {
-    /// The counts of several runs; `None` of none.
+    /// Returns the statistics of several runs' counts; `None` if there are none.
     pub fn of(counts: &[u64]) -> Option<RunCount> {
         let (min, max) = (*counts.iter().min()?, *counts.iter().max()?);
         let mean = counts.iter().map(|count| *count as f64).sum::<f64>() / counts.len() as f64;
         Some(RunCount { mean, min, max })
     }
 
-    /// Whether all runs had the same.
+    /// Returns `true` if all runs have the same count.
     pub const fn is_exact(&self) -> bool {
         self.min == self.max
     }

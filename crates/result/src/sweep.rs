@@ -13,58 +13,58 @@ use strum::VariantArray;
 /// Name and version of the JSON form of a sweep.
 pub const SWEEP_SCHEMA: &str = "plumb.sweep/1";
 
-/// One setting of a workload taken through its levels.
+/// Results of a workload with one setting varied through its levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sweep {
-    /// [`SWEEP_SCHEMA`].
+    /// Name and version of this form: `plumb.sweep/1`.
     pub schema: String,
-    /// In words: what was found, and what limits it.
+    /// The findings and their limits, as a sentence.
     pub verdict_note: String,
-    /// The place, as typed.
+    /// Path of the place, as typed.
     pub path: String,
-    /// The workload's name.
+    /// Name of the measured workload.
     pub workload: String,
-    /// The phase that is swept and measured.
+    /// Name of the phase that is swept and measured.
     pub phase: String,
-    /// What is counted and timed: kinds of op, or `txn`.
+    /// Kinds of op that are counted and timed, or `txn`.
     pub counted: Vec<String>,
     /// Seed of the order and of the ops.
     pub seed: u64,
-    /// Runs of every point that were asked for; each repeat is a block that holds every point once, in balanced random order.
+    /// Requested runs of every point. Each repeat is a block that holds every point once, in balanced random order.
     pub repeats: u32,
-    /// True where a signal ended it early.
+    /// Whether a signal ended the sweep early.
     pub partial: bool,
-    /// Length of the timed phase of each run.
+    /// Length of each run's timed phase, ns; absent if runs are not timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u64>,
-    /// Bytes of each op; absent where ops differ, or their size is swept.
+    /// Bytes of each op; absent if ops differ, or their size is swept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_bytes: Option<u64>,
-    /// How the I/O reaches the storage: `direct`, `buffered`, `buffered, cold`, `buffered, warm`, `direct and buffered`.
+    /// Path of the I/O to the storage: `direct`, `buffered`, `buffered, cold`, `buffered, warm`, `direct and buffered`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<String>,
-    /// Memory that the runs could use for caching: the machine's, or the control group's limit where that is less.
+    /// Memory available for caching: the machine's, or the control group's limit if that is less.
     pub memory_bytes: u64,
-    /// One for each series of points.
+    /// One curve for each series of points.
     pub curves: Vec<SweepCurve>,
-    /// Ids of all runs, in the order they ran.
+    /// Ids of all runs, in execution order.
     pub runs: Vec<String>,
-    /// The tag that all its runs have in the store; absent where they are not stored.
+    /// Tag of all runs in the store; absent if they are not stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// Runs that were rejected by checks and left out of the curves, each with the reason.
+    /// Runs that were left out because checks rejected them, each with the reason.
     pub left_out: Vec<LeftOut>,
-    /// What was asked for and not had, or is to be known of how it was measured.
+    /// Requests that could not be met, and other facts about the measurement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Pauses between the runs.
+    /// Pauses between the runs, and waits for idle storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Settled>,
-    /// The load of other processes in the run in which it was largest, where it was a part of the numbers.
+    /// Largest load of other processes among the runs; absent if no load affected the numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under_load: Option<Box<UnderLoad>>,
-    /// Checks that warned of runs or rejected them, the worst first; the side is the points.
+    /// Checks that warned of runs or rejected them, worst first. Their `side` names the points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run_checks: Vec<RunCheck>,
 }
@@ -79,28 +79,28 @@ pub struct Sweep {
 pub enum SweepKey {
     /// Ops in flight of each worker.
     Depth,
-    /// Ops a second that arrive, of all workers together.
+    /// Arriving ops per second, over all workers together.
     Rate,
     /// Size of each op, bytes.
     Block,
-    /// Working set, bytes.
+    /// Size of the working set, bytes.
     Size,
-    /// Workers.
+    /// Number of workers that run at once.
     Threads,
     /// Share of reads, percent.
     Read,
 }
 
 impl SweepKey {
-    /// All, in the order of help.
+    /// All keys, in the order that help lists them.
     pub const ALL: &[SweepKey] = SweepKey::VARIANTS;
 
-    /// As typed.
+    /// Returns the name that users type.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// A level as people write it: `64KiB`, `1200/s`, `70%`, `8`.
+    /// Formats a level for people: `64KiB`, `1200/s`, `70%`, `8`.
     pub fn text(self, level: f64) -> String {
         match self {
             SweepKey::Block | SweepKey::Size => Bytes(level as u64).to_string(),
@@ -112,14 +112,14 @@ impl SweepKey {
     }
 }
 
-/// How ops arrive.
+/// Arrival process of the ops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
-    /// The next op waits for room in the queue: only service time can be known.
+    /// Each op waits for room in the queue, so only service times are known.
     Closed,
-    /// At random times that do not wait for earlier ops; response time counts from the intended start.
+    /// Ops arrive at random times, regardless of earlier ops. Response time counts from the intended start.
     Poisson,
 }
 
@@ -127,19 +127,19 @@ pub enum Arrivals {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepCurve {
-    /// What varies along the curve.
+    /// The setting that varies along the curve.
     pub key: SweepKey,
-    /// What is held at a level of its own on this curve.
+    /// Settings fixed at a level that belongs to this curve alone.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fixed: BTreeMap<SweepKey, f64>,
-    /// How ops arrive.
+    /// Arrival process of the ops.
     pub arrivals: Arrivals,
-    /// Under `rate=auto`: the closed-loop maximum that the rates are shares of, ops/s.
+    /// With `rate=auto`: the closed-loop maximum that the rates are shares of, ops/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_loop_max: Option<RunSpread>,
-    /// Every planned point; one without accepted runs has no numbers.
+    /// Every planned point; a point without accepted runs has no numbers.
     pub points: Vec<SweepPoint>,
-    /// What the points say.
+    /// Findings about the shape of the curve.
     pub found: CurveFindings,
 }
 
@@ -147,39 +147,39 @@ pub struct SweepCurve {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepPoint {
-    /// In the key's unit: ops, ops/s, bytes, workers or percent.
+    /// The level in the key's unit: ops, ops/s, bytes, workers or percent.
     pub level: f64,
-    /// Achieved ops a second; `null` where no run was accepted, never 0.
+    /// Achieved ops per second; `null` if no run was accepted, and never 0.
     pub rate: Option<RunSpread>,
-    /// Achieved bytes a second, where bytes move.
+    /// Achieved bytes per second, if the ops move bytes.
     pub bandwidth: Option<RunSpread>,
-    /// Mean ops in flight.
+    /// Mean number of ops in flight.
     pub in_flight: Option<RunSpread>,
-    /// Start to completion.
+    /// Time from start to completion.
     pub service: LatencySummary,
-    /// Intended start to completion, under Poisson arrivals.
+    /// Time from intended start to completion, under Poisson arrivals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<LatencySummary>,
-    /// What the rate measured; `mixed` where the runs differ.
+    /// Origin of the bytes; `mixed` if the runs differ.
     pub tier: Option<TierName>,
     /// Share of the bytes that the device moved, mean of the runs, 0–1.
     pub device_share: Option<f64>,
-    /// Every run of the point.
+    /// All runs of the point.
     pub runs: Vec<SweepRun>,
-    /// The worst level of each check that noted something in any run of the point.
+    /// Worst level of each check that reported anything in any run of the point.
     pub checks: BTreeMap<String, Level>,
-    /// The numbers of its runs where the checks rejected all of them; they are in no finding of the curve.
+    /// Numbers of the runs if checks rejected all of them; not used in the curve's findings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected: Option<Box<RejectedNumbers>>,
 }
 
-/// Numbers of rejected runs, to be shown and not to be used.
+/// Numbers of rejected runs, which are shown but not used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RejectedNumbers {
-    /// Achieved ops a second of the rejected runs.
+    /// Achieved ops per second of the rejected runs.
     pub rate: Option<RunSpread>,
-    /// Achieved bytes a second, where bytes move.
+    /// Achieved bytes per second, if the ops move bytes.
     pub bandwidth: Option<RunSpread>,
     /// Mean number of ops in flight.
     pub in_flight: Option<RunSpread>,
@@ -194,80 +194,80 @@ pub struct RejectedNumbers {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepRun {
-    /// Its id.
+    /// Id of the run, a UUIDv7.
     pub id: String,
-    /// Its block, from 1.
+    /// Number of the run's block, from 1.
     pub repeat: u32,
-    /// Its verdict; a rejected run is left out of the point's numbers.
+    /// Verdict on the run; a rejected run is left out of the point's numbers.
     pub verdict: RunVerdict,
 }
 
-/// Numbers of a distribution of times, ns; `null` where the runs carry too few samples.
+/// Summary of a distribution of times, ns; `null` if the runs have too few samples.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencySummary {
-    /// Arithmetic mean.
+    /// Arithmetic mean of the times.
     pub mean: Option<RunSpread>,
-    /// Median.
+    /// Median of the times.
     pub p50: Option<RunSpread>,
-    /// 99 %.
+    /// 99th percentile of the times.
     pub p99: Option<RunSpread>,
-    /// 99.9 %.
+    /// 99.9th percentile of the times.
     #[serde(rename = "p99.9")]
     pub p999: Option<RunSpread>,
 }
 
-/// A number over runs.
+/// A number over several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSpread {
-    /// Geometric mean over the runs, one value a run.
+    /// Geometric mean over the runs, with one value for each run.
     pub value: f64,
-    /// Lower end of its 95 % interval, by t on logarithms; `null` for a single run.
+    /// Lower end of the 95 % interval, by t on logarithms; `null` for a single run.
     pub lo: Option<f64>,
-    /// Upper end.
+    /// Upper end of the 95 % interval; `null` for a single run.
     pub hi: Option<f64>,
-    /// Runs that it rests on.
+    /// Number of runs that were averaged.
     pub runs: u32,
 }
 
-/// What the points of a curve say; each is `null` where it does not apply or too few points have runs.
+/// Findings about the shape of a curve; each is `null` if it does not apply or too few points have runs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurveFindings {
-    /// Where latency begins to grow faster than throughput.
+    /// The level where latency begins to grow faster than throughput.
     pub knee: Option<Knee>,
-    /// Where more of the key brings no more throughput.
+    /// The level above which throughput no longer rises.
     pub saturation: Option<Saturation>,
     /// The highest rate within a limit of the 99th percentile.
     pub within: Option<WithinLimit>,
-    /// Where the cache ends.
+    /// The working-set size where the cache ends.
     pub edge: Option<CacheEdge>,
 }
 
-/// The level with the largest power, rate over mean latency.
+/// The level with the largest power, which is rate divided by mean latency.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Knee {
-    /// The level.
+    /// Level of the knee, in the key's unit.
     pub level: f64,
-    /// Least level around it whose power cannot be told from the largest.
+    /// Smallest nearby level whose power is indistinguishable from the largest.
     pub from: f64,
-    /// Greatest such level.
+    /// Largest nearby level whose power is indistinguishable from the largest.
     pub to: f64,
-    /// Achieved rate there, ops/s.
+    /// Achieved rate at the knee, ops/s.
     pub rate: f64,
-    /// Mean latency there (response time under Poisson arrivals, else service time), ns.
+    /// Mean latency at the knee (response time under Poisson arrivals, else service time), ns.
     pub latency_ns: f64,
-    /// Where in the sweep it lies.
+    /// Position of the knee among the levels.
     pub place: LevelPlace,
-    /// Certainty of its place. The page, the charts and readers of this document all use this field.
+    /// Confidence in the knee's position. The page, the charts and readers of this document all use this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<KneeFound>,
 }
 
 impl Knee {
-    /// Returns how far the runs locate it. Documents of older versions have only its place.
+    /// Returns how well the runs locate the knee. Documents of older versions have only its position.
     pub fn found(&self) -> KneeFound {
         self.found.unwrap_or(match self.place {
             _ if self.from < self.to && self.place != LevelPlace::Inside => KneeFound::Unlocated,
@@ -278,53 +278,53 @@ impl Knee {
     }
 }
 
-/// Certainty of a knee's place, given the spread of the runs.
+/// Confidence in a knee's position, given the spread of the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum KneeFound {
-    /// It is at its level, or between `from` and `to`.
+    /// The knee is at its level, or between `from` and `to`.
     Located,
-    /// The first level is the best one: it is there or below.
+    /// The first level is best: the knee is at or below it.
     AtOrBelow,
-    /// The last level is the best one: the sweep does not reach it.
+    /// The last level is best: the sweep does not reach the knee.
     NotReached,
-    /// The runs differ too much: it may be anywhere from `from` to `to`, or beyond an end of the sweep.
+    /// The runs differ too much: the knee may be anywhere from `from` to `to`, or beyond an end of the sweep.
     Unlocated,
 }
 
-/// Where something lies among the levels of a sweep.
+/// Position among the levels of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LevelPlace {
     /// Between smaller and larger levels.
     Inside,
-    /// At the first level: it may lie below.
+    /// At the first level; the true position may be below it.
     First,
-    /// At the last level: it may lie beyond.
+    /// At the last level; the true position may be beyond it.
     Last,
 }
 
-/// The least level whose rate is equivalent to the largest.
+/// The smallest level whose rate is equivalent to the largest rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Saturation {
-    /// The least level from which on, up to `level_max`, rates are proven within 5 % of the largest.
+    /// Smallest level such that all rates from here to `level_max` are proven to be within 5 % of the largest.
     pub level: f64,
-    /// The least level from which on, up to `level_max`, means are within 5 %, proven or not.
+    /// Smallest level such that all means from here to `level_max` are within 5 %, proven or not.
     pub perhaps: f64,
-    /// The greatest level up to which means stay within 5 %, from `level_max` on; absent from older documents.
+    /// Largest level such that all means from `level_max` to here are within 5 %; absent in older documents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<f64>,
-    /// The next level, where the rate is lower.
+    /// The next higher level, where the rate is lower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beyond: Option<Beyond>,
     /// The largest rate, ops/s.
     pub rate_max: f64,
-    /// Its level.
+    /// Level of the largest rate.
     pub level_max: f64,
-    /// At the last level: the rate may still be rising there.
+    /// Position of the saturation; at the last level, the rate may still be rising.
     pub place: LevelPlace,
     /// Whether the rate at the level before the largest is proven to be smaller.
     pub rise: Rise,
@@ -334,22 +334,22 @@ pub struct Saturation {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Beyond {
-    /// The level.
+    /// The level, in the key's unit.
     pub level: f64,
-    /// Its rate, ops/s.
+    /// Rate at this level, ops/s.
     pub rate: f64,
-    /// Whether the fall is more than chance.
+    /// Whether the decrease is more than chance.
     pub proven: bool,
 }
 
-/// Whether a rise of the rate from one level to the next is more than chance.
+/// Whether the increase in rate from one level to the next is more than chance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Rise {
     /// The interval of the ratio lies above 1.
     Proven,
-    /// It holds 1, or there is no level before.
+    /// The interval contains 1, or there is no level before.
     Unproven,
 }
 
@@ -357,12 +357,12 @@ pub enum Rise {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WithinLimit {
-    /// The limit, ns.
+    /// Limit of the 99th percentile, ns.
     pub limit_ns: u64,
-    /// The point; `null` where no point is within.
+    /// The best point; `null` if no point is within the limit.
     pub best: Option<WithinPoint>,
-    /// Points with numbers of which this limit cannot be judged: their runs have too few ops for a 99th percentile, or
-    /// are too few for its interval.
+    /// Number of points that this limit cannot judge: their runs have too few ops for a 99th percentile, or there are
+    /// too few runs for its interval.
     #[serde(default)]
     pub unjudged: u32,
 }
@@ -371,41 +371,41 @@ pub struct WithinLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WithinPoint {
-    /// Its level.
+    /// Level of the point, in the key's unit.
     pub level: f64,
-    /// Its rate, ops/s.
+    /// Achieved rate of the point, ops/s.
     pub rate: f64,
-    /// Upper end of the interval of its 99th percentile, ns.
+    /// Upper end of the interval of the 99th percentile, ns.
     pub p99_hi_ns: f64,
 }
 
-/// The largest fall of the rate between two neighbouring sizes.
+/// The largest drop in rate between two neighbouring sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CacheEdge {
-    /// The size before it, bytes.
+    /// Size before the drop, bytes.
     pub below_bytes: f64,
-    /// The size after it, bytes.
+    /// Size after the drop, bytes.
     pub above_bytes: f64,
-    /// Rate after over rate before; where its interval holds 1, the edge rests on the tiers.
+    /// Rate after the drop divided by the rate before. If its interval contains 1, only the tiers show the edge.
     pub ratio: RunSpread,
-    /// What was measured before it.
+    /// Origin of the bytes before the drop.
     pub tier_before: Option<TierName>,
-    /// What was measured after it.
+    /// Origin of the bytes after the drop.
     pub tier_after: Option<TierName>,
-    /// Whether check B6 sees the cliff there, too.
+    /// Whether check B6 finds the edge at the same size.
     pub b6: Agreement,
 }
 
-/// Whether a check says the same.
+/// Whether a check agrees with a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Agreement {
-    /// It does.
+    /// The check finds the same edge.
     Agrees,
-    /// It sees the edge elsewhere.
+    /// The check finds an edge elsewhere.
     Differs,
-    /// It was not asked: the load does not go through the page cache, or is simulated.
+    /// The check does not apply: the load bypasses the page cache, or is simulated.
     NotAsked,
 }

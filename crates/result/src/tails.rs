@@ -1,29 +1,29 @@
-//! The slowest ops of two sides of a comparison, which a rate and even a p99 leave out.
+//! The slowest ops of both sides of a comparison, which neither a rate nor a p99 shows.
 
 use crate::number::{Digits, TIME};
 use plumb_workload::OpKind;
 use serde::{Deserialize, Serialize};
 
-/// The slowest op of one side is worth a sentence if it takes this many times as long as that of the other side …
+/// Reports a side's slowest op if it takes this many times as long as the slowest op of the other side …
 const TIMES_SLOWER: f64 = 3.0;
-/// … and in a single run only if it takes this many times as long: one run may have been unlucky.
+/// … or, if only a single run shows it, this many times as long: one run may have been unlucky.
 const TIMES_SLOWER_ONCE: f64 = 10.0;
-/// Ops that are all faster than this differ by scheduling, ns.
+/// Below this, differences between ops come from scheduling, ns.
 const SLOW_NS: f64 = 1e6;
 
 /// The slowest ops of one kind in one phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tail {
-    /// Name of the work.
+    /// Name of the measured workload.
     pub workload: String,
-    /// Name of its phase.
+    /// Name of the workload's phase.
     pub phase: String,
-    /// The kind of op.
+    /// Kind of the ops that are compared.
     pub op: OpKind,
-    /// Of the baseline.
+    /// Slowest ops of the baseline.
     pub baseline: TailSide,
-    /// Of the candidate.
+    /// Slowest ops of the candidate.
     pub candidate: TailSide,
 }
 
@@ -31,18 +31,18 @@ pub struct Tail {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TailSide {
-    /// Runs that count.
+    /// Number of runs that count, without rejected ones.
     pub runs: u32,
-    /// Geometric mean of the runs' p99.9, ns; `null` if a run has too few ops for one.
+    /// Geometric mean of the runs' p99.9, ns; `null` if a run has too few ops for a p99.9.
     pub p999_ns: Option<f64>,
-    /// The slowest op of all runs, ns.
+    /// Duration of the slowest op of all runs, ns.
     pub max_ns: f64,
-    /// Runs with an op that is slower than every op of the other side.
+    /// Number of runs with an op slower than every op of the other side.
     pub runs_beyond: u32,
 }
 
 impl Tail {
-    /// Returns the ratio of the sides' slowest ops if it is worth a sentence.
+    /// Returns the ratio of the two slowest ops if it is large enough to report.
     fn times_slower(&self) -> Option<f64> {
         let (slow, fast) =
             if self.is_candidate_slower() { (self.candidate, self.baseline) } else { (self.baseline, self.candidate) };
@@ -56,7 +56,7 @@ impl Tail {
     }
 }
 
-/// Names the largest difference between the sides' slowest ops; `None` if the tails are alike.
+/// Describes the largest difference between the sides' slowest ops; `None` if the tails are alike.
 pub fn difference(tails: &[Tail], [a, b]: [&str; 2]) -> Option<String> {
     let differing = tails.iter().filter_map(|tail| Some((tail, tail.times_slower()?)));
     let (tail, _) = differing.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
@@ -91,21 +91,21 @@ mod tests {
         }
     }
 
-    // Protects: a stall in each run of one side is named, with the side that has it; tails that differ as tails do are not.
+    // Protects: a stall in each run of one side is reported with the side's name, and ordinary differences are not.
     #[test]
     fn a_stall_of_one_side_is_named() {
-        let said = |tails: &[Tail]| difference(tails, ["a", "b"]);
+        let text = |tails: &[Tail]| difference(tails, ["a", "b"]);
         assert_eq!(
-            said(&[tail(2.0, 2.5, 12), tail(2.04, 200.0, 12)]).unwrap(),
+            text(&[tail(2.0, 2.5, 12), tail(2.04, 200.0, 12)]).unwrap(),
             "the slowest read of b took 200 ms, against 2.0 ms of a (12 of 12 runs of b have one slower than that)"
         );
         assert!(
-            said(&[tail(200.0, 2.0, 3)]).unwrap().starts_with("the slowest read of a took 200 ms, against 2.0 ms of b")
+            text(&[tail(200.0, 2.0, 3)]).unwrap().starts_with("the slowest read of a took 200 ms, against 2.0 ms of b")
         );
-        assert_eq!(said(&[]), None);
-        assert_eq!(said(&[tail(2.0, 5.9, 12)]), None, "less than three times");
-        assert_eq!(said(&[tail(2.0, 7.0, 1)]), None, "one unlucky run");
-        assert!(said(&[tail(2.0, 20.5, 1)]).is_some(), "ten times, even once");
-        assert_eq!(said(&[tail(0.02, 0.9, 12)]), None, "faster than any storage would notice");
+        assert_eq!(text(&[]), None);
+        assert_eq!(text(&[tail(2.0, 5.9, 12)]), None, "less than three times");
+        assert_eq!(text(&[tail(2.0, 7.0, 1)]), None, "one unlucky run");
+        assert!(text(&[tail(2.0, 20.5, 1)]).is_some(), "ten times, even once");
+        assert_eq!(text(&[tail(0.02, 0.9, 12)]), None, "faster than any storage would notice");
     }
 }

@@ -1,44 +1,44 @@
-//! Numbers of many runs as one tidy table: a line for each number, a column for each thing that is known of it.
+//! Numbers of many runs as one tidy table: a row for each number, a column for each property.
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A table; every row has as many cells as there are columns.
+/// A table whose rows all have as many cells as there are columns.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TidyTable {
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// A row for each number.
+    /// One row for each number.
     pub rows: Vec<Vec<TidyCell>>,
 }
 
-/// A cell.
+/// One cell of a table.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum TidyCell {
-    /// Not known, or not measured: never 0, never an empty text.
+    /// Unknown or not measured; never represented by 0 or an empty text.
     #[default]
     Missing,
-    /// A number.
+    /// A numeric value.
     Number(f64),
-    /// A text, which many rows share.
+    /// A text, shared between the rows that contain it.
     Text(Arc<str>),
 }
 
 impl TidyCell {
-    /// A text; an empty one is missing.
+    /// Creates a text cell; an empty text becomes missing.
     pub fn text(text: impl AsRef<str>) -> TidyCell {
         let text = text.as_ref();
         if text.is_empty() { TidyCell::Missing } else { TidyCell::Text(text.into()) }
     }
 
-    /// The text, where it is one.
+    /// Returns the text, or `None` for other cells.
     pub fn as_text(&self) -> Option<&str> {
         if let TidyCell::Text(text) = self { Some(text.as_ref()) } else { None }
     }
 
-    /// The number, where it is one.
+    /// Returns the number, or `None` for other cells.
     pub const fn as_number(&self) -> Option<f64> {
         if let TidyCell::Number(number) = self { Some(*number) } else { None }
     }
@@ -64,20 +64,20 @@ impl TidyTable {
         }
     }
 
-    /// The place of a column.
+    /// Returns the index of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
     }
 
-    /// Whether a column of this name holds numbers; all others hold texts.
+    /// Returns `true` if a column holds numbers; all others hold texts.
     pub fn holds_numbers(column: &str) -> bool {
         matches!(column, "value" | "device_share")
     }
 
-    /// As CSV (RFC 4180, lines end in CR LF). What is missing is an empty field.
+    /// Returns the table as CSV (RFC 4180, lines end in CR LF). A missing cell becomes an empty field.
     pub fn csv(&self) -> String {
         let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
-        // Into memory, rows of equal length: it cannot fail.
+        // Writing rows of equal length into memory cannot fail.
         let _ = writer.write_record(&self.columns);
         for row in &self.rows {
             let _ = writer.write_record(row.iter().map(csv_field).map(Cow::into_owned));
@@ -85,7 +85,7 @@ impl TidyTable {
         String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
     }
 
-    /// As JSON Lines: an object a row. What is missing is left out.
+    /// Returns the table as JSON Lines, one object per row without its missing cells.
     pub fn ndjson(&self) -> String {
         let mut lines = String::new();
         for row in &self.rows {
@@ -104,8 +104,8 @@ impl TidyTable {
     }
 }
 
-/// Returns a cell as a field. A spreadsheet takes a text that begins so for a formula, and names of imported files are anybody's. The
-/// apostrophe before it makes it text there.
+/// Returns a cell as a CSV field. Spreadsheets treat a text with such a first character as a formula, and names in
+/// imported files cannot be trusted. The leading apostrophe makes the spreadsheet treat it as text.
 fn csv_field(cell: &TidyCell) -> Cow<'_, str> {
     match cell {
         TidyCell::Missing => Cow::Borrowed(""),
@@ -129,17 +129,17 @@ mod tests {
         assert_eq!(table.csv(), "a,\"b, c\",d,e,f\r\nplain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",\r\n");
     }
 
-    // Protects: the name of an imported phase is never a formula, and a negative number is a number.
+    // Protects: the name of an imported phase is never run as a formula, and a negative number stays a number.
     #[test]
-    fn a_text_is_no_formula() {
+    fn formulas_are_escaped_and_numbers_are_not() {
         let row = vec![TidyCell::text("=1+1"), TidyCell::Number(-1.0), TidyCell::text("write")];
         let table = TidyTable { columns: vec!["a".to_owned(); 3], rows: vec![row] };
         assert_eq!(table.csv(), "a,a,a\r\n'=1+1,-1,write\r\n");
     }
 
-    // Protects: missing is neither 0 nor an empty text, in either form.
+    // Protects: a missing value is neither 0 nor an empty text, in both formats.
     #[test]
-    fn what_is_missing_is_missing() {
+    fn missing_values_stay_missing() {
         let table = TidyTable {
             columns: vec!["run".to_owned(), "value".to_owned(), "tier".to_owned()],
             rows: vec![

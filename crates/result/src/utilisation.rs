@@ -1,29 +1,29 @@
-//! How busy an emulated consumer of what was read was kept, such as an accelerator in training.
+//! Utilisation of an emulated consumer of the bytes read, such as an accelerator in training.
 
 use crate::measurement::PhaseMeasurement;
 use plumb_workload::Phase;
 use serde::Serialize;
 
-/// How busy a group of readers kept its consumer.
+/// Utilisation of the emulated consumer of a group of readers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Utilisation {
-    /// The phase.
+    /// Name of the measured phase.
     pub phase: String,
-    /// The group of readers.
+    /// Name of the group of readers.
     pub group: String,
-    /// Whole batches that were read.
+    /// Number of whole batches read; each is one step of the consumer.
     pub steps: u64,
-    /// Time that it was busy with them, ns.
+    /// Time that the consumer was busy with these batches, ns.
     pub busy_ns: u64,
-    /// Time from the first read to the end of its last step, ns.
+    /// Time from the first read to the end of the consumer's last step, ns.
     pub total_ns: u64,
-    /// The first over the second, at most 1; `null` where there was no whole batch.
+    /// `busy_ns` / `total_ns`, at most 1; `null` if no whole batch was read.
     pub share: Option<f64>,
 }
 
 impl Utilisation {
-    /// Of each group of a measured phase whose reads have a consumer.
+    /// Returns the utilisation of each group of a measured phase whose reads have a consumer.
     pub fn of<'a>(plan: &'a Phase, measured: &'a PhaseMeasurement) -> impl Iterator<Item = Utilisation> + 'a {
         plan.workers.iter().enumerate().filter_map(|(number, group)| {
             let consumer = group.pace.consumer?;
@@ -34,8 +34,8 @@ impl Utilisation {
             let wall_ns = workers().map(|worker| worker.started_ns + worker.wall_ns).max().unwrap_or(0);
             let steps = bytes / consumer.batch.0.max(1);
             let busy_ns = steps.saturating_mul(consumer.busy.0);
-            // The last batch is there when the last read ends, and its step comes after that; where reads wait for the consumer, its
-            // steps follow one another.
+            // The last batch is complete when the last read ends, and its step follows. If reads wait for the
+            // consumer, its steps follow one another.
             let total_ns = wall_ns.saturating_add(consumer.busy.0).max(busy_ns);
             let share = (steps > 0).then(|| busy_ns as f64 / total_ns as f64);
             Some(Utilisation { phase: plan.name.clone(), group: name, steps, busy_ns, total_ns, share })

@@ -1,26 +1,26 @@
-//! The verdict on numbers, in one sentence that stands above them.
+//! The verdict on the numbers, as the one sentence that is printed above them.
 
 use crate::finding::{Finding, Level, RunVerdict};
 use crate::under_load::{LoadDeclared, UnderLoad};
 
-/// The checks that find the load of other processes: on the devices, and on the processors.
+/// Codes of the checks that detect the load of other processes: on devices, and on processors.
 pub const LOAD: [&str; 2] = ["C1", "C5"];
 
-/// The evidence of a verdict.
+/// Evidence for a verdict's sentence.
 #[derive(Clone, Copy)]
 pub struct VerdictWords<'a> {
-    /// The verdict of the checks.
+    /// Verdict that follows from the checks.
     pub verdict: RunVerdict,
-    /// Findings of the checks, the worst first.
+    /// Findings of the checks, worst first.
     pub checks: &'a [Finding],
-    /// The load of other processes.
+    /// Load of other processes, if it affected the numbers.
     pub under_load: Option<&'a UnderLoad>,
-    /// Returns the table's name of a phase.
+    /// Returns the name that the table has for a phase.
     pub row_of: &'a dyn Fn(&str) -> String,
 }
 
 impl VerdictWords<'_> {
-    /// `Trusted.`, `Measured under load from dd (pid 3705): not the device's speed.`, `Rejected: …`.
+    /// Returns `Trusted.`, `Measured under load from dd (pid 3705): not the device's speed.`, `Rejected: …`.
     pub fn sentence(&self) -> String {
         if let Some(load) = self.under_load.filter(|load| load.declared == LoadDeclared::Yes) {
             let rest = match self.verdict {
@@ -55,7 +55,7 @@ impl VerdictWords<'_> {
         }
     }
 
-    /// The first finding of a level, in the row's name.
+    /// Returns the first finding of a level, with the name of its row.
     fn reason(&self, level: Level) -> String {
         let Some(finding) = self.of_level(level).next() else { return "a check objects.".to_owned() };
         let row = finding.phase.as_deref().map_or_else(String::new, |phase| format!("{}: ", (self.row_of)(phase)));
@@ -65,12 +65,12 @@ impl VerdictWords<'_> {
     }
 }
 
-/// Of numbers whose load belongs to the set-up.
+/// Returns the sentence for numbers measured under a declared load.
 pub fn under_declared_load(load: &UnderLoad) -> String {
     format!("Measured under load from {}, as declared: not the device's speed alone.", load.who())
 }
 
-/// Of numbers that a load has made something else.
+/// Returns the sentence for numbers that an undeclared load affected.
 pub fn under_undeclared_load(load: &UnderLoad) -> String {
     format!("Measured under load from {}: not the device's speed.", load.who())
 }
@@ -106,33 +106,33 @@ mod tests {
         }
     }
 
-    // Protects: the sentence says whether the numbers can be used, why not, and in the table's names where.
+    // Protects: the sentence states whether the numbers can be used, why not, and where, in the table's own names.
     #[test]
     fn a_verdict_is_one_sentence() {
-        let said = |verdict, checks: &[Finding], under_load: Option<&UnderLoad>| {
+        let sentence = |verdict, checks: &[Finding], under_load: Option<&UnderLoad>| {
             VerdictWords { verdict, checks, under_load, row_of: &|_| "Sequential 1 MiB".to_owned() }.sentence()
         };
         let c1 = finding("C1", Level::Fail, "Others used about 40 % of the device's time (3 MiB).");
         let a1 = finding("A1", Level::Fail, "60 % of the bytes read came from memory, not from sda. More.");
-        assert_eq!(said(RunVerdict::Pass, &[], None), "Trusted.");
+        assert_eq!(sentence(RunVerdict::Pass, &[], None), "Trusted.");
         let undeclared = load(LoadDeclared::No);
         assert_eq!(
-            said(RunVerdict::Reject, std::slice::from_ref(&c1), Some(&undeclared)),
+            sentence(RunVerdict::Reject, std::slice::from_ref(&c1), Some(&undeclared)),
             "Measured under load from dd (pid 3705): not the device's speed."
         );
-        // The kernel counts the I/O of ended children to the parent that waited for them: it is not blamed by itself.
+        // The kernel adds the I/O of ended children to the parent that waited for them, so the parent alone is not blamed.
         let mut by_children = undeclared.clone();
         by_children.by.as_mut().unwrap().with_children = true;
         assert_eq!(
-            said(RunVerdict::Reject, std::slice::from_ref(&c1), Some(&by_children)),
+            sentence(RunVerdict::Reject, std::slice::from_ref(&c1), Some(&by_children)),
             "Measured under load from programs run by dd (pid 3705): not the device's speed."
         );
         let from_memory = "Rejected: Sequential 1 MiB: 60 % of the bytes read came from memory, not from sda (A1).";
-        assert_eq!(said(RunVerdict::Reject, &[a1.clone(), c1], Some(&undeclared)), from_memory);
+        assert_eq!(sentence(RunVerdict::Reject, &[a1.clone(), c1], Some(&undeclared)), from_memory);
         let declared = load(LoadDeclared::Yes);
         let as_declared = "Measured under load from dd (pid 3705), as declared: not the device's speed alone.";
-        assert_eq!(said(RunVerdict::Pass, &[], Some(&declared)), as_declared);
-        assert_eq!(said(RunVerdict::Reject, &[a1], Some(&declared)), format!("{as_declared} {from_memory}"));
-        assert_eq!(said(RunVerdict::Unknown, &[], None), "Not judged: there is no evidence.");
+        assert_eq!(sentence(RunVerdict::Pass, &[], Some(&declared)), as_declared);
+        assert_eq!(sentence(RunVerdict::Reject, &[a1], Some(&declared)), format!("{as_declared} {from_memory}"));
+        assert_eq!(sentence(RunVerdict::Unknown, &[], None), "Not judged: there is no evidence.");
     }
 }

@@ -1,4 +1,4 @@
-//! What the live view shows, once an interval: devices, processors, and who does I/O.
+//! Contents of the live view, once per interval: devices, processors, and processes doing I/O.
 
 use crate::blocks::{BlockOps, BlockStat, CpuTicks};
 use crate::observe::{Counters, DeviceCounters, ProcessIo};
@@ -8,27 +8,27 @@ use serde::{Deserialize, Serialize};
 /// Name and version of this form.
 pub const WATCH_SCHEMA: &str = "plumb.watch/1";
 
-/// One interval.
+/// Activity of the machine during one interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Watched {
-    /// [`WATCH_SCHEMA`].
+    /// Name and version of this form: `plumb.watch/1`.
     pub schema: String,
     /// End of the interval, RFC 3339.
     pub at: String,
-    /// Its length, ns.
+    /// Length of the interval, ns.
     pub interval_ns: u64,
-    /// What the processors did.
+    /// Processor use of the machine.
     pub cpu: CpuUse,
     /// Devices in the kernel's order.
     pub devices: Vec<DeviceUse>,
-    /// Who did I/O, the largest first; kernel threads in brackets.
+    /// Processes that did I/O, most bytes first; kernel threads in brackets.
     pub processes: Vec<ProcessRate>,
-    /// Processes whose I/O could be looked at.
+    /// Number of processes whose I/O counters are readable.
     pub processes_readable: usize,
-    /// Processes whose I/O is closed to this user.
+    /// Number of processes whose I/O counters this user may not read.
     pub processes_closed: usize,
-    /// Whether this user is root, to whom most are open.
+    /// Whether the user is root, who can read the counters of most processes.
     pub is_root: bool,
 }
 
@@ -36,20 +36,20 @@ pub struct Watched {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuUse {
-    /// Programs.
+    /// Time that programs ran in user mode.
     pub user: f64,
-    /// The kernel, interrupts with it.
+    /// Time in the kernel, including interrupts.
     pub kernel: f64,
-    /// Idle, while I/O was waited for.
+    /// Idle time while I/O was pending.
     pub iowait: f64,
-    /// What a hypervisor took.
+    /// Time that the hypervisor took from this machine.
     pub steal: f64,
-    /// Idle.
+    /// Idle time without pending I/O.
     pub idle: f64,
 }
 
 impl CpuUse {
-    /// What was done since an earlier look.
+    /// Returns the shares between two readings.
     pub fn between(before: &CpuTicks, now: &CpuTicks) -> CpuUse {
         let ticks = now.total().saturating_sub(before.total()).max(1) as f64;
         let share = |now: u64, before: u64| now.saturating_sub(before) as f64 / ticks;
@@ -63,39 +63,39 @@ impl CpuUse {
     }
 }
 
-/// What a device did.
+/// Activity of one device during an interval.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceUse {
-    /// The kernel's name.
+    /// Kernel name of the device, such as `sda`.
     pub name: String,
-    /// Reads.
+    /// Read requests of the interval.
     pub read: OpUse,
-    /// Writes.
+    /// Write requests of the interval.
     pub write: OpUse,
-    /// Discards.
+    /// Discard requests of the interval.
     pub discard: OpUse,
     /// Flushes per second, ops/s.
     pub flushes_per_s: f64,
-    /// Mean time of a read, write or discard, ns; absent where none completed.
+    /// Mean time of a read, write or discard, ns; absent if none completed.
     pub latency_ns: Option<f64>,
     /// Mean number of requests in flight.
     pub queue_depth: f64,
-    /// Requests in flight at the end.
+    /// Requests in flight at the end of the interval.
     pub in_flight: u32,
-    /// Share of the time with at least one request in flight, 0–1: busy time, and no measure of saturation.
+    /// Share of the time with at least one request in flight, 0–1. This is busy time, not saturation.
     pub busy: f64,
 }
 
-/// One kind of request.
+/// Rates of one kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpUse {
-    /// Bytes per second.
+    /// Bytes per second of this kind.
     pub bytes_per_s: f64,
     /// Requests per second, ops/s.
     pub ops_per_s: f64,
-    /// Mean time of a request, ns; absent where none completed.
+    /// Mean time of a request, ns; absent if none completed.
     pub latency_ns: Option<f64>,
 }
 
@@ -109,13 +109,13 @@ impl OpUse {
     }
 }
 
-/// The kernel counts whole milliseconds.
+/// Returns the mean time of a request, ns. The kernel counts whole milliseconds.
 fn latency_ns(ops: &BlockOps) -> Option<f64> {
     (ops.ops > 0).then(|| ops.mean_ms() * 1e6)
 }
 
 impl DeviceUse {
-    /// Of what a device did in so many seconds.
+    /// Computes the rates from the counters of an interval of `seconds`.
     pub fn of(name: &str, work: &BlockStat, seconds: f64) -> DeviceUse {
         let seconds = if seconds > 0.0 { seconds } else { f64::MIN_POSITIVE };
         DeviceUse {
@@ -127,19 +127,19 @@ impl DeviceUse {
             latency_ns: latency_ns(&work.moved()),
             queue_depth: f64::from(work.weighted_ms) / 1000.0 / seconds,
             in_flight: work.in_flight,
-            // The kernel's milliseconds and this clock's interval do not end together.
+            // The kernel's milliseconds and this clock's interval do not end at the same time.
             busy: (f64::from(work.busy_ms) / 1000.0 / seconds).min(1.0),
         }
     }
 
-    /// What each device did between two readings; those whose counters could not be read are left out.
+    /// Returns the activity of each device between two readings, without devices whose counters could not be read.
     pub fn between(before: &Counters, after: &Counters) -> Vec<DeviceUse> {
         let seconds = after.at_ns.saturating_sub(before.at_ns) as f64 / 1e9;
         let one = |(name, after): (&String, &Seen<DeviceCounters>)| {
             let before = before.devices.get(name)?.value()?;
             let done = BlockStat::from(after.value()?).since(&BlockStat::from(before));
             let mut seen = DeviceUse::of(name, &done, seconds);
-            // Simulated devices add up the time of all requests, and not that of each kind.
+            // Simulated devices count the time of all requests together, but not for each kind.
             if done.moved().ms == 0 && done.weighted_ms > 1 {
                 for latency_ns in [&mut seen.read.latency_ns, &mut seen.write.latency_ns, &mut seen.discard.latency_ns]
                 {
@@ -152,33 +152,33 @@ impl DeviceUse {
         after.devices.iter().filter_map(one).collect()
     }
 
-    /// Reads, writes and discards per second, ops/s.
+    /// Returns reads, writes and discards per second, ops/s.
     pub fn ops_per_s(&self) -> f64 {
         self.read.ops_per_s + self.write.ops_per_s + self.discard.ops_per_s
     }
 
-    /// Whether nothing was asked of it.
+    /// Returns `true` if the device had no requests.
     pub fn is_idle(&self) -> bool {
         self.ops_per_s() == 0.0 && self.flushes_per_s == 0.0 && self.in_flight == 0 && self.busy == 0.0
     }
 }
 
-/// What a process did, on any device: the kernel does not say on which.
+/// I/O of one process over all devices; the kernel does not count it for each device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessRate {
-    /// Its id.
+    /// Process id in the kernel.
     pub pid: u32,
-    /// Its command.
+    /// Command name of the process.
     pub command: String,
-    /// Bytes per second that were fetched from storage for it.
+    /// Bytes per second fetched from storage on behalf of the process.
     pub read_bytes_per_s: f64,
-    /// Bytes per second that it dirtied in memory or wrote directly.
+    /// Bytes per second that the process dirtied in memory or wrote directly.
     pub write_bytes_per_s: f64,
 }
 
 impl ProcessRate {
-    /// Of what it did in so many seconds.
+    /// Computes the rates from the counters of an interval of `seconds`.
     pub fn of(io: &ProcessIo, seconds: f64) -> ProcessRate {
         let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 };
         ProcessRate {
@@ -194,7 +194,7 @@ impl ProcessRate {
 mod tests {
     use super::*;
 
-    // Protects: units, and that a mean over nothing is absent and not 0.
+    // Protects: units are right, and a mean without requests is absent rather than 0.
     #[test]
     fn rates_of_a_device() {
         let work = BlockStat {
@@ -211,7 +211,7 @@ mod tests {
         assert!(!seen.is_idle() && DeviceUse::of("sdb", &BlockStat::default(), 0.0).is_idle());
     }
 
-    // Protects: what lies between two readings, in the units of `plumb watch`, and nothing made up of a device that was not read.
+    // Protects: differences between two readings have the units of `plumb watch`, and a device without a reading is left out.
     #[test]
     fn between_two_readings() {
         let at = |seconds: u64, reads: u64| {
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!((seen[0].read.ops_per_s, seen[0].read.latency_ns, seen[0].latency_ns), (10.0, None, None));
     }
 
-    // Protects: shares that add up, and times that go back.
+    // Protects: shares add up to 1, and counters that decrease do no harm.
     #[test]
     fn shares_of_processors() {
         let before = CpuTicks { user: 10, idle: 100, ..CpuTicks::default() };

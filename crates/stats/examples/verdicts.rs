@@ -1,8 +1,8 @@
-//! Prints the tables of docs/statistics.md: what comparisons of simulated disks end with, for several stop rules.
-//! `cargo run --release -p plumb-stats --example verdicts [comparisons]`
+//! Prints the tables of docs/statistics.md: the verdicts of comparisons of simulated disks, under several stop rules.
+//! Run it with `cargo run --release -p plumb-stats --example verdicts [comparisons]`.
 //!
-//! Disks are plain normal logarithms, with what the name of a scenario adds. The whole pipeline, on the simulated device,
-//! is calibrated by `cargo xtask calibrate`.
+//! Disks are plain normal logarithms, plus the effect in the name of the scenario. `cargo xtask calibrate` calibrates
+//! the whole pipeline, on the simulated device.
 
 use plumb_stats::components::plots_and_runs;
 use plumb_stats::random::SplitMix;
@@ -173,8 +173,9 @@ fn main() -> Result<(), StatsError> {
     Ok(())
 }
 
-/// How often an easy factor on several plots is said to differ, by three rules of one level: pairs pooled over the plots, a mixed
-/// model (pooled where the plots' means vary no more than their pairs explain), and plots as units.
+/// Prints how often an easy factor on several plots is said to differ, by three rules at the same level:
+/// pairs pooled over the plots, a mixed model (pooled if the plots' means vary no more than their pairs
+/// explain), and plots as units.
 fn easy_factors(studies: u32) -> Result<(), StatsError> {
     const RUN: f64 = 0.03;
     println!(
@@ -209,7 +210,7 @@ fn easy_factors(studies: u32) -> Result<(), StatsError> {
     Ok(())
 }
 
-/// A comparison of blocks of which only the candidate has a slow mode.
+/// Blocks in which only the candidate has a slow mode.
 #[derive(Clone, Copy)]
 struct OneSided {
     name: &'static str,
@@ -220,8 +221,9 @@ struct OneSided {
     speed: f64,
 }
 
-/// How often a difference is claimed where the means of logarithms are equal, as typical runs are not, and what rules against
-/// it cost: more blocks, or a claim that must survive a mode of 60 % of the speed that no run showed.
+/// Prints how often a difference is claimed when the means of logarithms are equal but typical runs differ.
+/// Also prints the cost of rules against such claims: more blocks, or a claim that must survive an unseen mode
+/// at 60 % of the speed.
 fn one_sided_modes(comparisons: u32) -> Result<(), StatsError> {
     let equal_means =
         |name, spread, share: f64, speed: f64| OneSided { name, spread, typical: -share * speed.ln(), share, speed };

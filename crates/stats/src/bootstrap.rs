@@ -1,22 +1,23 @@
-//! Intervals by resampling, for 20 units and more, and for numbers that t on logarithms does not fit: runs with modes,
-//! percentiles. At fewer units they are wrong (at ten, a percentile bootstrap of the mean covers 89 %), and are refused.
+//! Intervals by resampling, for 20 units and more, and for numbers that t on logarithms does not fit: runs
+//! with modes, percentiles. With fewer units they are wrong (at ten, a percentile bootstrap of the mean
+//! covers 89 %), and are refused.
 
 use crate::StatsError;
 use crate::estimate::ConfidenceInterval;
 use crate::random::SplitMix;
 use crate::summary::logs;
 
-/// Fewer units than this are left to t on logarithms, see [`crate::estimate`].
+/// Fewer units are left to t on logarithms, see [`crate::estimate`].
 pub(crate) const UNITS_MIN: usize = 20;
 
-/// The numbers of the bootstrap.
+/// Settings of the bootstrap.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Resampling {
-    /// Resamples; at least 100.
+    /// Number of resamples; at least 100.
     pub resamples: u32,
     /// Coverage, strictly between 0 and 1.
     pub confidence: f64,
-    /// Where all random choices come from; to be stored with the result.
+    /// Seed of all random choices; store it with the result.
     pub seed: u64,
 }
 
@@ -26,26 +27,26 @@ impl Default for Resampling {
     }
 }
 
-/// One side's values: `side[i][j]` are the interval blocks of run `j` on plot `i` (a run that has only one number is one
-/// block). Where there is one plot, runs are the units; else plots are.
+/// Values of one side: `side[i][j]` are the interval blocks of run `j` on plot `i`. A run with a single number is one
+/// block. With one plot, runs are the units; otherwise plots are.
 pub type SideValues<'a> = &'a [Vec<Vec<f64>>];
 
-/// The geometric mean of one side with its interval. A run's value is the mean of its blocks, a plot's the geometric mean
-/// of its runs.
+/// Returns the geometric mean of one side with its interval. The value of a run is the mean of its blocks; the value
+/// of a plot is the geometric mean of its runs.
 ///
-/// Hierarchical: plots are drawn from the side, runs from each drawn plot, blocks from each drawn run, so that what varies
-/// together is drawn together (Davison and Hinkley, "Bootstrap methods and their application", 1997, §3.8; Künsch, "The
-/// jackknife and the bootstrap for general stationary observations", Annals of Statistics 17, 1989, for blocks).
-/// Studentised: the distribution of (resample − estimate) / error of the resample, errors being taken from the units alone,
-/// is what the interval is read from (Efron, "Nonparametric standard errors and confidence intervals", 1981; Davison and
-/// Hinkley, §5.2).
+/// Resampling is hierarchical: plots are drawn from the side, runs from each drawn plot, blocks from each drawn run,
+/// so that values that vary together are drawn together (Davison and Hinkley, "Bootstrap methods and their
+/// application", 1997, §3.8; for blocks Künsch, "The jackknife and the bootstrap for general stationary
+/// observations", Annals of Statistics 17, 1989). It is studentised: the interval is read from the distribution of
+/// (resample − estimate) / error of the resample, with errors from the units alone (Efron, "Nonparametric standard
+/// errors and confidence intervals", 1981; Davison and Hinkley, §5.2).
 ///
 /// Errors: fewer than [`UNITS_MIN`] units, an empty plot or run, a value not above 0, a setting out of range.
 pub fn mean(side: SideValues<'_>, resampling: &Resampling) -> Result<ConfidenceInterval, StatsError> {
     resample(&[Drawn::of(side, 1.0)?], resampling)
 }
 
-/// The ratio of geometric means of two independent sides, candidate over baseline, as [`mean`] has it.
+/// Returns the ratio of geometric means of two independent sides, candidate over baseline, computed like [`mean`].
 pub fn ratio(
     baseline: SideValues<'_>,
     candidate: SideValues<'_>,
@@ -61,13 +62,13 @@ enum Unit {
     Plot(Vec<Vec<f64>>),
 }
 
-/// The units of one side, and its sign in the sum of logarithms.
+/// The units of one side, with its sign in the sum of logarithms.
 struct Drawn {
     units: Vec<Unit>,
     sign: f64,
 }
 
-/// Sum of one side's logarithms of units over their number, with its squared error.
+/// Mean of one side's logarithms of units, with its squared error.
 #[derive(Clone, Copy)]
 struct Part {
     mean: f64,
@@ -96,7 +97,7 @@ impl Drawn {
         Ok(Drawn { units, sign })
     }
 
-    /// The side as it is.
+    /// Returns the side without resampling.
     fn whole(&self) -> Part {
         let run = |blocks: &Vec<f64>| (blocks.iter().sum::<f64>() / blocks.len() as f64).ln();
         self.part(self.units.iter().map(|unit| match unit {
@@ -105,7 +106,7 @@ impl Drawn {
         }))
     }
 
-    /// A resample of it.
+    /// Returns a resample of the side.
     fn draw(&self, stream: &mut SplitMix) -> Part {
         let n = self.units.len();
         self.part((0..n).map(|_| match &self.units[stream.below(n)] {
@@ -121,7 +122,7 @@ impl Drawn {
         let n = self.units.len() as f64;
         let (mut mean, mut squares, mut seen) = (0.0, 0.0, 0.0);
         for log in logs {
-            // Welford's update, so that no list is kept for each resample.
+            // Welford's update, to avoid a list for each resample.
             seen += 1.0;
             let step = log - mean;
             mean += step / seen;
@@ -131,7 +132,7 @@ impl Drawn {
     }
 }
 
-/// Logarithm of the mean of drawn blocks; a run of one block is that block.
+/// Returns the logarithm of the mean of drawn blocks. A run of one block is that block.
 fn draw_run(blocks: &[f64], stream: &mut SplitMix) -> f64 {
     if let [only] = blocks {
         return only.ln();
@@ -164,7 +165,7 @@ fn resample(sides: &[Drawn], resampling: &Resampling) -> Result<ConfidenceInterv
     let mut distances: Vec<f64> = (0..resamples)
         .map(|_| {
             let drawn = sum(&mut sides.iter().map(|side| side.draw(&mut stream)));
-            // A resample without spread is as far away as can be, on its side.
+            // A resample without spread counts as the largest distance on its side.
             (drawn.mean - whole.mean) / drawn.squared_error.sqrt().max(f64::MIN_POSITIVE)
         })
         .collect();
@@ -191,7 +192,7 @@ mod tests {
 
     const FEW: Resampling = Resampling { resamples: 600, confidence: 0.95, seed: 5 };
 
-    /// Runs on one plot, one block each.
+    /// Puts runs of one block each on one plot.
     fn runs(values: &[f64]) -> Vec<Vec<Vec<f64>>> {
         vec![values.iter().map(|&value| vec![value]).collect()]
     }
@@ -226,7 +227,7 @@ mod tests {
 
     #[test]
     fn runs_with_a_slow_mode_are_covered() {
-        // 20 runs, a fifth of them slow by a quarter: the true geometric mean is 0.75^0.2.
+        // 20 runs, a fifth of them slower by a quarter: the true geometric mean is 0.75^0.2.
         let mut noise = SplitMix::new(4);
         let held = (0..400).filter(|_| {
             let values: Vec<f64> =
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn plots_are_the_units_and_their_runs_no_replicates() {
+    fn plots_are_units_and_their_runs_are_not_replicates() {
         let mut noise = SplitMix::new(5);
         let held = (0..300).filter(|_| {
             let plots: Vec<Vec<Vec<f64>>> = (0..20)

@@ -1,16 +1,17 @@
-//! Whether runs depend on the run before them.
+//! Tests whether runs depend on the run before them.
 //!
-//! The logarithm of each value is regressed on what ran, on what ran before, and on time; an F test asks whether what ran
-//! before explains more than chance. In orders that are balanced for carry-over ([`crate::orders`]) the two do not hide
-//! each other. Source of the model: Williams 1949; Jones and Kenward, "Design and Analysis of Cross-Over Trials".
+//! The logarithm of each value is regressed on its side, on the side of the run before, and on time. An F test asks
+//! whether the side before explains more than chance. In orders that are balanced for carry-over ([`crate::orders`]),
+//! neither of the two sides hides the effect of the other. Source of the model: Williams 1949; Jones and Kenward,
+//! "Design and Analysis of Cross-Over Trials".
 
 use crate::StatsError;
 use crate::estimate::f_above;
 
-/// Residual degrees of freedom below which nothing is tested.
+/// With fewer residual degrees of freedom, nothing is tested.
 const FREEDOM_MIN: usize = 4;
 
-/// A column whose length falls below this share of itself is a sum of the columns before it.
+/// A column whose remaining length falls below this share is a sum of the columns before it.
 const DEPENDENT: f64 = 1e-9;
 
 /// One run with its predecessor.
@@ -20,25 +21,26 @@ pub struct CarryRun {
     pub own: usize,
     /// Number of the side that ran before it, from 0. Leave out runs without a predecessor.
     pub previous: usize,
-    /// Its place in time, in runs.
+    /// Position in time, in runs.
     pub at: f64,
-    /// Its value, above 0.
+    /// Must be above 0.
     pub value: f64,
 }
 
 /// The effect of the run before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CarryOver {
-    /// The chance of as much by chance, where nothing is carried over.
+    /// Probability of an effect this large if nothing is carried over.
     pub p: f64,
-    /// Value after a run of each `previous` over value after a run of the first of them: their factors, the first 1.
+    /// Value after a run of each `previous` over the value after a run of the first of them, so
+    /// the first factor is 1.
     pub factors: Vec<f64>,
-    /// Runs that the test used.
+    /// Number of runs in the test.
     pub runs: usize,
 }
 
 impl CarryOver {
-    /// The largest factor between what runs give after one and after another, 1 and above.
+    /// Returns the largest factor between the values after two different predecessors; at least 1.
     pub fn spread(&self) -> f64 {
         let largest = self.factors.iter().copied().fold(f64::MIN, f64::max);
         let smallest = self.factors.iter().copied().fold(f64::MAX, f64::min);
@@ -46,10 +48,11 @@ impl CarryOver {
     }
 }
 
-/// Tests for carry-over; `None` where the runs are too few, or where what ran before cannot be separated from what ran.
+/// Tests for carry-over. Returns `None` with too few runs, or if the effect of the run before cannot be separated
+/// from that of the run itself.
 ///
 /// # Errors
-/// A value is not positive, or a place in time not finite.
+/// A value is not positive, or a position in time is not finite.
 pub fn carry_over(runs: &[CarryRun]) -> Result<Option<CarryOver>, StatsError> {
     for (index, run) in runs.iter().enumerate() {
         if !(run.value > 0.0 && run.value.is_finite()) {
@@ -96,11 +99,11 @@ pub fn carry_over(runs: &[CarryRun]) -> Result<Option<CarryOver>, StatsError> {
     Ok(Some(CarryOver { p, factors, runs: runs.len() }))
 }
 
-/// Least squares, a column at a time: modified Gram and Schmidt, each column made orthogonal twice.
+/// Least squares, one column at a time: modified Gram-Schmidt, with each column orthogonalized twice.
 struct Fit {
     /// Orthogonal columns of length 1.
     basis: Vec<Vec<f64>>,
-    /// The coefficients of each column on the columns of the basis up to its own.
+    /// Coefficients of each column on the columns of the basis up to its own.
     made_of: Vec<Vec<f64>>,
     residual: Vec<f64>,
     /// Coefficients of the values on the basis.
@@ -125,7 +128,7 @@ impl Fit {
         Fit { basis: Vec::new(), made_of: Vec::new(), residual: values, projections: Vec::new(), squares }
     }
 
-    /// Adds a column, and returns its number; `None` for a column that says nothing new.
+    /// Adds a column and returns its number; `None` if it depends on the columns before it.
     fn add(&mut self, mut column: Vec<f64>) -> Option<usize> {
         let length = dot(&column, &column).sqrt();
         let mut made_of = vec![0.0; self.basis.len()];
@@ -158,7 +161,7 @@ impl Fit {
         dot(&self.residual, &self.residual)
     }
 
-    /// Coefficients of the columns that were added.
+    /// Returns the coefficients of the added columns.
     fn solve(&self) -> Vec<f64> {
         let mut solved = vec![0.0; self.basis.len()];
         for row in (0..self.basis.len()).rev() {
@@ -176,7 +179,7 @@ mod tests {
     use crate::random::SplitMix;
     use proptest::prelude::*;
 
-    /// Runs in balanced orders: level `1` is `ratio` times the others and leaves a debt, which each run halves.
+    /// Makes runs in balanced orders: level `1` is `ratio` times the others, and leaves a debt that each run halves.
     fn runs(seed: u64, levels: usize, orders: usize, spread: f64, ratio: f64, carry: f64, drift: f64) -> Vec<CarryRun> {
         let mut noise = SplitMix::new(seed.wrapping_mul(77));
         let order = balanced_orders(seed, levels, orders).concat();
@@ -200,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn clean_runs_are_flagged_as_rarely_as_promised_whatever_the_sides_differ_by() {
+    fn clean_runs_are_flagged_as_rarely_as_promised_for_any_difference_of_sides() {
         for (ratio, drift) in [(1.0, 0.0), (1.3, 0.0), (1.0, 0.005)] {
             let share = flagged(2000, |seed| runs(seed, 2, 12, 0.02, ratio, 0.0, drift));
             assert!((0.004..=0.017).contains(&share), "{share} at a ratio of {ratio}, drift {drift}");
@@ -217,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_factor_is_that_of_what_ran_before() {
+    fn the_factor_belongs_to_the_run_before() {
         let found = carry_over(&runs(1, 2, 40, 1e-4, 1.2, 0.0, 0.001)).unwrap().unwrap();
         assert!((found.factors[1] - 1.0).abs() < 1e-3, "{found:?}");
         // A debt that only the next run pays.
@@ -229,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_separated_is_not_tested() {
+    fn inseparable_effects_are_not_tested() {
         let alternating: Vec<CarryRun> = (1..24)
             .map(|at| CarryRun { own: at % 2, previous: (at + 1) % 2, at: at as f64, value: 100.0 + (at % 5) as f64 })
             .collect();
@@ -249,7 +252,7 @@ mod tests {
     }
 
     proptest! {
-        /// The test does not depend on units, on the names of sides, or on where time begins.
+        /// The test does not depend on units, on the names of sides, or on the start of time.
         #[test]
         fn nothing_depends_on_units_or_names(seed: u64, orders in 4..14usize, carry in 0.0..0.3f64, scale in 1e-6..1e6f64) {
             let plain = runs(seed, 2, orders, 0.02, 1.1, carry, 0.0);

@@ -1,25 +1,25 @@
-//! Where a level changes: within a run, and over a history of results.
+//! Detects changes of level: within a run, and over a history of results.
 
 use crate::StatsError;
 use crate::estimate::t_two_sided;
 use crate::steady::inflation_of;
 use crate::summary::{finite, logs, median};
 
-/// A place where the level changes.
+/// A position where the level changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangePoint {
-    /// The first value of the new level.
+    /// Index of the first value of the new level.
     pub at: usize,
-    /// Level of the values from the change before (or the start) to here.
+    /// Level from the previous change (or the start) to this one.
     pub before: f64,
-    /// Level of the values from here to the change after (or the end).
+    /// Level from here to the next change (or the end).
     pub after: f64,
-    /// p of the test that found it.
+    /// p of the test that found the change.
     pub p: f64,
 }
 
 impl ChangePoint {
-    /// Distance of the two levels as a factor: 0.05 is × or ÷ 1.05. Infinite where one of them is 0.
+    /// Returns the distance of the two levels as a factor: 0.05 is × or ÷ 1.05. Infinite if one of them is 0.
     pub fn magnitude(&self) -> f64 {
         if self.before == self.after {
             return 0.0;
@@ -34,11 +34,13 @@ pub(crate) const WITHIN_RUN_P: f64 = 0.001;
 /// … and two levels that are further apart than this factor.
 pub const WITHIN_RUN_MAGNITUDE: f64 = 0.05;
 
-/// The one change of level within a run, from its one-second means, or `None`: p below [`WITHIN_RUN_P`] by the rank test
-/// of Pettitt ("A non-parametric approach to the change-point problem", Applied Statistics 28, 1979, with its approximation
-/// p = 2 exp(−6 K² / (n³ + n²)), which is cautious), and medians further apart than [`WITHIN_RUN_MAGNITUDE`]. Fewer than
-/// about 22 values can never be so sure. As in [`crate::steady::within_run`], the variance is multiplied where neighbours
-/// resemble each other beyond what the two levels explain.
+/// Finds the change of level within a run, from its one-second means. A change needs p below [`WITHIN_RUN_P`] by
+/// Pettitt's rank test, and medians further apart than [`WITHIN_RUN_MAGNITUDE`]. Fewer than about 22 values never
+/// reach that p. As in [`crate::steady::within_run`], the variance is multiplied if neighbours are correlated beyond
+/// what the two levels explain.
+///
+/// Source: Pettitt, "A non-parametric approach to the change-point problem", Applied Statistics 28, 1979, with its
+/// approximation p = 2 exp(−6 K² / (n³ + n²)), which is conservative.
 ///
 /// Errors: fewer than ten values, one that is not finite or below 0.
 pub fn within_run(values: &[f64]) -> Result<Option<ChangePoint>, StatsError> {
@@ -54,7 +56,7 @@ pub fn within_run(values: &[f64]) -> Result<Option<ChangePoint>, StatsError> {
     sorted.sort_unstable_by(f64::total_cmp);
     let (mut sum, mut farthest, mut at) = (0.0, 0.0, 0);
     for (i, value) in values[..values.len() - 1].iter().enumerate() {
-        // Twice the middle rank among equals, less its mean.
+        // Twice the middle rank among equal values, less its mean.
         let below = sorted.partition_point(|other| other < value);
         let up_to = sorted.partition_point(|other| other <= value);
         sum += (below + up_to) as f64 - n;
@@ -78,8 +80,8 @@ struct Split {
     energy: f64,
 }
 
-/// The split with the largest energy statistic: mn/(m+n) × (twice the mean distance between the sides, less the mean
-/// distances within each). `None` where no split leaves `least` values on each side, or nothing differs.
+/// Returns the split with the largest energy statistic: mn/(m+n) × (twice the mean distance between the sides, less
+/// the mean distances within each). `None` if no split leaves `least` values on each side, or all values are equal.
 fn best_split(values: &[f64], least: usize) -> Option<Split> {
     let least = least.max(2);
     if values.len() < 2 * least {
@@ -109,14 +111,14 @@ fn best_split(values: &[f64], least: usize) -> Option<Split> {
     best
 }
 
-/// The numbers of [`history`].
+/// Settings of [`history`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct History {
-    /// Results looked at together. Windows overlap by half, so that an old change does not hide a new one.
+    /// Number of results examined together. Windows overlap by half, so that an old change does not hide a new one.
     pub window: usize,
-    /// p that a change needs.
+    /// Largest p of a change.
     pub p: f64,
-    /// Changes smaller than this factor do not matter; the noise floor, where it is known.
+    /// Changes smaller than this factor do not matter; set it to the noise floor if known.
     pub magnitude: f64,
 }
 
@@ -126,13 +128,13 @@ impl Default for History {
     }
 }
 
-/// The changes of level in a history of results, one value each, in order. In each window, splits by energy distance are
-/// taken while a t test of the two sides has p below ten times the rule's; then, over the whole history, the weakest change
-/// is merged away until every one has p below the rule's and the rule's magnitude. All on the log scale; levels are
-/// geometric means. No random numbers: the same history gives the same changes.
+/// Finds the changes of level in a history of results, one value each, in order. In each window, it splits by energy
+/// distance while a t test of the two sides has p below ten times the rule's. Then, over the whole history, it merges
+/// away the weakest change until all have p below the rule's and reach the rule's magnitude. All tests are on the log
+/// scale, and levels are geometric means. It uses no random numbers: the same history gives the same changes.
 ///
-/// Source: Fleming et al., "Hunter: using change point detection to hunt for performance regressions", ICPE 2023, and its
-/// successor Apache Otava, whose defaults (window 50, p 0.001) these are.
+/// Source: Fleming et al., "Hunter: using change point detection to hunt for performance regressions", ICPE 2023, and
+/// its successor Apache Otava, whose defaults (window 50, p 0.001) these are.
 ///
 /// Errors: a value not above 0; a window below 6, p not between 0 and 1, a negative magnitude.
 pub fn history(values: &[f64], rule: &History) -> Result<Vec<ChangePoint>, StatsError> {
@@ -174,7 +176,7 @@ pub fn history(values: &[f64], rule: &History) -> Result<Vec<ChangePoint>, Stats
     }
 }
 
-/// Splits a stretch again and again while the t test of its two sides stays below p.
+/// Splits a stretch repeatedly while the t test of its two sides stays below p.
 fn split_while(logs: &[f64], start: usize, end: usize, p: f64, bounds: &mut Vec<usize>) {
     let Some(split) = best_split(&logs[start..end], 2) else { return };
     let at = start + split.at;
@@ -185,8 +187,8 @@ fn split_while(logs: &[f64], start: usize, end: usize, p: f64, bounds: &mut Vec<
     }
 }
 
-/// The change at the middle one of three bounds, by the t test with a common variance (a level of two values has none of
-/// its own worth using).
+/// Describes the change at the middle one of three bounds, by the t test with a common variance: a level of two
+/// values has no useful variance of its own.
 fn describe(logs: &[f64], at: &[usize]) -> ChangePoint {
     let (left, right) = (&logs[at[0]..at[1]], &logs[at[1]..at[2]]);
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
@@ -273,7 +275,7 @@ mod tests {
         let values = levels(5, 0.02, &[(60, 100.0), (70, 92.0), (8, 120.0)]);
         let found = history(&values, &History::default()).unwrap();
         assert_eq!(found.iter().map(|point| point.at).collect::<Vec<_>>(), [60, 130]);
-        // The smaller of them is below a floor of 10 %.
+        // The smaller change is below a floor of 10 %.
         let coarse = history(&values, &History { magnitude: 0.10, ..History::default() }).unwrap();
         assert_eq!(coarse.iter().map(|point| point.at).collect::<Vec<_>>(), [130]);
     }

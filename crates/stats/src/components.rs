@@ -1,4 +1,4 @@
-//! Where the spread comes from: between plots, between runs, within runs; and what that says about the next plan.
+//! Splits the spread into components between plots and between runs, and plans the number of runs per plot from them.
 
 use crate::StatsError;
 use crate::estimate::f_above;
@@ -11,35 +11,37 @@ pub struct NestedLevel {
     pub freedom: f64,
     /// Mean square.
     pub mean_square: f64,
-    /// Variance of the logarithms that this level adds; never below 0, where the method of moments may be.
+    /// Variance of the logarithms that this level adds; never below 0, although the method of moments may give less.
     pub variance: f64,
     /// Its share of the variance of one value, 0 to 1.
     pub share: f64,
-    /// p of the F test against the level below, that this level adds nothing; `None` for the lowest.
+    /// p of the F test against the level below, under the hypothesis that this level adds
+    /// nothing; `None` for the lowest.
     pub p: Option<f64>,
 }
 
-/// Variance between plots and between runs of one plot.
+/// Variance between plots, and between runs of one plot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlotsAndRuns {
-    /// Between plots.
+    /// Level of the plots.
     pub plots: NestedLevel,
-    /// Between the runs of a plot.
+    /// Level of the runs within a plot.
     pub runs: NestedLevel,
 }
 
-/// Variance components of runs within plots, by the method of moments of a balanced nested analysis of variance, on
-/// logarithms. At least two plots of at least two runs each, all with the same number of runs.
+/// Estimates variance components of runs within plots, by the method of moments of a balanced nested analysis of
+/// variance, on logarithms. Needs at least two plots of at least two runs each, all with the same number of runs.
 ///
-/// Source: Searle, Casella and McCulloch, "Variance components", 1992, §3.5; Kalibera and Jones, "Rigorous benchmarking in
-/// reasonable time", ISMM 2013, §7.
+/// Source: Searle, Casella and McCulloch, "Variance components", 1992, §3.5; Kalibera and Jones, "Rigorous
+/// benchmarking in reasonable time", ISMM 2013, §7.
 pub fn plots_and_runs(plots: &[Vec<f64>]) -> Result<PlotsAndRuns, StatsError> {
     plots_and_runs_of_cells(&[plots.to_vec()])
 }
 
-/// The same of several cells of a design together, `cells[i][j]` the runs of plot `j` of cell `i`: each cell is held against
-/// its own mean, and the squares of all are pooled over their degrees of freedom. Cells may have different numbers of plots,
-/// at least two; all plots have the same number of runs, at least two.
+/// Estimates the components of several cells of a design together; `cells[i][j]` are the runs of plot `j` of
+/// cell `i`. Each cell is compared with its own mean, and the squares of all cells are pooled over their
+/// degrees of freedom. Cells may have different numbers of plots, at least two. All plots have the same number
+/// of runs, at least two.
 pub fn plots_and_runs_of_cells(cells: &[Vec<Vec<f64>>]) -> Result<PlotsAndRuns, StatsError> {
     let size = balanced(cells.iter().flatten().map(Vec::len))?;
     let (mut within, mut top) = (Pooled { mean_square: 0.0, freedom: 0.0 }, Pooled { mean_square: 0.0, freedom: 0.0 });
@@ -54,18 +56,21 @@ pub fn plots_and_runs_of_cells(cells: &[Vec<Vec<f64>>]) -> Result<PlotsAndRuns, 
     Ok(PlotsAndRuns { plots, runs })
 }
 
-/// What a further plot and a further run cost, in the same unit: seconds, bytes written.
+/// Costs of a further plot and a further run, in the same unit: seconds, or bytes written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FurtherCost {
-    /// A plot without its runs.
+    /// Cost of a plot without its runs.
     pub plot: f64,
     /// A run.
     pub run: f64,
 }
 
-/// The number of runs for each plot that gives the narrowest interval for its cost: √(cost ratio × variance ratio), at
-/// least 1, rounded up; `None` where plots add no variance, so that one plot with all the runs is best, which only a look at
-/// several can show. Source: Kalibera and Jones, ISMM 2013, §8.1; Cochran, "Sampling techniques", 1977, §10.6.
+/// Returns the number of runs per plot that gives the narrowest interval for its cost: √(cost ratio × variance
+/// ratio), at least 1, rounded up. `None` if plots add no variance: then one plot with all the runs is best, which
+/// only data of several plots can show.
+///
+/// Source: Kalibera and Jones, ISMM 2013, §8.1; Cochran, "Sampling techniques", 1977, §10.6.
+///
 /// Errors: a cost that is not above 0.
 pub fn runs_per_plot(components: &PlotsAndRuns, cost: FurtherCost) -> Result<Option<u32>, StatsError> {
     for (name, value) in [("cost of a plot", cost.plot), ("cost of a run", cost.run)] {
@@ -84,7 +89,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The number that all groups have; at least two groups, and two in each.
+/// Returns the common size of all groups; there must be at least two groups of at least two.
 fn balanced(sizes: impl Iterator<Item = usize> + Clone) -> Result<f64, StatsError> {
     let groups = sizes.clone().count();
     let (least, most) = (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0));
@@ -104,7 +109,7 @@ struct Pooled {
 }
 
 impl Pooled {
-    /// The variance within groups of equal size.
+    /// Computes the variance within groups of equal size.
     fn of<'a>(groups: impl Iterator<Item = &'a Vec<f64>>) -> Result<Pooled, StatsError> {
         let (mut sum, mut groups_seen, mut freedom) = (0.0, 0.0, 0.0);
         for group in groups {
@@ -115,7 +120,7 @@ impl Pooled {
         Ok(Pooled { mean_square: sum / groups_seen, freedom })
     }
 
-    /// Both together, each weighing as much as it has degrees of freedom.
+    /// Pools two variances, weighted by their degrees of freedom.
     fn with(self, other: Pooled) -> Pooled {
         let freedom = self.freedom + other.freedom;
         let squares = self.mean_square * self.freedom + other.mean_square * other.freedom;
@@ -123,8 +128,8 @@ impl Pooled {
     }
 }
 
-/// Components from mean squares, highest level first, each with the number of values under one of its units: what a
-/// level's mean square has more than the next one's, per value.
+/// Computes components from mean squares, highest level first, each with the number of values under one of its units.
+/// A component is the excess of a level's mean square over that of the next level, per value.
 fn levels<const N: usize>(squares: [(Pooled, f64); N]) -> [NestedLevel; N] {
     let variances: [f64; N] = std::array::from_fn(|i| {
         let below = squares.get(i + 1).map_or(0.0, |(next, _)| next.mean_square);
@@ -167,9 +172,9 @@ mod tests {
         assert_close(found.plots.share + found.runs.share, 1.0);
     }
 
-    /// Protects: what cells differ by is no spread of their plots.
+    /// Protects: differences between cells do not count as spread of their plots.
     #[test]
-    fn cells_are_held_against_their_own_means() {
+    fn cells_are_compared_with_their_own_means() {
         let one = vec![vec![102.0, 105.0], vec![95.0, 97.0], vec![110.0, 108.0]];
         let other: Vec<Vec<f64>> = one.iter().map(|runs| runs.iter().map(|run| run * 7.0).collect()).collect();
         let alone = plots_and_runs(&one).unwrap();
@@ -191,7 +196,7 @@ mod tests {
             .collect();
         let found = plots_and_runs(&plots).unwrap();
         assert!((0.85..0.95).contains(&found.plots.share), "{found:?}");
-        // A plot that costs nine runs, and has nine times their variance, wants one run: √(9 / 9).
+        // A plot that costs nine runs and has nine times their variance needs one run: √(9 / 9).
         let nine = PlotsAndRuns {
             plots: NestedLevel { variance: 9.0, ..found.plots },
             runs: NestedLevel { variance: 1.0, ..found.runs },

@@ -1,16 +1,20 @@
 //! Corrections for many comparisons: of twenty contrasts between equal systems, one is expected to have p < 0.05.
 //!
-//! Holm for contrasts that are named and read one by one: the chance of *any* false claim stays at the level.
-//! Benjamini–Hochberg for grids with hundreds of cells: the *share* of false claims among the claims does.
+//! Use Holm for contrasts that are named and read one by one: the chance of *any* false claim stays at the
+//! level. Use Benjamini–Hochberg for grids with hundreds of cells: the *share* of false claims among the
+//! claims stays at the level.
 
 use crate::StatsError;
 use crate::summary::order_of;
 
-/// Adjusted p of Holm's step-down procedure, in the given order: the i-th smallest of m is multiplied by m − i + 1, kept
-/// from falling below its predecessor and at most 1. Valid under any dependence between the tests.
-/// Source: Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979.
+/// Returns the adjusted p of Holm's step-down procedure, in the given order. The i-th smallest of m is
+/// multiplied by m − i + 1, then raised to its predecessor if below it, and limited to 1. Valid under
+/// any dependence between the tests.
 ///
-/// Errors: a p outside 0 to 1, or NaN. No p at all gives none.
+/// Source: Holm, "A simple sequentially rejective multiple test procedure", Scandinavian
+/// Journal of Statistics 6, 1979.
+///
+/// Errors: a p outside 0 to 1, or NaN. An empty slice gives an empty result.
 pub fn holm(p: &[f64]) -> Result<Vec<f64>, StatsError> {
     let order = ascending(p)?;
     let mut adjusted = vec![0.0; p.len()];
@@ -22,13 +26,14 @@ pub fn holm(p: &[f64]) -> Result<Vec<f64>, StatsError> {
     Ok(adjusted)
 }
 
-/// Adjusted p of the step-up procedure of Benjamini and Hochberg, in the given order: the i-th smallest of m is
-/// multiplied by m / i, and kept from rising above its successor. Controls the false discovery rate where tests are
-/// independent or positively dependent.
-/// Source: Benjamini and Hochberg, "Controlling the false discovery rate", Journal of the Royal Statistical Society B 57,
-/// 1995.
+/// Returns the adjusted p of the step-up procedure of Benjamini and Hochberg, in the given order. The i-th smallest
+/// of m is multiplied by m / i, then lowered to its successor if above it. Controls the false discovery rate if tests
+/// are independent or positively dependent.
 ///
-/// Errors: a p outside 0 to 1, or NaN. No p at all gives none.
+/// Source: Benjamini and Hochberg, "Controlling the false discovery rate", Journal of the Royal
+/// Statistical Society B 57, 1995.
+///
+/// Errors: a p outside 0 to 1, or NaN. An empty slice gives an empty result.
 pub fn benjamini_hochberg(p: &[f64]) -> Result<Vec<f64>, StatsError> {
     let order = ascending(p)?;
     let mut adjusted = vec![0.0; p.len()];
@@ -40,7 +45,7 @@ pub fn benjamini_hochberg(p: &[f64]) -> Result<Vec<f64>, StatsError> {
     Ok(adjusted)
 }
 
-/// Positions of the values from the smallest to the largest, once all are known to be probabilities.
+/// Checks that all values are probabilities, and returns their positions from the smallest to the largest.
 fn ascending(p: &[f64]) -> Result<Vec<usize>, StatsError> {
     if let Some(&value) = p.iter().find(|p| !(0.0..=1.0).contains(*p)) {
         return Err(StatsError::Setting { name: "p", value, allowed: "0 to 1" });
@@ -70,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_probability_is_refused_and_nothing_gives_nothing() {
+    fn values_outside_0_to_1_are_refused_and_no_values_give_none() {
         assert!(holm(&[0.5, f64::NAN]).is_err());
         assert!(benjamini_hochberg(&[1.5]).is_err());
         assert_eq!(holm(&[]).unwrap(), Vec::<f64>::new());

@@ -1,17 +1,17 @@
-//! Whether two metrics are one measurement: the same seconds under two byte counts.
+//! Detects two metrics that are one measurement, such as two byte counts over the same seconds.
 
 use crate::StatsError;
 use crate::summary::finite;
 
-/// A correlation above this is no coincidence of two measurements: nothing that is measured twice agrees so well.
+/// Two separate measurements never correlate this closely.
 pub const ONE_MEASUREMENT: f64 = 0.999;
 
-/// Pairs that are needed: of six unrelated ones, less than two in a million correlate so well.
+/// Fewest pairs for the test: six unrelated pairs reach such a correlation in less than two of a million cases.
 pub const PAIRS_MIN: usize = 6;
 
-/// Pearson's correlation of two numbers of the same runs (Pearson, "Mathematical contributions to the theory of evolution
-/// III", 1896); `None` where one of them does not vary. Errors: unequal lengths, fewer than two pairs, a value that is not
-/// finite.
+/// Returns Pearson's correlation of two numbers of the same runs (Pearson, "Mathematical contributions to the theory
+/// of evolution III", 1896); `None` if one of them does not vary. Errors: unequal lengths, fewer than two pairs, a
+/// value that is not finite.
 pub(crate) fn pearson(x: &[f64], y: &[f64]) -> Result<Option<f64>, StatsError> {
     if x.len() != y.len() {
         return Err(StatsError::Unpaired { baseline: x.len(), candidate: y.len() });
@@ -34,9 +34,9 @@ pub(crate) fn pearson(x: &[f64], y: &[f64]) -> Result<Option<f64>, StatsError> {
     Ok((scale > 0.0).then(|| (dot(&x, &y) / scale).clamp(-1.0, 1.0)))
 }
 
-/// The correlation of two metrics where it shows that they are one measurement: at least [`PAIRS_MIN`] runs, and above
-/// [`ONE_MEASUREMENT`], or below its opposite (a rate and its time). `None` where they are not, where one of them does not
-/// vary, and where a value is not finite.
+/// Returns the correlation of two metrics if it shows that they are one measurement. That takes at least
+/// [`PAIRS_MIN`] runs, and a correlation above [`ONE_MEASUREMENT`] or below its negative (a rate and its time).
+/// `None` otherwise, if one of them does not vary, or if a value is not finite.
 pub fn one_measurement(x: &[f64], y: &[f64]) -> Option<f64> {
     let r = pearson(x, y).ok().flatten()?;
     (x.len() >= PAIRS_MIN && r.abs() > ONE_MEASUREMENT).then_some(r)

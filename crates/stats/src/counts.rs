@@ -1,19 +1,21 @@
-//! Counts: where every run of a side counts the same there is no spread to test, and where counts are few and small, a
-//! spread that is missing by chance makes any difference look certain.
+//! Tests of counts. If every run of a side counts the same, there is no spread to test. With few small counts, a
+//! spread that is 0 by chance makes any difference look certain.
 
-/// Who decides a count.
+/// The source of a count's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountedBy {
-    /// The work alone: bytes past the page cache. The same work counts the same.
+    /// Only the work: bytes past the page cache. The same work always counts the same.
     Work,
-    /// Timers, queues and the kernel have a part in it: flushes, merged requests.
+    /// Timers, queues and the kernel too: flushes, merged requests.
     Timers,
 }
 
 impl CountedBy {
-    /// Units in which every run of a side must count the same before that is no chance. What the work decides needs three, to
-    /// show that nothing else wrote. Of two equally likely neighbours (8 or 9 flushes, the same in all runs of a unit) six
-    /// units show one number on either side, and not the same, in 2 · 4⁻⁶ = 1 of 2048 studies of equal systems.
+    /// Returns the number of units in which every run of a side must count the same to rule out chance. Counts by the
+    /// work need three units, to show that no other program wrote.
+    ///
+    /// Take two equally likely neighbours (8 or 9 flushes, the same in all runs of a unit). Six units show a single
+    /// number on each side, and different ones, in 2 · 4⁻⁶ = 1 of 2048 studies of equal systems.
     pub(crate) const fn units_min(self) -> u32 {
         match self {
             CountedBy::Work => 3,
@@ -22,22 +24,22 @@ impl CountedBy {
     }
 }
 
-/// What runs that count the same say.
+/// The result of comparing counts that should be equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EqualCounts {
-    /// Every run counts the same as its likes, in enough units.
+    /// Every run counts the same as the others of its group, in enough units.
     Exact,
-    /// The same, in fewer units than show that this is no chance.
+    /// Equal counts, but in too few units to rule out chance.
     TooFew {
-        /// How many it takes.
+        /// Number of units that it takes.
         needed: u32,
     },
-    /// Counts vary: their spread has to be judged.
+    /// Counts vary: judge their spread.
     Vary,
 }
 
-/// What counts say without statistics. `likes` are groups of runs that should count the same: those of one side, at the same
-/// levels of all other factors; `units` is over how many blocks or plots they are spread.
+/// Evaluates counts without statistics. `likes` are groups of runs that should count the same: those of one side, at
+/// the same levels of all other factors. `units` is the number of blocks or plots that they are spread over.
 pub fn equal_counts<'a>(mut likes: impl Iterator<Item = &'a [f64]>, units: u32, counted_by: CountedBy) -> EqualCounts {
     let needed = counted_by.units_min();
     if !likes.all(|runs| runs.windows(2).all(|pair| pair[0] == pair[1])) {
@@ -49,9 +51,9 @@ pub fn equal_counts<'a>(mut likes: impl Iterator<Item = &'a [f64]>, units: u32, 
     }
 }
 
-/// The step in which counts come, for [`crate::Compared::granularity`]: the least distance between two of them, 0 where all are
-/// equal. Flushes come in ones and a file system's bytes in its blocks, which the counts themselves show. Among
-/// many large counts it is next to nothing.
+/// Returns the step of the counts, for [`crate::Compared::granularity`]: the smallest distance between two of them,
+/// or 0 if all are equal. Flushes come in ones and a file system's bytes in its blocks, which the counts themselves
+/// show. Among many large counts the step is negligible.
 pub fn granularity(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -78,14 +80,14 @@ mod tests {
     }
 
     #[test]
-    fn the_step_is_what_the_counts_show() {
+    fn the_step_comes_from_the_counts() {
         assert_eq!(granularity([8.0, 9.0, 8.0, 11.0]), 1.0);
         assert_eq!(granularity([32_768.0, 36_864.0]), 4096.0);
         assert_eq!(granularity([8.0, 8.0]), 0.0);
         assert_eq!(granularity([]), 0.0);
     }
 
-    /// The share of studies of equal systems, 8 or 9 flushes a run, in which one is said to have fewer.
+    /// Returns the share of studies of equal systems, 8 or 9 flushes a run, that claim fewer flushes for one.
     fn claims(plots: usize, with_step: bool) -> f64 {
         let mut random = SplitMix::new(11);
         let mut claims = 0;
@@ -104,7 +106,8 @@ mod tests {
         f64::from(claims) / 2000.0
     }
 
-    // Protects: two plots whose few counts happen to differ by the same step have no spread, and t was certain of it.
+    // Protects: two plots whose few counts happen to differ by the same step have no spread, and t
+    // was certain of a difference.
     #[test]
     fn counts_without_spread_by_chance_are_no_difference() {
         assert!(claims(2, false) > 0.10, "{}", claims(2, false));

@@ -1,56 +1,58 @@
 //! Effects of factors and their interactions, as contrasts of logarithms, from designs that need not be balanced.
 //!
-//! A *plot* is a system provisioned once (one mkfs, one array, one boot). All its runs have one combination of levels of the factors that are hard to change
-//! (`whole`), and the combinations of the easy ones (`sub`) each have a value, or none. For each contrast, a plot gives
-//! one number: its values weighted over the easy factors. The contrast is the weighted mean of these numbers over the
-//! hard factors, and its error is the spread of the numbers between plots of one combination, pooled. So a hard factor is
-//! held against the spread between plots, and an easy one, or an interaction, against how much its own effect varies from
-//! plot to plot. Nothing is assumed of how values of one plot resemble each other, and cells may have different numbers
-//! of plots.
+//! A *plot* is a system provisioned once (one mkfs, one array, one boot). All its runs have one combination of
+//! levels of the factors that are hard to change (`whole`). Each combination of the easy ones (`sub`) has a
+//! value, or none. For each contrast, a plot gives one number: its values weighted over the easy factors. The
+//! contrast is the weighted mean of these numbers over the hard factors. Its error is the spread of the numbers
+//! between plots of one combination, pooled.
 //!
-//! Source: Kuehl, "Design of experiments", 2nd ed., 2000, chapter 14 (split plots), with each contrast's own error as in
-//! Boik, "A priori tests in repeated measures designs", Psychometrika 46, 1981; unweighted means of cells as in Searle,
-//! "Linear models for unbalanced data", 1987, chapter 4.
+//! So a hard factor is compared with the spread between plots. An easy factor, or an interaction, is compared with
+//! the variation of its own effect from plot to plot. Nothing is assumed about the correlation of values within a
+//! plot, and cells may have different numbers of plots.
+//!
+//! Source: Kuehl, "Design of experiments", 2nd ed., 2000, chapter 14 (split plots), with each contrast's own error as
+//! in Boik, "A priori tests in repeated measures designs", Psychometrika 46, 1981; unweighted means of cells as in
+//! Searle, "Linear models for unbalanced data", 1987, chapter 4.
 
 use crate::StatsError;
 use crate::estimate::Estimate;
 
-/// What one plot gave.
+/// Results of one plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlotValues {
-    /// Its combination of levels of the hard factors.
+    /// Number of its combination of levels of the hard factors.
     pub whole: usize,
-    /// The logarithm of its value for each combination of levels of the easy factors; `None` where no run counts.
+    /// Logarithm of its value for each combination of levels of the easy factors; `None` if no run counts.
     pub logs: Vec<Option<f64>>,
 }
 
-/// Why a contrast has no estimate.
+/// The reason why a contrast has no estimate.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum NotEstimable {
-    /// A combination of levels that it needs has no plot with all values.
+    /// A combination of levels that the contrast needs has no plot with all values.
     #[error("a combination of levels has no value")]
     EmptyCell {
-        /// The combination of the hard factors.
+        /// Number of the combination of the hard factors.
         whole: usize,
     },
-    /// No combination has two plots: there is no error to hold it against.
+    /// No combination has two plots, so there is no error to compare with.
     #[error("no combination of levels has two plots")]
     NoReplicates {
         /// The contrast itself, a logarithm.
         log_mean: f64,
     },
-    /// The values are no numbers, or the weights are not of this design.
+    /// The values are not finite, or the weights do not belong to this design.
     #[error(transparent)]
     Input(#[from] BadInput),
 }
 
-/// Weights or values that are not of a design.
+/// Weights or values that do not belong to one design.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("weights and values of different designs, or values that are no numbers")]
 pub struct BadInput;
 
-/// A contrast of logarithms: `Σ whole[h] · sub[e] · mean of cell (h, e)`. With weights that sum to 0 it is the logarithm
-/// of a ratio.
+/// Estimates a contrast of logarithms: `Σ whole[h] · sub[e] · mean of cell (h, e)`. With weights that sum to 0 it is
+/// the logarithm of a ratio.
 ///
 /// # Errors
 /// See [`NotEstimable`].
@@ -89,23 +91,23 @@ pub fn contrast(plots: &[PlotValues], whole: &[f64], sub: &[f64]) -> Result<Esti
     Ok(Estimate { log_mean, log_error: (squares / freedom * share).sqrt(), freedom })
 }
 
-/// How much of the variation each term explains, by the unweighted means of the cells.
+/// Shares of the variation that terms explain, by the unweighted means of the cells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shares {
-    /// Of each subset of factors that was asked for, 0 to 1, in their order.
+    /// Share of each requested subset of factors, 0 to 1, in their order.
     pub terms: Vec<f64>,
-    /// Of what is left between the cells: interactions that were not asked for.
+    /// Remaining share between the cells: interactions that were not requested.
     pub rest: f64,
-    /// Of what differs between plots of one cell.
+    /// Share of the differences between plots of one cell.
     pub error: f64,
 }
 
-/// Shares of variation of terms: subsets of the factors, bit i for factor i. `levels` are the numbers of levels of the
-/// factors; `cells` hold, in the order of a number whose first factor varies slowest, the logarithms of each cell's
-/// plots.
+/// Computes the shares of variation of terms: subsets of the factors, bit i for factor i. `levels` are
+/// the numbers of levels of the factors. `cells` hold the logarithms of each cell's plots; in their
+/// order, the first factor varies slowest.
 ///
 /// # Errors
-/// A cell without a value, or cells that are not of these factors.
+/// A cell has no value, or the cells do not match the factors.
 pub fn shares(levels: &[usize], cells: &[Vec<f64>], terms: &[u32]) -> Result<Shares, StatsError> {
     let count: usize = levels.iter().product();
     if cells.len() != count || count == 0 {
@@ -170,7 +172,8 @@ mod tests {
         PlotValues { whole, logs: logs.iter().map(|log| Some(*log)).collect() }
     }
 
-    // Jain, "The art of computer systems performance analysis", 1991, example 18.1 to 18.5: memory and cache, three runs.
+    // Jain, "The art of computer systems performance analysis", 1991, example 18.1 to 18.5:
+    // memory and cache, three runs.
     const JAIN: [[f64; 3]; 4] = [[15.0, 18.0, 12.0], [25.0, 28.0, 19.0], [45.0, 48.0, 51.0], [75.0, 75.0, 81.0]];
 
     #[test]
@@ -180,8 +183,8 @@ mod tests {
             .enumerate()
             .flat_map(|(whole, runs)| runs.iter().map(move |run| plot(whole, &[*run])))
             .collect();
-        // From the low to the high level is twice his effect; his standard deviation of an effect is 1.03, with 8 degrees of
-        // freedom.
+        // From the low to the high level is twice his effect; his standard deviation of an effect is 1.03,
+        // with 8 degrees of freedom.
         for (weights, effect) in
             [([-0.5, -0.5, 0.5, 0.5], 21.5), ([-0.5, 0.5, -0.5, 0.5], 9.5), ([0.5, -0.5, -0.5, 0.5], 5.0)]
         {
@@ -207,7 +210,8 @@ mod tests {
         assert_close(main_only.rest, 300.0 / 7032.0);
     }
 
-    // Protects: an easy factor is held against how its effect varies between plots, not against the runs of all plots.
+    // Protects: the error of an easy factor is the variation of its effect between plots, not that of
+    // the runs of all plots.
     #[test]
     fn an_easy_factor_has_the_plots_as_units() {
         let plots = [plot(0, &[1.0, 1.3]), plot(0, &[5.0, 5.1]), plot(1, &[2.0, 2.4]), plot(1, &[9.0, 9.2])];
@@ -216,7 +220,7 @@ mod tests {
         assert_close(found.log_mean, 0.25);
         assert_close(found.log_error, (0.02f64 * (0.25 / 2.0 + 0.25 / 2.0)).sqrt());
         assert_close(found.freedom, 2.0);
-        // Whether it differs between the hard levels: (0.3 − 0.2).
+        // Interaction with the hard factor: (0.3 − 0.2).
         assert_close(contrast(&plots, &[-1.0, 1.0], &[-1.0, 1.0]).unwrap().log_mean, 0.1);
     }
 
@@ -227,7 +231,7 @@ mod tests {
         let hard = contrast(&plots, &[-1.0, 1.0], &[0.5, 0.5]).unwrap();
         assert_close(hard.log_mean, 3.75 - (1.5 + 1.65) / 2.0);
         assert_close(hard.freedom, 1.0);
-        // The low level of the easy factor alone needs no value of the other.
+        // A contrast at the low level of the easy factor needs no value at the high one.
         assert_close(contrast(&plots, &[-1.0, 1.0], &[1.0, 0.0]).unwrap().freedom, 2.0);
         plots[3].logs[0] = None;
         assert_eq!(contrast(&plots, &[-1.0, 1.0], &[0.5, 0.5]), Err(NotEstimable::EmptyCell { whole: 1 }));
@@ -249,9 +253,9 @@ mod tests {
             prop_assert!((sum - 1.0).abs() < 1e-9, "{found:?}");
         }
 
-        // Shifting one plot as a whole says nothing of the easy factors.
+        // Shifting a whole plot does not affect the easy factors.
         #[test]
-        fn what_a_plot_shares_cancels_in_easy_contrasts(logs in prop::collection::vec(0.0..3.0f64, 8), shift in -9.0..9.0f64) {
+        fn the_level_of_a_plot_cancels_in_easy_contrasts(logs in prop::collection::vec(0.0..3.0f64, 8), shift in -9.0..9.0f64) {
             let plots = |shift: f64| -> Vec<PlotValues> {
                 let of = |(at, pair): (usize, &[f64])| {
                     let shift = if at == 1 { shift } else { 0.0 };

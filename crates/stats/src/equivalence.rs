@@ -10,14 +10,15 @@ pub(crate) struct Tost {
     pub p_lower: f64,
     /// One-sided p that the ratio is not below its upper end.
     pub p_upper: f64,
-    /// The larger of them: below 0.05, the sides are equivalent, which is the same as a 90 % interval wholly within the
-    /// margin.
+    /// The larger of the two. Below 0.05 the sides are equivalent; the 90 % interval then
+    /// lies wholly within the margin.
     pub p: f64,
 }
 
-/// Two one-sided t tests that a ratio lies between 1 / (1 + margin) and 1 + margin (Schuirmann, "A comparison of the two
-/// one-sided tests procedure and the power approach for assessing the equivalence of average bioavailability", Journal of
-/// Pharmacokinetics and Biopharmaceutics 15, 1987). Errors: a margin that is not above 0.
+/// Runs two one-sided t tests that a ratio lies between 1 / (1 + margin) and 1 + margin (Schuirmann, "A
+/// comparison of the two one-sided tests procedure and the power approach for assessing the equivalence of
+/// average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987). Errors: a margin
+/// that is not above 0.
 pub(crate) fn tost(ratio: &Estimate, margin: f64) -> Result<Tost, StatsError> {
     if !(margin > 0.0 && margin.is_finite()) {
         return Err(StatsError::Setting { name: "margin", value: margin, allowed: "the numbers above 0" });

@@ -1,7 +1,7 @@
 //! Geometric means and their ratios, with t intervals on the log scale.
 //!
-//! Intervals by t on logarithms keep their coverage from n = 3 on, where the percentile bootstrap covers 75 % and calls
-//! two equal systems different in 20 % of comparisons.
+//! Intervals by t on logarithms keep their coverage from n = 3 on. The percentile bootstrap covers 75 % there, and
+//! calls two equal systems different in 20 % of comparisons.
 
 use crate::StatsError;
 use crate::summary::{Moments, logs};
@@ -12,9 +12,8 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 pub struct ConfidenceInterval {
     /// Geometric mean, or ratio of geometric means.
     pub value: f64,
-    /// Lower end.
     pub lo: f64,
-    /// Upper end; infinite where the spread says so.
+    /// Upper end; infinite if the spread is large enough.
     pub hi: f64,
     /// Coverage, 0–1.
     pub confidence: f64,
@@ -24,16 +23,15 @@ pub struct ConfidenceInterval {
 pub type Ratio = ConfidenceInterval;
 
 impl ConfidenceInterval {
-    /// Whether a value lies inside, ends included.
+    /// Returns `true` if a value lies inside, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.lo <= value && value <= self.hi
     }
 }
 
-/// An estimate on the log scale, from which intervals of any coverage can be had.
+/// An estimate on the log scale, which gives intervals of any coverage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Estimate of the logarithm.
     pub log_mean: f64,
     /// Its standard error.
     pub log_error: f64,
@@ -42,12 +40,12 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The estimate: a geometric mean or a ratio.
+    /// Returns the estimate: a geometric mean or a ratio.
     pub fn value(&self) -> f64 {
         self.log_mean.exp()
     }
 
-    /// The interval of a coverage strictly between 0 and 1.
+    /// Returns the interval of a coverage strictly between 0 and 1.
     pub fn interval(&self, confidence: f64) -> Result<ConfidenceInterval, StatsError> {
         let half = self.log_half_width(confidence)?;
         Ok(ConfidenceInterval {
@@ -58,21 +56,21 @@ impl Estimate {
         })
     }
 
-    /// Distance from the estimate to either end of the interval, in logarithms.
+    /// Returns the distance from the estimate to either end of the interval, in logarithms.
     pub fn log_half_width(&self, confidence: f64) -> Result<f64, StatsError> {
         if !(confidence > 0.0 && confidence < 1.0) {
             let allowed = "0 to 1, both excluded";
             return Err(StatsError::Setting { name: "confidence", value: confidence, allowed });
         }
-        // No spread: every quantile times nothing is nothing, whatever the degrees of freedom.
+        // Without spread the interval is a point, whatever the degrees of freedom.
         if self.log_error == 0.0 {
             return Ok(0.0);
         }
         Ok(t_quantile(0.5 + confidence / 2.0, self.freedom) * self.log_error)
     }
 
-    /// Two-sided p of Student's t that the true value is 1 (a ratio without a difference). Without any spread it is 0, or
-    /// 1 where the estimate is exactly 1.
+    /// Returns the two-sided p of Student's t that the true value is 1 (a ratio without a difference). Without any
+    /// spread it is 0, or 1 if the estimate is exactly 1.
     pub fn p(&self) -> f64 {
         if self.log_error == 0.0 {
             return if self.log_mean == 0.0 { 1.0 } else { 0.0 };
@@ -80,14 +78,15 @@ impl Estimate {
         t_two_sided(self.log_mean / self.log_error, self.freedom)
     }
 
-    /// Half-width of the interval relative to the estimate: 0.05 is "± 5 %" (exactly: × or ÷ 1.05).
+    /// Returns the half-width of the interval relative to the estimate: 0.05 is "± 5 %" (exactly: × or ÷ 1.05).
     pub fn half_width(&self, confidence: f64) -> Result<f64, StatsError> {
         Ok(self.log_half_width(confidence)?.exp_m1())
     }
 }
 
-/// The standard deviation of units whose mean's t interval this is, on the log scale: what [`paired`] saw from block to block.
-/// `None` below two units, or of what is no interval.
+/// Recovers the standard deviation of units from the t interval of their mean, on the log scale: the
+/// spread from block to block beneath a [`paired`] estimate. `None` with fewer than two units, or if the
+/// numbers are not an interval.
 pub fn spread_of_interval(lo: f64, hi: f64, confidence: f64, units: u32) -> Option<f64> {
     let half = (hi / lo).ln() / 2.0;
     if units < 2 || !half.is_finite() || half < 0.0 || !(confidence > 0.0 && confidence < 1.0) {
@@ -96,12 +95,12 @@ pub fn spread_of_interval(lo: f64, hi: f64, confidence: f64, units: u32) -> Opti
     Some(half / t_quantile(0.5 + confidence / 2.0, f64::from(units - 1)) * f64::from(units).sqrt())
 }
 
-/// Quantile of Student's t; `freedom` is positive.
+/// Returns a quantile of Student's t; `freedom` must be positive.
 pub fn t_quantile(probability: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are positive").inverse_cdf(probability)
 }
 
-/// Probability that Student's t is above `t`; `freedom` is positive.
+/// Returns the probability that Student's t is above `t`; `freedom` must be positive.
 pub(crate) fn t_above(t: f64, freedom: f64) -> f64 {
     if t.is_nan() {
         return 1.0;
@@ -109,13 +108,13 @@ pub(crate) fn t_above(t: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are positive").sf(t)
 }
 
-/// Probability that Student's t is at least as far from 0 as `t`.
+/// Returns the probability that Student's t is at least as far from 0 as `t`.
 pub(crate) fn t_two_sided(t: f64, freedom: f64) -> f64 {
     (2.0 * t_above(t.abs(), freedom)).min(1.0)
 }
 
-/// Probability that F is above the ratio of two mean squares; 1 where both are 0, 0 where only the lower one is. Degrees of
-/// freedom are positive.
+/// Returns the probability that F is above the ratio of two mean squares: 1 if both are 0, 0 if only the lower one
+/// is. Degrees of freedom must be positive.
 pub(crate) fn f_above(above: f64, below: f64, freedom_above: f64, freedom_below: f64) -> f64 {
     if below == 0.0 {
         return if above == 0.0 { 1.0 } else { 0.0 };
@@ -123,19 +122,19 @@ pub(crate) fn f_above(above: f64, below: f64, freedom_above: f64, freedom_below:
     FisherSnedecor::new(freedom_above, freedom_below).expect("degrees of freedom are positive").sf(above / below)
 }
 
-/// The geometric mean of one sample. At least two values, all above 0.
+/// Estimates the geometric mean of one sample. Needs at least two values, all above 0.
 pub fn sample(values: &[f64]) -> Result<Estimate, StatsError> {
     let moments = Moments::of(&logs(values)?)?;
     let n = values.len() as f64;
     Ok(Estimate { log_mean: moments.mean, log_error: (moments.variance / n).sqrt(), freedom: n - 1.0 })
 }
 
-/// The ratio candidate / baseline of two independent samples with spreads of their own. At least two values each, all
-/// above 0. Degrees of freedom by Welch and Satterthwaite (Welch, "The generalization of Student's problem when
-/// several different population variances are involved", Biometrika 34, 1947).
+/// Estimates the ratio candidate / baseline of two independent samples with different spreads. Needs at least two
+/// values each, all above 0. Degrees of freedom by Welch and Satterthwaite (Welch, "The generalization of Student's
+/// problem when several different population variances are involved", Biometrika 34, 1947).
 ///
-/// It knows nothing of the order in which the runs happened: where both sides ran in blocks, [`paired`] is right, and
-/// this one takes drift for a difference.
+/// It ignores the order of the runs, and so takes drift for a difference. If both sides
+/// ran in blocks, use [`paired`].
 pub fn welch(baseline: &[f64], candidate: &[f64]) -> Result<Estimate, StatsError> {
     let (a, b) = (Moments::of(&logs(baseline)?)?, Moments::of(&logs(candidate)?)?);
     let (n_a, n_b) = (baseline.len() as f64, candidate.len() as f64);
@@ -149,8 +148,9 @@ pub fn welch(baseline: &[f64], candidate: &[f64]) -> Result<Estimate, StatsError
     Ok(Estimate { log_mean: b.mean - a.mean, log_error: both.sqrt(), freedom })
 }
 
-/// The ratio candidate / baseline of runs that came in blocks: `baseline[i]` and `candidate[i]` are of block `i`.
-/// What a block's two runs share (a drifting disk, a warm room) cancels. At least two blocks, all values above 0.
+/// Estimates the ratio candidate / baseline of runs in blocks: `baseline[i]` and `candidate[i]` belong to block
+/// `i`. Conditions that a block's two runs share (a drifting disk, a warm room) cancel. Needs at least two
+/// blocks, all values above 0.
 pub fn paired(baseline: &[f64], candidate: &[f64]) -> Result<Estimate, StatsError> {
     let differences = log_ratios(baseline, candidate)?;
     let moments = Moments::of(&differences)?;
@@ -158,7 +158,7 @@ pub fn paired(baseline: &[f64], candidate: &[f64]) -> Result<Estimate, StatsErro
     Ok(Estimate { log_mean: moments.mean, log_error: (moments.variance / n).sqrt(), freedom: n - 1.0 })
 }
 
-/// ln(candidate / baseline) of each block.
+/// Returns ln(candidate / baseline) of each block.
 pub(crate) fn log_ratios(baseline: &[f64], candidate: &[f64]) -> Result<Vec<f64>, StatsError> {
     if baseline.len() != candidate.len() {
         return Err(StatsError::Unpaired { baseline: baseline.len(), candidate: candidate.len() });
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// All expected numbers from SciPy 1.17.1, with la, lb = numpy.log(A), numpy.log(B).
+    /// All expected numbers are from SciPy 1.17.1, with la, lb = numpy.log(A), numpy.log(B).
     #[test]
     fn intervals_agree_with_scipy() {
         // r = scipy.stats.ttest_1samp(la, 0); exp(la.mean()), exp(r.confidence_interval(0.95))
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_estimated_says_why() {
+    fn errors_say_why_there_is_no_estimate() {
         assert_eq!(sample(&[1.0]), Err(StatsError::TooFew { needed: 2, found: 1 }));
         assert_eq!(paired(&[1.0, 2.0], &[1.0]), Err(StatsError::Unpaired { baseline: 2, candidate: 1 }));
         assert_eq!(paired(&[1.0, 2.0], &[1.0, 0.0]), Err(StatsError::NotPositive { index: 1, value: 0.0 }));

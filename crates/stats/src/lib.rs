@@ -1,9 +1,9 @@
 //! Estimators, tests, schedules and stop rules: pure functions over slices of numbers.
 //!
-//! A value here is one number of one *run* (or of one plot, for a factor that is hard to change): per-second samples
-//! and ops are not replicates, and nothing in this crate can tell the difference. Rates and times are handled on the
-//! log scale, so that "twice as fast" and "half as fast" are the same distance from 1. Why each method was chosen,
-//! and what it cannot do, is in `docs/statistics.md`.
+//! A value here is one number of one *run* (or of one plot, for a factor that is hard to change). Per-second samples
+//! and ops are not replicates, and no function in this crate can detect the difference. Rates and times are handled
+//! on the log scale, so that "twice as fast" and "half as fast" are the same distance from 1. `docs/statistics.md`
+//! explains the choice of each method and its limits.
 
 pub mod bootstrap;
 pub mod carry_over;

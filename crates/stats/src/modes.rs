@@ -1,7 +1,8 @@
-//! Whether runs fall into several groups: a fast and a slow mode have no common mean worth a headline.
+//! Detects runs that fall into several groups: a fast and a slow mode have no common mean worth a headline.
 //!
-//! Two tests. The dip test sees any second hump, given enough values; at 12 to 24 values with a fifth of them slow it sees
-//! next to nothing. The gap test looks for what slow modes of storage look like: two tight groups with nothing between.
+//! There are two tests. The dip test sees any second hump, given enough values; with 12 to 24 values, a
+//! fifth of them slow, it sees next to nothing. The gap test looks for the typical slow modes of storage:
+//! two tight groups with nothing between.
 
 use crate::StatsError;
 use crate::random::SplitMix;
@@ -10,7 +11,7 @@ use crate::summary::{finite, logs, median};
 /// Two groups of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Modes {
-    /// The value that parts them: halfway, on the log scale, between the groups' nearest members.
+    /// The value between them: halfway, on the log scale, between the groups' nearest members.
     pub split: f64,
     /// Share of the values below the split.
     pub low_share: f64,
@@ -23,33 +24,33 @@ pub struct Modes {
 /// Outcome of [`dip`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dip {
-    /// The dip: the largest distance between the values' distribution and the unimodal one nearest to it, 1/2n to 1/4.
+    /// The largest distance between the values' distribution and the nearest unimodal one, 1/2n to 1/4.
     pub dip: f64,
-    /// p that as many values of the uniform distribution, the hardest unimodal one, have so large a dip.
+    /// p that as many values of the uniform distribution, the hardest unimodal one, have a dip this large.
     pub p: f64,
 }
 
-/// p of the gap test below which there are two modes. Together with [`DIP_P`] it is wrong on less than one in a hundred
-/// samples of 12 to 60 normal logarithms; less than the 0.01 that this allows because [`centred`] sides are a little less
-/// normal than one sample.
+/// p of the gap test below which there are two modes. Together with [`DIP_P`] it is wrong on less than one in a
+/// hundred samples of 12 to 60 normal logarithms. It is below the 0.01 that this would allow, because [`centred`]
+/// sides are a little less normal than one sample.
 pub(crate) const GAP_P: f64 = 0.004;
 
 /// p of the dip test below which there are two modes.
 pub const DIP_P: f64 = 0.01;
 
-/// Fewer values than this are not looked at: groups form by chance.
+/// Fewer values are not tested, because they form groups by chance.
 pub const VALUES_MIN: usize = 8;
 
-/// Modes nearer than this do not matter, however tight they are.
+/// Modes closer than this do not matter, however tight they are.
 const RATIO_MAX: f64 = 0.98;
 
-/// Two modes in the logarithms of the values, or `None` where none can be seen: fewer than [`VALUES_MIN`] values, one
-/// that is not above 0, neither test significant, or groups less than 2 % apart.
+/// Finds two modes in the logarithms of the values. Returns `None` with fewer than [`VALUES_MIN`] values, with one
+/// that is not above 0, if neither test is significant, or if the groups are less than 2 % apart.
 ///
-/// The gap test takes the widest gap between neighbours, relative to the spread within the two groups that it parts, over
-/// all partings that leave two values on each side. How wide it gets by chance was simulated on 200 000 or more samples of
-/// normal logarithms for each of 6 to 120 values. A slow mode of 20 % of runs at −25 % is found in nine of ten samples of 2 × 12
-/// runs that vary by 3 %.
+/// The gap test takes the widest gap between neighbours, relative to the spread within the two groups that it
+/// separates, over all splits that leave two values on each side. The distribution of its width by chance was
+/// simulated on 200 000 or more samples of normal logarithms for each of 6 to 120 values. A slow mode of 20 % of runs
+/// at −25 % is found in nine of ten samples of 2 × 12 runs that vary by 3 %.
 pub fn modes(values: &[f64]) -> Option<Modes> {
     if values.len() < VALUES_MIN {
         return None;
@@ -74,24 +75,22 @@ pub fn modes(values: &[f64]) -> Option<Modes> {
     })
 }
 
-/// Sides of at least this many values are near enough to a normal sample once they are [`centred`] for the tables of both
-/// tests.
+/// [`centred`] sides of at least this many values are close enough to a normal sample for the tables of both tests.
 const LARGE_SIDE: usize = 10;
 
-/// Limit of the samples that are drawn to see the effect of chance on small sides.
+/// Largest number of samples drawn to simulate chance on small sides.
 const SAMPLES_MAX: usize = 20_000;
 
-/// Two modes in several sides together, each of them around its own median, with a chance below `alpha` where there are
-/// none.
+/// Finds two modes in several sides together, each around its own median, with a false alarm rate below `alpha`.
 ///
-/// The tables of [`modes`] are those of one normal sample. Sides of two, three or four values are none once their medians
-/// are taken away: two values lie at equal distances from their median, and one of three is exactly on it, so that gaps form
-/// around the middle. With two to four values a side the tables alone alarm in 2 to 5 % of samples without modes. So an
-/// alarm of small sides is believed only if it is as rare among normal samples of the same sizes, centred in the same way;
-/// these are drawn only where the tables alarm.
+/// The tables of [`modes`] hold for one normal sample. Sides of two, three or four values are no longer normal after
+/// their medians are subtracted: two values lie at equal distances from their median, and one of three lies exactly
+/// on it, so that gaps form around the middle. With two to four values a side the tables alone raise alarms in 2 to 5
+/// % of samples without modes. So an alarm of small sides counts only if it is equally rare among normal samples of
+/// the same sizes, centred in the same way. These are drawn only after an alarm by the tables.
 ///
 /// # Errors
-/// A value that is not above 0.
+/// A value is not above 0.
 pub fn modes_of_sides(sides: &[&[f64]], alpha: f64) -> Result<Option<Modes>, StatsError> {
     let Some(found) = modes(&centred(sides)?).filter(|modes| modes.p < alpha) else { return Ok(None) };
     let sizes: Vec<usize> = sides.iter().map(|side| side.len()).filter(|&size| size > 0).collect();
@@ -99,7 +98,7 @@ pub fn modes_of_sides(sides: &[&[f64]], alpha: f64) -> Result<Option<Modes>, Sta
     Ok((!is_small || is_rare(&sizes, found.p, alpha)).then_some(found))
 }
 
-/// Whether normal samples of these sizes have so small a p, by either test, in less than `alpha` of cases.
+/// Returns `true` if less than `alpha` of normal samples of these sizes have a p this small, by either test.
 fn is_rare(sizes: &[usize], p: f64, alpha: f64) -> bool {
     let samples = ((20.0 / alpha).ceil() as usize).clamp(1, SAMPLES_MAX);
     let allowed = alpha * samples as f64;
@@ -123,17 +122,17 @@ fn is_rare(sizes: &[usize], p: f64, alpha: f64) -> bool {
     true
 }
 
-/// The same sizes are always judged alike.
+/// Fixed, so that the same sizes are always judged alike.
 const SIZES_SEED: u64 = 20;
 
-/// Where the widest gap begins its upper group, and the chance of so wide a one.
+/// Returns the start of the upper group at the widest gap, and the p of that gap.
 fn gap_p(sorted: &[f64]) -> (usize, f64) {
     let (at, score) = widest_gap(sorted);
     (at, tail(&GAP_CHANCE, &GAP_VALUES, sorted.len(), score, |n| n))
 }
 
-/// The values of several sides as one sample around 1, each divided by its side's median: whether runs have modes is
-/// better seen in all of them. Errors: a value not above 0.
+/// Combines several sides into one sample around 1, each divided by its median: modes are easier to see in all of
+/// them together. Errors: a value not above 0.
 pub fn centred(sides: &[&[f64]]) -> Result<Vec<f64>, StatsError> {
     let mut pooled = Vec::with_capacity(sides.iter().map(|side| side.len()).sum());
     for side in sides {
@@ -145,12 +144,13 @@ pub fn centred(sides: &[&[f64]]) -> Result<Vec<f64>, StatsError> {
     Ok(pooled)
 }
 
-/// Where the widest gap of sorted values begins its upper group, and its width in standard deviations within groups.
+/// Returns the start of the upper group at the widest gap of sorted values, and its width
+/// in standard deviations within groups.
 fn widest_gap(sorted: &[f64]) -> (usize, f64) {
     let mut widest = (2, 0.0);
-    each_parting(sorted, |at, within| {
+    each_split(sorted, |at, within| {
         let gap = sorted[at] - sorted[at - 1];
-        // Two groups of equal values each have no spread, and any gap between them is infinitely wide.
+        // Two groups of equal values have no spread, and any gap between them is infinitely wide.
         let score = if gap == 0.0 { 0.0 } else { gap / (within / (sorted.len() - 2) as f64).sqrt() };
         if score > widest.1 {
             widest = (at, score);
@@ -159,10 +159,10 @@ fn widest_gap(sorted: &[f64]) -> (usize, f64) {
     widest
 }
 
-/// The parting with the least spread within the groups.
+/// Returns the split with the least spread within the groups.
 fn two_means(sorted: &[f64]) -> usize {
     let mut best = (2, f64::INFINITY);
-    each_parting(sorted, |at, within| {
+    each_split(sorted, |at, within| {
         if within < best.1 {
             best = (at, within);
         }
@@ -170,8 +170,8 @@ fn two_means(sorted: &[f64]) -> usize {
     best.0
 }
 
-/// Visits each parting into two groups of at least two, with the sum of squares within the groups.
-fn each_parting(sorted: &[f64], mut visit: impl FnMut(usize, f64)) {
+/// Visits each split into two groups of at least two, with the sum of squares within the groups.
+fn each_split(sorted: &[f64], mut visit: impl FnMut(usize, f64)) {
     let n = sorted.len();
     let mean = sorted.iter().sum::<f64>() / n as f64;
     let total: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
@@ -179,21 +179,23 @@ fn each_parting(sorted: &[f64], mut visit: impl FnMut(usize, f64)) {
     for at in 1..n {
         below += sorted[at - 1] - mean;
         if at >= 2 && n - at >= 2 {
-            // What the groups' means explain of the whole; the group above sums to −below.
+            // The sum of squares that the groups' means explain; the group above sums to −below.
             let between = below * below * (1.0 / at as f64 + 1.0 / (n - at) as f64);
-            // Less than rounding leaves is no spread.
+            // A remainder below rounding errors is not a spread.
             let within = total - between;
             visit(at, if within < 1e-14 * total { 0.0 } else { within });
         }
     }
 }
 
-/// Hartigan's dip statistic with its p; at least four values.
+/// Computes Hartigan's dip statistic with its p; needs at least four values.
+///
+/// p is read from quantiles of √n · dip, simulated on 20 000 to 300 000 uniform samples for each of 17 sizes,
+/// and interpolated by √n between sizes. Beyond the table it is extrapolated along the last slope, and is
+/// only a rough number there.
 ///
 /// Source: Hartigan and Hartigan, "The dip test of unimodality", Annals of Statistics 13, 1985; P. M. Hartigan,
-/// "Algorithm AS 217: Computation of the dip statistic", Applied Statistics 34, 1985. p is read from quantiles of √n · dip
-/// that were simulated on 20 000 to 300 000 uniform samples for each of 17 sizes, between sizes by √n; beyond the table it
-/// is extended along its last slope, and is a rough number there.
+/// "Algorithm AS 217: Computation of the dip statistic", Applied Statistics 34, 1985.
 pub fn dip(values: &[f64]) -> Result<Dip, StatsError> {
     finite(values)?;
     if values.len() < 4 {
@@ -207,8 +209,8 @@ pub fn dip(values: &[f64]) -> Result<Dip, StatsError> {
     Ok(Dip { dip, p })
 }
 
-/// 2 n times the dip, of sorted values: narrows the modal interval between the convex minorant and the concave majorant of
-/// the distribution, until the distance there is no larger than what lies outside already needs.
+/// Returns 2 n times the dip of sorted values. Narrows the modal interval between the convex minorant and the concave
+/// majorant of the distribution, until the distance there is no larger than the values outside require.
 fn dip_counts(sorted: &[f64]) -> f64 {
     let (mut low, mut high) = (0, sorted.len() - 1);
     let mut dip: f64 = 1.0;
@@ -256,13 +258,13 @@ enum Bend {
     Down,
 }
 
-/// Positions of the knots of the convex (`Up`) or concave (`Down`) hull of the points (value, position) from `low` to
-/// `high`.
+/// Returns the positions of the knots of the convex (`Up`) or concave (`Down`) hull of the points (value,
+/// position) from `low` to `high`.
 fn hull(sorted: &[f64], low: usize, high: usize, bend: Bend) -> Vec<usize> {
     let mut knots: Vec<usize> = Vec::new();
     for i in low..=high {
         while let [.., a, b] = knots[..] {
-            // Cross product instead of slopes, so that equal values divide nothing by zero.
+            // A cross product instead of slopes, so that equal values cause no division by zero.
             let turn = (sorted[b] - sorted[a]) * (i - a) as f64 - (sorted[i] - sorted[a]) * (b - a) as f64;
             let keeps = if bend == Bend::Up { turn > 0.0 } else { turn < 0.0 };
             if keeps {
@@ -275,7 +277,7 @@ fn hull(sorted: &[f64], low: usize, high: usize, bend: Bend) -> Vec<usize> {
     knots
 }
 
-/// Height of a hull over the value at a position, in counts.
+/// Returns the height of a hull over the value at a position, in counts.
 fn height(sorted: &[f64], knots: &[usize], at: usize) -> f64 {
     let right = knots.partition_point(|&knot| knot < at);
     let (Some(&to), true) = (knots.get(right), right > 0) else {
@@ -289,9 +291,9 @@ fn height(sorted: &[f64], knots: &[usize], at: usize) -> f64 {
     from as f64 + (to - from) as f64 * (sorted[at] - sorted[from]) / width
 }
 
-/// p of a statistic from a table of its quantiles: rows by number of values, columns by chance of exceeding. Rows are
-/// interpolated by `scale` of the number of values, columns by the logarithm of the chance; beyond the last column the
-/// last slope goes on.
+/// Reads p of a statistic from a table of its quantiles: rows by number of values, columns by chance of exceeding.
+/// Interpolates rows by `scale` of the number of values, and columns by the logarithm of the chance. Beyond the last
+/// column the last slope continues.
 fn tail<const COLUMNS: usize, const ROWS: usize>(
     chance: &[f64; COLUMNS],
     table: &[(usize, [f64; COLUMNS]); ROWS],
@@ -307,7 +309,7 @@ fn tail<const COLUMNS: usize, const ROWS: usize>(
     if statistic <= quantiles[0] {
         return 1.0;
     }
-    // The interval of columns that holds the statistic, or the last one.
+    // The interval of columns around the statistic, or the last one.
     let right = quantiles.partition_point(|&quantile| quantile < statistic).clamp(1, COLUMNS - 1);
     let width = quantiles[right] - quantiles[right - 1];
     if width <= 0.0 {
@@ -321,7 +323,7 @@ fn tail<const COLUMNS: usize, const ROWS: usize>(
 /// Chances of exceeding the columns of [`GAP_VALUES`].
 const GAP_CHANCE: [f64; 10] = [0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0002];
 
-// Quantiles that happen to be near a constant of nature are none.
+// Some quantiles are close to a mathematical constant by coincidence.
 #[allow(clippy::approx_constant)]
 #[rustfmt::skip]
 const GAP_VALUES: [(usize, [f64; 10]); 12] = [
@@ -342,7 +344,7 @@ const GAP_VALUES: [(usize, [f64; 10]); 12] = [
 /// Chances of exceeding the columns of [`DIP_VALUES`], which are √n · dip.
 const DIP_CHANCE: [f64; 12] = [0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 
-// Quantiles that happen to be near a constant of nature are none.
+// Some quantiles are close to a mathematical constant by coincidence.
 #[allow(clippy::approx_constant)]
 #[rustfmt::skip]
 const DIP_VALUES: [(usize, [f64; 12]); 17] = [

@@ -8,7 +8,8 @@ fn assert_close(found: f64, expected: f64, tolerance: f64) {
 
 #[test]
 fn the_dip_agrees_with_the_package_diptest() {
-    // Python: diptest.diptest(numpy.array(x)) of diptest 0.12.0; its p from its own table, so only near.
+    // Python: diptest.diptest(numpy.array(x)) of diptest 0.12.0; its p comes from a different table,
+    // so it agrees only roughly.
     let two = [1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 13.0, 2.5, 11.5];
     assert_close(dip(&two).unwrap().dip, 0.1728395061728395, 1e-12);
     let digits =
@@ -37,14 +38,14 @@ fn equal_values_have_the_least_dip_and_no_modes() {
 }
 
 #[test]
-fn two_groups_are_parted_and_described() {
+fn two_groups_are_split_and_described() {
     let values = [100.0, 75.0, 101.0, 99.0, 100.5, 99.5, 76.0, 100.2, 99.8, 100.0, 74.0, 100.4];
     let found = modes(&values).unwrap();
     assert_eq!(found.low_share, 0.25);
     assert_close(found.ratio, 0.75, 0.01);
     assert_close(found.split, (76.0f64 * 99.0).sqrt(), 1e-9);
     assert!(found.p < 0.001);
-    // Two groups without any spread within are the clearest of all.
+    // Two groups without any spread within are the clearest case.
     let exact = [100.0, 100.0, 80.0, 100.0, 100.0, 100.0, 80.0, 100.0];
     assert_eq!(modes(&exact).unwrap().low_share, 0.25);
 }
@@ -57,7 +58,7 @@ fn groups_too_near_to_matter_and_single_wild_runs_are_no_modes() {
     assert_eq!(modes(&one), None);
 }
 
-/// Runs of two sides of a disk whose run is slow by a quarter in one of five cases.
+/// Generates runs of two sides of a disk, each slow by a quarter with the chance `slow`.
 fn slow_mode(noise: &mut SplitMix, runs: usize, spread: f64, slow: f64) -> Vec<f64> {
     let run = |noise: &mut SplitMix| {
         let is_slow = ((noise.next() >> 11) as f64 / (1u64 << 53) as f64) < slow;
@@ -78,7 +79,7 @@ fn a_slow_mode_in_a_fifth_of_runs_is_found_at_twelve_runs_a_side() {
 }
 
 #[test]
-fn runs_without_modes_have_them_in_one_of_a_hundred_samples() {
+fn false_alarms_occur_in_one_of_a_hundred_samples() {
     let mut noise = SplitMix::new(9);
     for runs in [6, 10, 15, 30] {
         let found = (0..1500).filter(|_| modes(&slow_mode(&mut noise, runs, 0.05, 0.0)).is_some()).count();
@@ -88,7 +89,7 @@ fn runs_without_modes_have_them_in_one_of_a_hundred_samples() {
 
 proptest! {
     #[test]
-    fn a_dip_lies_within_its_bounds_and_knows_no_order(values in prop::collection::vec(-100..100i32, 4..60)) {
+    fn a_dip_lies_within_its_bounds_and_ignores_order(values in prop::collection::vec(-100..100i32, 4..60)) {
         let values: Vec<f64> = values.into_iter().map(f64::from).collect();
         let n = values.len() as f64;
         let found = dip(&values).unwrap();
@@ -99,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn modes_know_no_unit_and_no_order(values in prop::collection::vec(1.0..3.0f64, 8..40), scale in 1e-3..1e6f64) {
+    fn modes_ignore_unit_and_order(values in prop::collection::vec(1.0..3.0f64, 8..40), scale in 1e-3..1e6f64) {
         let other: Vec<f64> = values.iter().rev().map(|value| value * scale).collect();
         match (modes(&values), modes(&other)) {
             (Some(a), Some(b)) => {
@@ -112,7 +113,8 @@ proptest! {
     }
 }
 
-/// Protects the promise of E4: with few runs a plot, centring alone makes gaps (2 to 5 % false alarms by the tables alone).
+/// Protects the promise of E4: with few runs a plot, centring alone makes gaps (2 to 5 % false
+/// alarms by the tables alone).
 #[test]
 fn plots_of_few_runs_make_no_modes_by_being_centred() {
     let mut random = SplitMix::new(43);
@@ -126,14 +128,14 @@ fn plots_of_few_runs_make_no_modes_by_being_centred() {
             alarms += u32::from(modes_of_sides(&sides, 0.01).unwrap().is_some());
         }
         println!("{plots} plots of {runs}: {by_tables} alarms by the tables, {alarms} of {SCENES}");
-        // 1 % of 400 is 4, and 13 of them would be a chance of one in 3000.
+        // 1 % of 400 is 4, and 13 of them would have a chance of one in 3000.
         assert!(alarms <= 12, "{plots} plots of {runs}: {alarms} of {SCENES}");
     }
 }
 
 const SCENES: usize = 400;
 
-/// Protects the other side of it: a slow mode is still found where plots have few runs.
+/// Protects: a slow mode is still found if plots have few runs.
 #[test]
 fn a_slow_mode_is_found_in_small_plots() {
     let mut random = SplitMix::new(7);

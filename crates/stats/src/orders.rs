@@ -1,13 +1,13 @@
 //! Orders of several things that are balanced for first-order carry-over.
 //!
-//! A run may be slower because of the run before it. In a Williams design every thing follows every other thing equally
-//! often, so that such a debt favours none of them. Source: E. J. Williams, "Experimental designs balanced for
-//! the estimation of residual effects of treatments", Australian Journal of Scientific Research A 2, 1949: one Latin square
-//! for an even number of things, two for an odd one.
+//! A run may be slower because of the run before it. In a Williams design every thing follows every other thing
+//! equally often, so that such a debt favours none of them. Source: E. J. Williams, "Experimental designs balanced
+//! for the estimation of residual effects of treatments", Australian Journal of Scientific Research A 2, 1949: one
+//! Latin square for an even number of things, two for an odd one.
 //!
-//! Williams' rows are of different subjects. Here all rows follow each other on one machine, so the order of rows counts,
-//! too: wherever it can, a row begins with the thing that the row before it ended with. With two things that is ABBA ABBA
-//! or BAAB BAAB, in which AA, AB, BA and BB are equally frequent.
+//! Williams' rows belong to different subjects. Here all rows follow each other on one machine, so the order of rows
+//! counts too. Where possible, a row begins with the thing that the row before it ended with. With two things that is
+//! ABBA ABBA or BAAB BAAB, in which AA, AB, BA and BB are equally frequent.
 
 use crate::random::SplitMix;
 
@@ -20,8 +20,9 @@ pub const fn orders_in_complete_block(things: usize) -> usize {
     }
 }
 
-/// Returns `orders` orders, each with the numbers from 0 to `things` once. Which thing has which place in the design is
-/// random, and drawn again for every complete block of more than two things. More orders of a seed begin with the fewer.
+/// Returns `orders` orders, each with the numbers from 0 to `things` once. Things get random positions in the
+/// design, drawn again for every complete block of more than two things. A longer list of the same seed
+/// begins with the shorter one.
 pub fn balanced_orders(seed: u64, things: usize, orders: usize) -> Vec<Vec<usize>> {
     if things == 0 {
         return vec![Vec::new(); orders];
@@ -38,7 +39,7 @@ pub fn balanced_orders(seed: u64, things: usize, orders: usize) -> Vec<Vec<usize
     found
 }
 
-/// Returns a random thing for each place of the design; that of place 0 is `first`, where one is given.
+/// Returns a random thing for each position of the design; that of position 0 is `first`, if given.
 fn names(stream: &mut SplitMix, things: usize, first: Option<usize>) -> Vec<usize> {
     let mut names: Vec<usize> = (0..things).collect();
     for last in (1..things).rev() {
@@ -50,8 +51,9 @@ fn names(stream: &mut SplitMix, things: usize, first: Option<usize>) -> Vec<usiz
     names
 }
 
-/// Returns Williams' first row, begun at `start`: `start`, then alternately one more and one less, modulo the number of
-/// things. The differences of neighbours are all different, so that the rows from all starts hold each ordered pair once.
+/// Returns Williams' first row from `start`: `start`, then alternately one more and one less, modulo the
+/// number of things. The differences of neighbours are all different, so that the rows from all starts
+/// contain each ordered pair once.
 fn row(things: usize, start: usize) -> Vec<usize> {
     (0..things)
         .map(|place| {
@@ -62,20 +64,20 @@ fn row(things: usize, start: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns the square of an even number of things. A row and the one that starts half of them further are each other in
-/// reverse: one after the other, the second begins where the first ended, and linear drift cancels.
+/// Returns the square of an even number of things. A row and the one that starts half of the things further are each
+/// other's reverse. Put one after the other, the second begins where the first ended, and linear drift cancels.
 fn even_square(stream: &mut SplitMix, things: usize) -> Vec<Vec<usize>> {
     let half = things / 2;
     let mut starts: Vec<usize> = (0..half).collect();
-    // The first pair stays the first: it begins with the thing that the last block ended with.
+    // The first pair stays first: it begins with the thing that the last block ended with.
     for last in (2..half).rev() {
         starts.swap(last, 1 + stream.below(last));
     }
     starts.iter().flat_map(|&start| [row(things, start), row(things, (start + half) % things)]).collect()
 }
 
-/// Returns both squares of an odd number of things, the second with all rows in reverse. A row from `start` ends half of
-/// them further, so that all rows of a square can be put end to end, and lead back to where they began.
+/// Returns both squares of an odd number of things, the second with all rows reversed. A row from `start` ends half
+/// of the things further, so that all rows of a square can be joined end to end, and lead back to their start.
 fn odd_squares(things: usize) -> Vec<Vec<usize>> {
     let mut rows: Vec<Vec<usize>> = Vec::with_capacity(2 * things);
     let mut start = 0;
@@ -94,7 +96,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Counts how often each thing follows each other one, by `previous * things + next`; `within` counts only inside of orders.
+    /// Counts how often each thing follows each other one, by `previous * things + next`;
+    /// `within` counts only inside orders.
     fn pairs(things: usize, orders: &[Vec<usize>], within: bool) -> Vec<u32> {
         let mut counts = vec![0; things * things];
         let all = orders.concat();
@@ -117,13 +120,13 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_keeps_its_orders_for_ever() {
+    fn a_seed_always_gives_the_same_orders() {
         assert_eq!(balanced_orders(42, 3, 2).concat(), [1, 0, 2, 2, 1, 0]);
         assert_eq!(balanced_orders(42, 4, 2).concat(), [1, 3, 2, 0, 0, 2, 3, 1]);
     }
 
     #[test]
-    fn nothing_and_one_thing_have_orders() {
+    fn zero_and_one_thing_have_orders() {
         assert_eq!(balanced_orders(1, 0, 2), [vec![], Vec::<usize>::new()]);
         assert_eq!(balanced_orders(1, 1, 3), [[0], [0], [0]]);
     }
@@ -164,8 +167,8 @@ mod tests {
             }
         }
 
-        /// Across the ends of orders, too, for two things and for odd numbers: all pairs, those of a thing with itself
-        /// included, but for the one that would lead to the very first run.
+        /// Across the ends of orders too, for two things and for odd numbers: all pairs, including those of a thing
+        /// with itself, except the one that would lead to the very first run.
         #[test]
         fn across_the_ends_of_orders_pairs_are_equally_frequent(seed: u64, odd in 0..6usize, blocks in 1..4usize) {
             let things = if odd == 0 { 2 } else { 2 * odd + 1 };
@@ -178,7 +181,7 @@ mod tests {
             prop_assert!(counts.iter().all(|&count| count == expected), "{:?}", counts);
         }
 
-        /// The sum of places of each thing is the same over a complete block, so that linear drift favours none.
+        /// The sum of positions of each thing is the same over a complete block, so that linear drift favours none.
         #[test]
         fn drift_cancels_over_a_complete_block(seed: u64, things in 1..14usize) {
             let rows = orders_in_complete_block(things);
@@ -187,7 +190,7 @@ mod tests {
             prop_assert!((1..things).all(|thing| sum(thing) == sum(0)));
         }
 
-        /// Of an even number of things, over every two orders.
+        /// With an even number of things, drift cancels over every two orders.
         #[test]
         fn even_numbers_cancel_drift_over_two_orders(seed: u64, half in 1..7usize, pairs in 1..12usize) {
             for two in balanced_orders(seed, 2 * half, 2 * pairs).chunks_exact(2) {
@@ -197,7 +200,7 @@ mod tests {
         }
 
         #[test]
-        fn more_orders_begin_with_the_fewer(seed: u64, things in 0..12usize, orders in 0..30usize, more in 0..30usize) {
+        fn a_longer_list_begins_with_the_shorter_one(seed: u64, things in 0..12usize, orders in 0..30usize, more in 0..30usize) {
             let longer = balanced_orders(seed, things, orders + more);
             prop_assert_eq!(&longer[..orders], balanced_orders(seed, things, orders));
         }

@@ -1,30 +1,29 @@
-//! Values far from the rest: flagged, joined to what happened at the time, never dropped.
+//! Outliers: flagged with the events at their time, never dropped.
 
 use crate::StatsError;
 use crate::summary::{logs, median, median_absolute_deviation};
 
-/// Distance from the median beyond which a value is flagged, in median absolute deviations: ten standard deviations of a
-/// normal distribution, as in hyperfine (`OUTLIER_THRESHOLD`); 1 / Φ⁻¹(3/4) = 1.4826 is Hampel's factor ("The influence
-/// curve and its role in robust estimation", 1974).
+/// Distance from the median beyond which a value is flagged, in median absolute deviations: ten standard deviations
+/// of a normal distribution, as in hyperfine (`OUTLIER_THRESHOLD`). 1 / Φ⁻¹(3/4) = 1.4826 is Hampel's factor ("The
+/// influence curve and its role in robust estimation", 1974).
 pub(crate) const DISTANCE_MAX: f64 = 14.8;
 
-/// Values nearer to the median than this factor are never flagged, however tight the rest.
+/// Values within this factor of the median are never flagged, however tight the rest.
 const FACTOR_MIN: f64 = 0.01;
 
 /// A value far from the rest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlier {
-    /// Its position.
+    /// Its position in the slice.
     pub index: usize,
-    /// The value.
     pub value: f64,
-    /// Distance of its logarithm from the median one in median absolute deviations, negative below it; infinite where most
-    /// values are equal.
+    /// Distance of its logarithm from the median one in median absolute deviations, negative below it; infinite
+    /// if most values are equal.
     pub distance: f64,
 }
 
-/// The values further than [`DISTANCE_MAX`] from the median, on the log scale. A result is shown with them, and beside it
-/// without. Errors: a value not above 0. Fewer than three values have no outliers.
+/// Returns the values further than [`DISTANCE_MAX`] from the median, on the log scale. A result is shown both with
+/// and without them. Errors: a value not above 0. Fewer than three values have no outliers.
 pub fn outliers(values: &[f64]) -> Result<Vec<Outlier>, StatsError> {
     let logs = logs(values)?;
     let (Some(middle), Some(deviation)) = (median(&logs), median_absolute_deviation(&logs)) else {
@@ -44,7 +43,7 @@ pub fn outliers(values: &[f64]) -> Result<Vec<Outlier>, StatsError> {
     Ok(logs.iter().enumerate().filter_map(far).collect())
 }
 
-/// The values that are not among the outliers, for the result that is shown beside the whole one.
+/// Returns the values without the outliers, for the second result.
 pub fn without(values: &[f64], outliers: &[Outlier]) -> Vec<f64> {
     let is_out = |index: usize| outliers.iter().any(|outlier| outlier.index == index);
     values.iter().enumerate().filter(|(index, _)| !is_out(*index)).map(|(_, value)| *value).collect()
@@ -58,7 +57,7 @@ mod tests {
     const CALM: [f64; 9] = [100.0, 101.0, 99.0, 100.5, 99.5, 102.0, 98.0, 100.2, 99.8];
 
     #[test]
-    fn a_wild_run_is_flagged_with_its_distance_and_can_be_left_out_beside() {
+    fn a_wild_run_is_flagged_with_its_distance_and_can_be_left_out() {
         let mut values = CALM.to_vec();
         values.insert(4, 55.0);
         let found = outliers(&values).unwrap();
@@ -70,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_has_no_outliers_and_neither_has_a_run_beside_equal_ones() {
+    fn noise_and_a_run_among_equal_ones_have_no_outliers() {
         assert_eq!(outliers(&CALM).unwrap(), []);
         assert_eq!(outliers(&[100.0, 100.0, 100.0, 100.5]).unwrap(), []);
         let beside_equal = outliers(&[100.0, 100.0, 100.0, 70.0]).unwrap();

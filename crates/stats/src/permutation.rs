@@ -1,13 +1,13 @@
-//! The sign-flip permutation test over blocks: what the t interval is held against, free of any assumption but that
-//! the two sides of a block could have been swapped.
+//! The sign-flip permutation test over blocks: a check of the t interval that assumes only that the two sides of a
+//! block could have been swapped.
 
 use crate::StatsError;
 use crate::random::SplitMix;
 
-/// Up to so many blocks, all 2^n assignments of signs are counted.
+/// Up to this many blocks, all 2^n assignments of signs are counted.
 pub(crate) const ENUMERATED_BLOCKS: usize = 16;
 
-/// Beyond that, so many are drawn.
+/// Number of random assignments for more blocks.
 pub const DRAWS: u32 = 20_000;
 
 /// Outcome of [`sign_flip`].
@@ -15,16 +15,17 @@ pub const DRAWS: u32 = 20_000;
 pub struct SignFlip {
     /// Two-sided p, in (0, 1].
     pub p: f64,
-    /// The smallest p that so many blocks can give: 2 / 2^n where enumerated, else 1 / (draws + 1). Below six blocks it is
-    /// above 0.05, so that nothing can be significant.
+    /// The smallest p that this number of blocks can give: 2 / 2^n if enumerated, else 1 / (draws + 1). Below six
+    /// blocks it is above 0.05, so that nothing can be significant.
     pub p_min: f64,
-    /// Whether all assignments were counted, or a sample drawn.
+    /// Whether all assignments were counted, instead of a sample.
     pub exact: bool,
 }
 
-/// Two-sided sign-flip test that the differences (logarithms of a block's ratio) are centred on 0: the share of
-/// assignments of signs whose sum is at least as far from 0. Drawn assignments come from `seed`, and p is then
-/// (hits + 1) / (draws + 1), which is never 0 (Phipson and Smyth, "Permutation p-values should never be zero", 2010).
+/// Tests with random signs whether the differences (logarithms of a block's ratio) are centred on 0: p is the
+/// two-sided share of assignments of signs whose sum is at least as far from 0. Random assignments come from
+/// `seed`. Then p is (hits + 1) / (draws + 1), which is never 0 (Phipson and Smyth, "Permutation p-values
+/// should never be zero", 2010).
 ///
 /// Errors: no difference at all, or one that is not finite.
 pub fn sign_flip(differences: &[f64], seed: u64) -> Result<SignFlip, StatsError> {
@@ -43,7 +44,7 @@ pub fn sign_flip(differences: &[f64], seed: u64) -> Result<SignFlip, StatsError>
     let reach = differences.iter().sum::<f64>().abs() - slack;
     let tables = SignedSums::of(differences);
     if differences.len() <= ENUMERATED_BLOCKS {
-        // The last sign stays: the other half of the assignments mirrors this one.
+        // The last sign stays fixed: the other half of the assignments mirrors this one.
         let half = 1u64 << (differences.len() - 1);
         let hits = (0..half).filter(|&signs| tables.sum(|| signs).abs() >= reach).count();
         return Ok(SignFlip { p: hits as f64 / half as f64, p_min: 1.0 / half as f64, exact: true });
@@ -58,8 +59,8 @@ pub fn sign_flip(differences: &[f64], seed: u64) -> Result<SignFlip, StatsError>
     Ok(SignFlip { p: f64::from(hits + 1) / all, p_min: 1.0 / all, exact: false })
 }
 
-/// The sums of each eight differences under each of their 256 assignments of signs: an assignment of all signs is then
-/// one lookup a byte.
+/// Sums of each eight differences under each of their 256 assignments of signs, so that an assignment of all signs
+/// takes one lookup per byte.
 struct SignedSums {
     tables: Vec<[f64; 256]>,
 }
@@ -76,7 +77,7 @@ impl SignedSums {
         SignedSums { tables: differences.chunks(8).map(table).collect() }
     }
 
-    /// The sum under the signs that `word` gives, 64 at a time.
+    /// Returns the sum under the signs that `word` returns, 64 at a time.
     fn sum(&self, mut word: impl FnMut() -> u64) -> f64 {
         let mut sum = 0.0;
         for tables in self.tables.chunks(8) {
@@ -139,8 +140,8 @@ mod tests {
 
     #[test]
     fn more_blocks_than_bits_of_a_draw_are_all_flipped() {
-        // 100 differences that agree: no draw reaches their sum. If blocks past the 64th kept their signs, many would
-        // reach a sum that those alone make up.
+        // 100 differences of the same sign: no draw reaches their sum. If blocks past the 64th kept their signs, many
+        // would reach the sum of those alone.
         assert_eq!(sign_flip(&[0.01; 100], 3).unwrap().p, 1.0 / f64::from(DRAWS + 1));
         let late: Vec<f64> = (0..100).map(|i| if i < 64 { 0.0 } else { 0.01 }).collect();
         assert_eq!(sign_flip(&late, 3).unwrap().p, 1.0 / f64::from(DRAWS + 1));

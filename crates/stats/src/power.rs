@@ -1,8 +1,9 @@
-//! Planning: how many blocks a difference takes, and which difference so many blocks can show.
+//! Planning: the number of blocks that a difference takes, and the difference that a number of blocks can show.
 //!
-//! The spread is always that of one unit's log ratio (of a block, or of a pair of plots): two sides whose runs vary by 5 %
-//! each have 0.05 · √2. Powers are exact for normal logarithms: the noncentral t distribution, integrated over the spread
-//! that the sample happens to have (Owen, "A special case of a bivariate non-central t-distribution", Biometrika 52, 1965).
+//! The spread is always that of one unit's log ratio (of a block, or of a pair of plots): two sides whose
+//! runs vary by 5 % each have 0.05 · √2. Powers are exact for normal logarithms: the noncentral t
+//! distribution, integrated over the distribution of the sample's spread (Owen, "A special case of a
+//! bivariate non-central t-distribution", Biometrika 52, 1965).
 
 use crate::StatsError;
 use crate::estimate::t_quantile;
@@ -11,17 +12,17 @@ use crate::sides::{PLOTS_MIN, UNITS_FOR_SIGN_FLIP};
 use crate::verdict::{Better, Compared, Family, ReplicationUnit, Sides, Verdict, VerdictRule, assess_family};
 use statrs::distribution::{Chi, Continuous, ContinuousCDF, Normal};
 
-/// What a comparison is to show.
+/// The claim that a comparison should support.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Goal {
-    /// That the sides differ, when their true ratio is this.
+    /// The sides differ, if this is their true ratio.
     Difference {
         /// True ratio, above 0 and not 1.
         ratio: f64,
         /// Level of the two-sided test.
         alpha: f64,
     },
-    /// That the sides are equal within a margin, when their true ratio is this.
+    /// The sides are equal within a margin, if this is their true ratio.
     Equivalence {
         /// True ratio; 1 is the usual plan.
         ratio: f64,
@@ -52,7 +53,8 @@ impl Goal {
     }
 }
 
-/// The chance that so many units (at least 2) with this spread reach the goal. Errors: a number out of range.
+/// Returns the chance that this many units (at least 2) with this spread reach the goal. Errors:
+/// a number out of range.
 pub fn power(goal: Goal, spread: f64, units: u32) -> Result<f64, StatsError> {
     goal.check()?;
     if !(spread > 0.0 && spread.is_finite()) {
@@ -67,7 +69,7 @@ pub fn power(goal: Goal, spread: f64, units: u32) -> Result<f64, StatsError> {
     let chance = match goal {
         Goal::Difference { ratio, alpha } => {
             let (shift, t) = (ratio.ln() / error, t_quantile(1.0 - alpha / 2.0, freedom));
-            // The sample's spread is s times the true one: the test asks the mean to be beyond ± t s.
+            // The sample's spread is s times the true one: the test requires the mean to be beyond ± t s.
             over_spreads(freedom, f64::INFINITY, |s| normal.sf(t * s - shift) + normal.cdf(-t * s - shift))
         }
         Goal::Equivalence { ratio, margin, alpha } => {
@@ -79,8 +81,9 @@ pub fn power(goal: Goal, spread: f64, units: u32) -> Result<f64, StatsError> {
     Ok(chance.clamp(0.0, 1.0))
 }
 
-/// The mean of a function over what a sample's spread is relative to the true one: chi with so many degrees of freedom,
-/// over their root. The function is 0 from `end` on. Simpson's rule, where the weight is.
+/// Returns the mean of a function over the ratio of a sample's spread to the true one: chi with `freedom`
+/// degrees of freedom, over their root. The function must be 0 from `end` on. Uses Simpson's rule over
+/// the range that has weight.
 fn over_spreads(freedom: f64, end: f64, value: impl Fn(f64) -> f64) -> f64 {
     const STEPS: u32 = 400;
     let root = freedom.sqrt();
@@ -99,13 +102,14 @@ fn over_spreads(freedom: f64, end: f64, value: impl Fn(f64) -> f64) -> f64 {
     (at(0) + inner + at(STEPS)) * step / 3.0
 }
 
-/// The smallest ratio above 1 that so many units tell from 1 with the wanted chance, at this level of the two-sided test:
-/// "can see 6 % differences" is 1.06. Its inverse is as easily told. Errors: a number out of range.
+/// Returns the smallest ratio above 1 that this many units distinguish from 1 with the wanted chance, at this
+/// level of the two-sided test: "can see 6 % differences" is 1.06. Its inverse is equally easy to detect. Errors:
+/// a number out of range.
 pub fn detectable_ratio(spread: f64, units: u32, alpha: f64, wanted: f64) -> Result<f64, StatsError> {
     smallest_ratio(spread, wanted, |log| power(Goal::Difference { ratio: log.exp(), alpha }, spread, units))
 }
 
-/// The smallest ratio whose logarithm reaches the wanted chance; infinite where none does.
+/// Returns the smallest ratio whose logarithm reaches the wanted chance; infinite if none does.
 fn smallest_ratio(
     spread: f64,
     wanted: f64,
@@ -127,52 +131,52 @@ fn smallest_ratio(
     Ok(high.exp())
 }
 
-/// The chance that so many units find a difference of this logarithm, where the spread is an estimate with some degrees of freedom: over
-/// all that the true one may be, which is the estimate over a chi by its root.
+/// Returns the chance that this many units find a difference of this logarithm, if the spread is an estimate with
+/// `freedom` degrees of freedom. Averages over the possible true spreads: the estimate over a chi by its root.
 fn power_of_estimated(log: f64, alpha: f64, spread: f64, freedom: u32, units: u32) -> f64 {
-    // An endless spread leaves only the level.
+    // With an infinite spread only the level is left.
     let goal = Goal::Difference { ratio: log.exp(), alpha };
     over_spreads(f64::from(freedom), f64::INFINITY, |s| power(goal, spread / s, units).unwrap_or(alpha))
 }
 
-/// The contrasts of a planned study, as far as their power depends on them.
+/// The properties of a planned study's contrasts that their power depends on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlannedFamily {
-    /// Blocks, or plots a side.
+    /// Number of blocks, or of plots a side.
     pub units: u32,
-    /// What a unit is.
+    /// Kind of the units.
     pub unit: ReplicationUnit,
     /// Spread of one unit's log ratio.
     pub spread: f64,
-    /// Degrees of freedom that the spread was estimated with, by a pilot; `None` where it is assumed, and taken at its word.
+    /// Degrees of freedom of the pilot's estimate of the spread; `None` if the spread is assumed, and taken as exact.
     pub spread_freedom: Option<u32>,
-    /// The verdicts among which chance is shared, at least 1.
+    /// Number of verdicts that share the level, at least 1.
     pub verdicts: u32,
 }
 
-/// Studies that are simulated for each ratio that is tried.
+/// Number of simulated studies for each ratio.
 const SIMULATED: usize = 1000;
-/// From more units than this on, the power is that of t: the permutation test gives nearly the same, and simulating it takes
-/// long.
+/// With more units than this, the power is that of t: the permutation test gives nearly the same,
+/// and simulating it takes long.
 const UNITS_SIMULATED_MAX: u32 = 9;
-/// Below this many margins a ratio may be called equivalent before it is claimed.
+/// Within this many margins, a ratio may be called equivalent before it is claimed.
 const MARGINS: f64 = 2.0;
-/// Ratios beyond e⁷ are no plan.
+/// Ratios beyond e⁷ are not a realistic plan.
 const LOG_MAX: f64 = 7.0;
 
-/// The smallest ratio above 1 that the verdict's own rule claims with the wanted chance. Where more than t decides, the code
-/// that judges real studies judges simulated ones, in which one contrast of the family has this ratio and no other differs: Holm's correction then asks
-/// for a p below the level divided by the number of verdicts. `None` where no ratio below e⁷ is claimed so often. The draws are
-/// the same in every call.
+/// Returns the smallest ratio above 1 that the verdict's own rule claims with the wanted chance; `None` if it is
+/// beyond e⁷. If more than t decides, the code that judges real studies judges simulated ones. In these, one contrast
+/// of the family has this ratio and no other differs, so that Holm's correction requires a p below the level divided
+/// by the number of verdicts. The draws are the same in every call.
 ///
-/// A spread that a pilot estimated is itself uncertain, and a plan that takes it at its word promises more than it keeps: with two
-/// degrees of freedom half of the pilots see less than 83 % of the true spread. So the spread of each simulated study is drawn
-/// from what the pilot leaves possible, √(freedom / χ²) times what it saw, and the promise holds over pilots and studies
-/// together. Source: Julious and Owen, "Sample size calculations for clinical studies allowing for uncertainty about the
-/// variance", Pharmaceutical Statistics 5, 2006.
+/// A spread estimated by a pilot is itself uncertain, and a plan that takes it as exact promises more than it
+/// delivers: with two degrees of freedom half of the pilots see less than 83 % of the true spread. So the spread of
+/// each simulated study is drawn from the distribution that the pilot leaves possible, √(freedom / χ²) times its
+/// estimate, and the promise holds over pilots and studies together. Source: Julious and Owen, "Sample size
+/// calculations for clinical studies allowing for uncertainty about the variance", Pharmaceutical Statistics 5, 2006.
 ///
 /// # Errors
-/// A number out of range.
+/// A number is out of range.
 pub fn claimable_ratio(planned: PlannedFamily, rule: &VerdictRule, wanted: f64) -> Result<Option<f64>, StatsError> {
     check_power(wanted)?;
     let PlannedFamily { units, unit, spread, spread_freedom, verdicts } = planned;
@@ -187,7 +191,7 @@ pub fn claimable_ratio(planned: PlannedFamily, rule: &VerdictRule, wanted: f64) 
     if units < units_min {
         return Ok(None);
     }
-    // What t alone would need is near, and is the answer where nothing else speaks.
+    // The ratio for t alone is close, and is exact if no other test takes part.
     let near = by_t(planned, shared.alpha, wanted)?.ln().min(LOG_MAX);
     let t_alone = unit == ReplicationUnit::Plot && units < UNITS_FOR_SIGN_FLIP && near > MARGINS * rule.margin.ln_1p();
     if t_alone || units > UNITS_SIMULATED_MAX {
@@ -228,7 +232,7 @@ pub fn claimable_ratio(planned: PlannedFamily, rule: &VerdictRule, wanted: f64) 
         }
         (low, high) = (high, (high * 1.5).min(LOG_MAX));
     }
-    // Finer than the simulation is.
+    // A tolerance finer than the simulation.
     while high - low > 0.02 * high {
         let middle = f64::midpoint(low, high);
         if claimed(middle)? < wanted { low = middle } else { high = middle }
@@ -236,7 +240,7 @@ pub fn claimable_ratio(planned: PlannedFamily, rule: &VerdictRule, wanted: f64) 
     Ok(Some(high.exp()))
 }
 
-/// The smallest ratio that t alone finds with the wanted chance, at this level.
+/// Returns the smallest ratio that t alone finds with the wanted chance, at this level.
 fn by_t(
     PlannedFamily { units, spread, spread_freedom, .. }: PlannedFamily,
     alpha: f64,
@@ -288,14 +292,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shown_is_said() {
+    fn impossible_goals_are_reported() {
         let equal = Goal::Difference { ratio: 1.0, alpha: 0.05 };
         assert!(power(equal, 0.0, 5).is_err() && power(equal, 0.1, 1).is_err());
     }
 
-    // Protects: the promise is that of the rule: its level, shared by the family, and not 0.05 for one contrast.
+    // Protects: the promise uses the rule's level, shared by the family, instead of 0.05 for one contrast.
     #[test]
-    fn what_can_be_claimed_follows_the_rule() {
+    fn claimable_ratios_follow_the_rule() {
         let rule = VerdictRule::default();
         let claimable = |units, verdicts, unit| {
             let spread = 0.05 * 2f64.sqrt();
@@ -308,15 +312,15 @@ mod tests {
             let (found, exact) = (plots(3, verdicts).unwrap().ln(), exact(0.03 / f64::from(verdicts)).ln());
             assert!((found / exact - 1.0).abs() < 0.1, "{verdicts}: {found} is not {exact}");
         }
-        // The review's family of 66 on 3 plots: nothing below about 7 times.
+        // The review's family of 66 on 3 plots: no ratio below about 7.
         assert!((4.0..12.0).contains(&plots(3, 66).unwrap()), "{:?}", plots(3, 66));
         assert!(plots(5, 9).unwrap() < plots(3, 9).unwrap());
         assert!(claimable(8, 1, ReplicationUnit::Block).unwrap() < claimable(6, 1, ReplicationUnit::Block).unwrap());
-        assert_eq!(claimable(5, 1, ReplicationUnit::Block), None, "five blocks carry no claim");
+        assert_eq!(claimable(5, 1, ReplicationUnit::Block), None, "five blocks support no claim");
         assert_eq!(plots(1, 1), None);
     }
 
-    // Protects: a pilot's spread is no more certain than its degrees of freedom.
+    // Protects: a pilot's spread is only as certain as its degrees of freedom allow.
     #[test]
     fn a_pilot_promises_less_the_fewer_its_degrees_of_freedom() {
         let rule = VerdictRule::default();

@@ -4,15 +4,16 @@ use crate::StatsError;
 use crate::estimate::ConfidenceInterval;
 use crate::summary::{finite, median};
 
-/// The interval of the median between two order statistics, free of any assumption about the distribution: the narrowest
-/// symmetric one whose coverage is at least `confidence`. Its own `confidence` is the coverage that it has, which goes in
-/// steps. A hidden slow mode, which ruins t below ten runs, does not ruin this.
+/// Returns the interval of the median between two order statistics, without any assumption about the
+/// distribution: the narrowest symmetric one whose coverage is at least `confidence`. Its own `confidence` is
+/// the coverage that it has, which comes in steps. A hidden slow mode, which invalidates t below ten runs,
+/// does not invalidate this interval.
 ///
-/// Source: Thompson, "On confidence ranges for the median", Annals of Mathematical Statistics 7, 1936; Conover, "Practical
-/// nonparametric statistics", 1999, §3.2.
+/// Source: Thompson, "On confidence ranges for the median", Annals of Mathematical Statistics 7, 1936; Conover,
+/// "Practical nonparametric statistics", 1999, §3.2.
 ///
-/// Errors: a value that is not finite, a confidence outside 0 to 1, fewer values than any interval of that coverage needs
-/// (six for 95 %).
+/// Errors: a value that is not finite, a confidence outside 0 to 1, fewer values than any interval of that coverage
+/// needs (six for 95 %).
 pub fn median_interval(values: &[f64], confidence: f64) -> Result<ConfidenceInterval, StatsError> {
     finite(values)?;
     if !(confidence > 0.0 && confidence < 1.0) {
@@ -20,8 +21,8 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Result<ConfidenceInte
         return Err(StatsError::Setting { name: "confidence", value: confidence, allowed });
     }
     let n = values.len();
-    // The interval from the (k+1)-th smallest to the (k+1)-th largest misses where at most k values lie on one side of the
-    // true median: twice the lower tail of a fair coin's binomial.
+    // The interval from the (k+1)-th smallest to the (k+1)-th largest misses if at most k values lie on one side of
+    // the true median: twice the lower tail of a fair coin's binomial.
     let mut tail = 0.5f64.powf(n as f64);
     let (mut term, mut best) = (tail, None);
     for k in 0..n.div_ceil(2) {

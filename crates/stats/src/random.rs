@@ -1,10 +1,10 @@
-//! A stream of random bits of this crate's own, so that a schedule or a permutation test depends on its seed and on
-//! nothing else. SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
+//! This crate's own stream of random bits, so that a schedule or a permutation test depends only on its seed.
+//! SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
 
 /// Increment of SplitMix64's state with each step: 2⁶⁴ over the golden ratio, made odd.
 const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// One step of SplitMix64; also a good hash of a counter.
+/// Returns one step of SplitMix64; also a good hash of a counter.
 #[inline]
 pub const fn splitmix64(state: u64) -> u64 {
     let mut z = state.wrapping_add(INCREMENT);
@@ -13,14 +13,13 @@ pub const fn splitmix64(state: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A stream of random numbers that follows from its seed.
+/// A stream of random numbers determined by its seed.
 #[derive(Debug, Clone)]
 pub struct SplitMix {
     state: u64,
 }
 
 impl SplitMix {
-    /// The stream of a seed.
     pub fn new(seed: u64) -> SplitMix {
         SplitMix { state: seed }
     }
@@ -31,17 +30,18 @@ impl SplitMix {
         drawn
     }
 
-    /// A number below `bound`, which is above 0. The high word of a product: its bias is below bound / 2⁶⁴.
+    /// Returns a number below `bound`, which must be above 0. It is the high word of a product: its bias
+    /// is below bound / 2⁶⁴.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 
-    /// Uniform between 0 and 1, never either.
+    /// Returns a uniform number strictly between 0 and 1.
     pub fn unit(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    /// Standard normal, by Box and Muller.
+    /// Returns a standard normal number, by Box and Muller.
     pub fn normal(&mut self) -> f64 {
         let (u, v) = (self.unit(), self.unit());
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()

@@ -1,12 +1,13 @@
-//! In which order two sides run.
+//! The order of runs of two sides.
 //!
-//! All of A and then all of B takes drift for a difference: at 0.5 % a run and six runs a side, in 56 % of comparisons.
-//! Plain alternation still leaks. Blocks of one A and one B, in balanced order and analysed as pairs, do not.
+//! Running all of A and then all of B takes drift for a difference: at 0.5 % a run and six runs a side, in
+//! 56 % of comparisons. Plain alternation still leaks. Blocks of one A and one B, in balanced order and
+//! analysed as pairs, do not.
 
 use crate::orders::balanced_orders;
 use std::ops::Range;
 
-/// One of two set-ups.
+/// A side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The baseline.
@@ -25,7 +26,7 @@ pub enum Block {
 }
 
 impl Block {
-    /// The sides in the order in which they run.
+    /// Returns the sides in run order.
     pub const fn sides(self) -> [Side; 2] {
         match self {
             Block::AB => [Side::A, Side::B],
@@ -33,12 +34,12 @@ impl Block {
         }
     }
 
-    /// As printed, `AB` or `BA`.
+    /// Returns the printed name, `AB` or `BA`.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The same sides in the other order.
+    /// Returns the same sides in the other order.
     pub const fn swapped(self) -> Block {
         match self {
             Block::AB => Block::BA,
@@ -47,31 +48,31 @@ impl Block {
     }
 }
 
-/// Blocks after which each side has followed itself and the other one equally often: AA, AB, BA and BB.
+/// Number of blocks after which each side has followed itself and the other one equally often: AA, AB, BA and BB.
 pub const COMPLETE_BLOCKS: u32 = 2;
 
-/// Returns the order of blocks: `AB` and `BA` by turns, so that linear drift and the debt that a run leaves to the next one
-/// cancel after every [`COMPLETE_BLOCKS`]; which of them is first is random. In random order of each two blocks, A would run
-/// after B more often than after itself. A longer schedule of the same seed begins with the shorter one.
+/// Returns the order of blocks: `AB` and `BA` in turn, so that linear drift and the debt that a run leaves to the
+/// next one cancel after every [`COMPLETE_BLOCKS`]. The first of them is random. In random order of each two blocks,
+/// A would run after B more often than after itself. A longer schedule of the same seed begins with the shorter one.
 pub fn blocked_order(seed: u64, blocks: u32) -> Vec<Block> {
     let is_a_first = |order: Vec<usize>| if order[0] == 0 { Block::AB } else { Block::BA };
     balanced_orders(seed, 2, blocks as usize).into_iter().map(is_a_first).collect()
 }
 
-/// How the runs of two sides lie in time, where nobody planned their order.
+/// Arrangement in time of two sides' runs, if their order was not planned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Interleaving {
-    /// At least four of five runs are one of two neighbours, one of each side: such pairs are blocks. Positions in the
-    /// sequence, the baseline's first.
+    /// At least four of five runs belong to a pair of neighbours, one of each side: such pairs are blocks. Holds
+    /// positions in the sequence, the baseline's first.
     Pairs(Vec<[usize; 2]>),
-    /// Each side has two stretches of runs or more, and they take turns: a stretch is one sample, since what changed with
-    /// time is the same for all of its runs. In order; all runs of a range are of one side.
+    /// Each side has two or more stretches of runs, in turn. A stretch is one sample, since changes over time affect
+    /// all of its runs alike. In order; all runs of a range are of one side.
     Stretches(Vec<Range<usize>>),
-    /// All runs of a side are one stretch: what changed with time cannot be told from what the sides differ by.
+    /// All runs of a side are one stretch: changes over time cannot be separated from the difference of the sides.
     Apart,
 }
 
-/// How a sequence of runs, in the order in which they happened, lies in time.
+/// Classifies a sequence of runs, in the order in which they happened.
 pub fn interleaving(sides: &[Side]) -> Interleaving {
     let mut pairs = Vec::new();
     let mut next = 0;
@@ -93,7 +94,7 @@ pub fn interleaving(sides: &[Side]) -> Interleaving {
     if of(Side::A).min(of(Side::B)) > 1 { Interleaving::Stretches(stretches) } else { Interleaving::Apart }
 }
 
-/// The longest ranges of one side each.
+/// Returns the maximal ranges of runs of one side.
 pub fn stretches(sides: &[Side]) -> Vec<Range<usize>> {
     let mut all: Vec<Range<usize>> = Vec::new();
     for (position, side) in sides.iter().enumerate() {
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_keeps_its_order_for_ever() {
+    fn a_seed_always_gives_the_same_order() {
         let names: Vec<&str> = blocked_order(42, 6).into_iter().map(Block::name).collect();
         assert_eq!(names, ["AB", "BA", "AB", "BA", "AB", "BA"]);
     }
@@ -154,7 +155,8 @@ mod tests {
             }
         }
 
-        /// In complete blocks, the pairs AA, AB, BA and BB are equally frequent, but for the one into the first run.
+        /// In complete blocks, the pairs AA, AB, BA and BB are equally frequent, except for the
+        /// one into the first run.
         #[test]
         fn a_side_follows_itself_and_the_other_equally_often(seed: u64, complete in 1..20u32) {
             let order = blocked_order(seed, complete * COMPLETE_BLOCKS);
@@ -169,7 +171,7 @@ mod tests {
         }
 
         #[test]
-        fn going_on_keeps_what_was_begun(seed: u64, blocks in 0..40u32, more in 0..10u32) {
+        fn a_longer_schedule_begins_with_the_shorter_one(seed: u64, blocks in 0..40u32, more in 0..10u32) {
             let longer = blocked_order(seed, blocks + more);
             prop_assert_eq!(&longer[..blocks as usize], blocked_order(seed, blocks));
         }

@@ -1,4 +1,4 @@
-//! The values of one contrast, and what they say by themselves, before its family is looked at.
+//! The values of one contrast, and their evidence before its family is considered.
 
 use crate::StatsError;
 use crate::estimate::{Estimate, log_ratios, paired, welch};
@@ -6,41 +6,41 @@ use crate::permutation::sign_flip;
 use crate::summary::geometric_mean;
 use crate::verdict::Better;
 
-/// Fewest plots a side for a claim: with one, the effect of the plot and that of its set-up cannot be separated.
+/// Fewest plots a side for a claim: with one, the effect of the plot cannot be separated from that of its set-up.
 pub const PLOTS_MIN: u32 = 2;
 
-/// Below so many units the sign-flip test cannot reach 0.05 (2/2⁵ is 0.0625).
+/// With fewer units the sign-flip test cannot reach 0.05 (2/2⁵ is 0.0625).
 pub(crate) const UNITS_FOR_SIGN_FLIP: u32 = 6;
 
 /// The values of one contrast.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sides<'a> {
-    /// One run of each side in each block: `baseline[i]` and `candidate[i]` are of block `i`. All blocks are on one
-    /// plot, and what they say is of that one.
+    /// One run of each side in each block: `baseline[i]` and `candidate[i]` belong to block `i`. All blocks are on
+    /// one plot, and their conclusions hold for that plot only.
     Blocks {
-        /// One value a block.
+        /// One value per block.
         baseline: &'a [f64],
-        /// One value a block.
+        /// One value per block.
         candidate: &'a [f64],
     },
-    /// A factor that is hard to change: the runs of each plot. Equal numbers of plots pair by position, since plots come
-    /// in blocks too; unequal ones do not.
+    /// A factor that is hard to change: the runs of each plot. Equal numbers of plots pair by position, since plots
+    /// come in blocks too; unequal ones do not.
     Plots {
         /// The runs of each plot.
         baseline: &'a [Vec<f64>],
         /// The runs of each plot.
         candidate: &'a [Vec<f64>],
     },
-    /// A factor that is easy to change, on several plots: `baseline[i][j]` and `candidate[i][j]` are pair `j` on plot `i`.
-    /// How much the factor does may itself vary from plot to plot (their interaction), which pairs of one plot share: the
-    /// unit is the plot's mean log ratio, whatever the pairs say.
+    /// A factor that is easy to change, on several plots: `baseline[i][j]` and `candidate[i][j]` are pair `j` on plot
+    /// `i`. The effect of the factor may itself vary from plot to plot (their interaction), and pairs of one plot
+    /// share that. So the unit is the plot's mean log ratio, however much its pairs agree.
     PairsOnPlots {
         /// The runs of each plot.
         baseline: &'a [Vec<f64>],
         /// The runs of each plot.
         candidate: &'a [Vec<f64>],
     },
-    /// Samples of two sides that nothing pairs, each of one run or of several: Welch's test, and no other.
+    /// Unpaired samples of two sides, each of one run or of several. They are compared by Welch's test only.
     Apart {
         /// The runs of each sample.
         baseline: &'a [Vec<f64>],
@@ -52,22 +52,21 @@ pub enum Sides<'a> {
 /// One contrast of a family.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compared<'a> {
-    /// Its values.
     pub sides: Sides<'a>,
-    /// Which direction of them is better.
+    /// Direction in which the values improve.
     pub better: Better,
-    /// Steps in which the values come, see [`crate::counts::granularity`]; 0 of what is measured and not counted.
+    /// Step of the values, see [`crate::counts::granularity`]; 0 if they are measured, not counted.
     pub granularity: f64,
 }
 
 impl<'a> Compared<'a> {
-    /// Of values that are measured.
+    /// Creates a contrast of measured values.
     pub const fn measured(sides: Sides<'a>, better: Better) -> Compared<'a> {
         Compared { sides, better, granularity: 0.0 }
     }
 }
 
-/// What counts as one value.
+/// The unit of replication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplicationUnit {
     /// A block of two runs.
@@ -78,17 +77,17 @@ pub enum ReplicationUnit {
     Run,
 }
 
-/// What one contrast's values say, before the family is looked at.
+/// The evidence of one contrast, before its family is considered.
 pub(crate) struct ContrastEvidence {
     pub(crate) unit: ReplicationUnit,
     pub(crate) units: u32,
     pub(crate) estimate: Option<Estimate>,
     pub(crate) p_sign_flip: Option<f64>,
-    /// Of pairs on plots: the mean ratio of these very plots, whose error is that of their pairs alone.
+    /// For pairs on plots: the mean ratio on just these plots, whose error comes from their pairs alone.
     pub(crate) on_these_plots: Option<Estimate>,
 }
 
-/// One value of each unit on each side, worse first and better second, so that above 1 is better for the candidate.
+/// One value of each unit on each side, ordered so that a ratio above 1 is better for the candidate.
 struct Turned {
     worse: Vec<f64>,
     better: Vec<f64>,
@@ -165,13 +164,13 @@ impl ContrastEvidence {
     }
 }
 
-/// The geometric mean of each plot's runs.
+/// Returns the geometric mean of each plot's runs.
 fn means(plots: &[Vec<f64>]) -> Result<Vec<f64>, StatsError> {
     plots.iter().map(|runs| geometric_mean(runs)).collect()
 }
 
-/// The mean of the plots' mean log ratios with the error that the pairs on each plot show, pooled: a statement about these
-/// plots and no others (plots as fixed effects). `None` where no plot has two pairs.
+/// Estimates the mean of the plots' mean log ratios, with the pooled error of the pairs on each plot: a statement
+/// about these plots and no others (plots as fixed effects). `None` if no plot has two pairs.
 fn within(baseline: &[Vec<f64>], candidate: &[Vec<f64>], better: Better) -> Result<Option<Estimate>, StatsError> {
     let (mut sum, mut squares, mut freedom, mut inverse_pairs) = (0.0, 0.0, 0.0, 0.0);
     for (one, other) in baseline.iter().zip(candidate) {
@@ -192,10 +191,10 @@ fn within(baseline: &[Vec<f64>], candidate: &[Vec<f64>], better: Better) -> Resu
     Ok(Some(Estimate { log_mean, log_error, freedom }))
 }
 
-/// The error of a mean log ratio that comes from values being known to half a step only, 0 for a step of 0. A few counts such as
-/// 8 and 9 have no spread at all by chance, and then any difference looks certain; yet each is known to ± ½ only, which is
-/// a variance of step²/12 (Sheppard, "On the calculation of the most probable values of frequency-constants", Proceedings of
-/// the London Mathematical Society 29, 1898).
+/// Returns the error of a mean log ratio that comes from counts being known only to half a step; 0 for a step of 0. A
+/// few counts such as 8 and 9 may have no spread at all by chance, and then any difference looks certain. Yet each is
+/// known only to ± ½, which is a variance of step²/12 (Sheppard, "On the calculation of the most probable values of
+/// frequency-constants", Proceedings of the London Mathematical Society 29, 1898).
 fn rounding_error(sides: &Sides<'_>, step: f64) -> f64 {
     if step <= 0.0 {
         return 0.0;

@@ -1,4 +1,4 @@
-//! What the unit of each kind of contrast protects people from.
+//! Tests of the replication unit of each kind of contrast: it prevents false claims.
 
 use super::*;
 use crate::random::SplitMix;
@@ -10,8 +10,8 @@ fn judge(sides: Sides<'_>) -> Assessment {
     found.unwrap()[0]
 }
 
-/// Both sides of an easy factor: pairs on plots, the candidate `ratio` times as fast, by runs that vary by 3 % and an
-/// effect that varies from plot to plot.
+/// Generates both sides of an easy factor as pairs on plots. The candidate is `ratio` times as fast, runs vary by 3
+/// %, and the effect varies from plot to plot by `interaction`.
 fn pairs(random: &mut SplitMix, ratio: f64, plots: usize, interaction: f64) -> [Vec<Vec<f64>>; 2] {
     const PAIRS: usize = 5;
     let mut sides: [Vec<Vec<f64>>; 2] = Default::default();
@@ -25,7 +25,7 @@ fn pairs(random: &mut SplitMix, ratio: f64, plots: usize, interaction: f64) -> [
     sides
 }
 
-/// The shares of 1000 studies that claim a difference: with the plot as the unit, and with all pairs pooled.
+/// Returns the shares of 1000 studies that claim a difference: with the plot as the unit, and with all pairs pooled.
 fn claims(ratio: f64, plots: usize, interaction: f64) -> [f64; 2] {
     let mut random = SplitMix::new(plots as u64);
     let mut counts = [0.0; 2];
@@ -43,7 +43,7 @@ fn claims(ratio: f64, plots: usize, interaction: f64) -> [f64; 2] {
 
 // Protects: an effect that differs between plots is not claimed in general, even with many pairs on each plot.
 #[test]
-fn what_a_factor_does_on_few_plots_is_not_taken_for_what_it_does() {
+fn an_effect_on_few_plots_is_not_claimed_in_general() {
     for plots in [2, 3, 5] {
         for interaction in [0.0, 0.03, 0.10] {
             let [by_plots, _] = claims(1.0, plots, interaction);
@@ -51,19 +51,19 @@ fn what_a_factor_does_on_few_plots_is_not_taken_for_what_it_does() {
         }
     }
     let [_, pooled] = claims(1.0, 2, 0.03);
-    assert!(pooled > 0.10, "the case is one that fools pooled pairs: {pooled}");
-    // Where nothing interacts, five plots find 10 % nearly always.
+    assert!(pooled > 0.10, "pooled pairs must claim too often in this case: {pooled}");
+    // Without interaction, five plots find 10 % nearly always.
     assert!(claims(1.10, 5, 0.0)[0] > 0.95);
 }
 
 #[test]
-fn a_difference_on_these_plots_alone_is_said_and_not_claimed() {
+fn a_difference_on_these_plots_alone_is_noted_but_not_claimed() {
     let baseline = vec![vec![100.0, 101.0, 99.0], vec![80.0, 81.0, 79.5]];
     let candidate = vec![vec![150.0, 152.0, 149.0], vec![96.0, 97.0, 95.0]];
     let found = judge(Sides::PairsOnPlots { baseline: &baseline, candidate: &candidate });
     assert!(matches!(found.verdict, Verdict::CannotTell { blocks_needed: Some(_) }), "{found:?}");
     assert_eq!((found.note, found.unit, found.blocks), (Note::OnTheseProvisionings, ReplicationUnit::Plot, 2));
-    // The plots' own ratios alone do not know of it.
+    // The plots' own ratios alone do not show it.
     let plain = judge(Sides::Plots { baseline: &baseline, candidate: &candidate });
     assert_eq!(plain.note, Note::TooWide);
     assert_eq!((plain.ratio, plain.p_t), (found.ratio, found.p_t));
@@ -92,7 +92,7 @@ fn pairs_that_lack_a_side_are_refused() {
 }
 
 #[test]
-fn a_step_widens_an_interval_that_has_no_spread_and_no_other() {
+fn a_step_widens_only_an_interval_without_spread() {
     let (baseline, candidate) = ([8.0; 6], [9.0; 6]);
     let sides = Sides::Blocks { baseline: &baseline, candidate: &candidate };
     let error = |granularity| {
@@ -111,7 +111,7 @@ fn a_step_widens_an_interval_that_has_no_spread_and_no_other() {
 }
 
 proptest! {
-    // What a plot's runs share, both sides of it, is no part of an easy factor's effect.
+    // The level that all runs of a plot share, on both sides, does not affect an easy factor.
     #[test]
     fn the_level_of_a_plot_cancels(
         logs in prop::collection::vec((-1.0..1.0f64, -1.0..1.0f64), 6..7), levels in prop::collection::vec(-3.0..3.0f64, 3..4)
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn swapping_the_sides_of_pairs_mirrors_what_is_said(
+    fn swapping_the_sides_of_pairs_mirrors_the_verdict(
         runs in prop::collection::vec((1.0..2.0f64, 1.0..2.0f64), 8..9)
     ) {
         let side = |of: fn(&(f64, f64)) -> f64| runs.chunks(2).map(|pairs| pairs.iter().map(of).collect()).collect();

@@ -1,23 +1,24 @@
-//! Whether a device has reached its steady state (the round rule of SNIA), and whether a run was in one.
+//! Detects the steady state of a device (the round rule of SNIA), and of a run.
 //!
-//! Source of the round rule: SNIA, Solid State Storage Performance Test Specification 2.0.1, definition of steady state: over a window of
-//! five rounds, max − min is at most 20 % of the average, and the fitted line's largest minus smallest value at most 10 %.
+//! Source of the round rule: SNIA, Solid State Storage Performance Test Specification 2.0.1, definition of steady
+//! state: over a window of five rounds, max − min is at most 20 % of the average, and the fitted line's largest minus
+//! smallest value at most 10 %.
 
 use crate::StatsError;
 use crate::summary::{finite, median};
 use crate::trend::{Trend, TrendLine, mann_kendall_inflated, theil_sen};
 use crate::warmup::{WarmupCut, mser5};
 
-/// The numbers of the rule.
+/// Settings of the round rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RoundRule {
-    /// Rounds looked at together; at least 2.
+    /// Number of rounds in a window; at least 2.
     pub window: u32,
     /// Largest allowed (max − min) / mean.
     pub range: f64,
     /// Largest allowed rise or fall of the fitted line over the window, relative to the mean.
     pub slope: f64,
-    /// Rounds after which a device counts as never steady.
+    /// Number of rounds after which a device counts as never steady.
     pub rounds_max: u32,
 }
 
@@ -34,17 +35,16 @@ pub struct SteadyWindow {
     pub first: usize,
     /// Last round of the window: the measurement may end here.
     pub last: usize,
-    /// Mean of the window.
     pub mean: f64,
     /// (max − min) / mean.
     pub range: f64,
-    /// Rise of the fitted line over the window, relative to the mean; negative where it falls.
+    /// Rise of the fitted line over the window, relative to the mean; negative if it falls.
     pub excursion: f64,
 }
 
-/// The earliest window of rounds that meets the rule, among the first `rounds_max`. `None`: not steady so far, and
-/// with `rounds_max` rounds or more, not at all. Rounds that are not finite, or a mean that is not above 0, are not
-/// steady.
+/// Returns the earliest window of rounds that meets the rule, among the first `rounds_max`. `None` means not steady
+/// so far, and with `rounds_max` rounds or more, never. Windows with a value that is not finite, or a mean that is
+/// not above 0, are not steady.
 pub fn snia(rounds: &[f64], rule: &RoundRule) -> Option<SteadyWindow> {
     let window = rule.window.max(2) as usize;
     let rounds = &rounds[..rounds.len().min(rule.rounds_max as usize)];
@@ -58,7 +58,7 @@ pub fn snia(rounds: &[f64], rule: &RoundRule) -> Option<SteadyWindow> {
     })
 }
 
-/// Least-squares line over equally spaced rounds.
+/// Fits a least-squares line to equally spaced rounds.
 fn fit(values: &[f64]) -> Option<SteadyWindow> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -86,40 +86,39 @@ pub(crate) const DRIFT_P: f64 = 0.01;
 /// … and more than this, relative to the median, from first to last.
 pub const DRIFT: f64 = 0.05;
 
-/// What a run's series says of its state.
+/// State of a run, from its series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunState {
-    /// What is left behind the cut neither rises nor falls.
+    /// The series after the cut neither rises nor falls.
     Steady,
-    /// It rises or falls behind the cut.
+    /// It rises or falls after the cut.
     Drifting,
-    /// It rises or falls, and the warm-up ends nowhere in the first half.
+    /// It rises or falls, and the warm-up does not end within the first half.
     WarmingUp,
 }
 
 /// Outcome of [`within_run`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WithinRun {
-    /// What was found.
     pub state: RunState,
-    /// Where the warm-up ends, see [`mser5`].
+    /// End of the warm-up, see [`mser5`].
     pub cut: WarmupCut,
-    /// First value of the part that was tested for drift: the cut where it was accepted, else 0.
+    /// First value of the part that was tested for drift: the cut if it was accepted, else 0.
     pub from: usize,
-    /// Rise of the line of Theil and Sen over that part, relative to its median; negative where it falls.
+    /// Rise of the Theil–Sen line over that part, relative to its median; negative if it falls.
     pub drift: f64,
     /// The trend test over that part.
     pub trend: Trend,
 }
 
-/// Whether a run was in a steady state, from its one-second means: [`mser5`] cuts the warm-up off, and what is left must
-/// not drift: Mann–Kendall p below [`DRIFT_P`] *and* a line of Theil and Sen that moves by more than [`DRIFT`] is a drift.
-/// A cut that is not accepted proves nothing by itself, since noise moves it too; the whole series is tested then.
+/// Tests whether a run was in a steady state, from its one-second means. [`mser5`] cuts off the warm-up, and
+/// the rest must not drift. It drifts if the Mann–Kendall p is below [`DRIFT_P`] *and* the Theil–Sen line moves
+/// by more than [`DRIFT`]. A cut that is not accepted proves nothing by itself, since noise moves it too; then
+/// the whole series is tested.
 ///
-/// Seconds resemble their neighbours, which looks like a trend. The variance of the test is therefore multiplied by
-/// (1 + r) / (1 − r), r being the correlation of neighbours around the line where that is positive (Hamed and Rao, "A
-/// modified Mann-Kendall trend test for autocorrelated data", Journal of Hydrology 204, 1998, of which this is the form
-/// for r alone).
+/// Neighbouring seconds are correlated, which looks like a trend. The variance of the test is therefore multiplied by
+/// (1 + r) / (1 − r), where r is the correlation of neighbours around the line, if positive (Hamed and Rao, "A
+/// modified Mann-Kendall trend test for autocorrelated data", Journal of Hydrology 204, 1998, reduced to r alone).
 ///
 /// Errors: fewer than [`crate::warmup::VALUES_MIN`] values, one that is not finite, a median that is not above 0.
 pub fn within_run(values: &[f64]) -> Result<WithinRun, StatsError> {
@@ -141,14 +140,14 @@ pub fn within_run(values: &[f64]) -> Result<WithinRun, StatsError> {
     Ok(WithinRun { state, cut, from, drift, trend })
 }
 
-/// How many times the variance of a sum over neighbours that resemble each other is that of independent values.
+/// Returns the factor by which correlation of neighbours around the line inflates the variance of a sum.
 fn inflation(values: &[f64], line: TrendLine) -> f64 {
     let rest: Vec<f64> =
         values.iter().enumerate().map(|(i, value)| value - line.start - line.slope * i as f64).collect();
     inflation_of(&rest)
 }
 
-/// The same for what is left once the level is taken out; exactly 1 where neighbours do not resemble each other.
+/// Returns that factor for residuals around the level; exactly 1 if neighbours are not correlated.
 pub(crate) fn inflation_of(residuals: &[f64]) -> f64 {
     let squares: f64 = residuals.iter().map(|value| value * value).sum();
     if squares == 0.0 {
@@ -156,7 +155,7 @@ pub(crate) fn inflation_of(residuals: &[f64]) -> f64 {
     }
     let neighbours: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
     let n = residuals.len() as f64;
-    // What chance alone gives in half of all series of independent values is no resemblance.
+    // A correlation that chance gives in half of all series of independent values does not count.
     let r = neighbours / squares;
     if r <= 1.0 / n.sqrt() { 1.0 } else { (1.0 + r.min(0.95)) / (1.0 - r.min(0.95)) }
 }
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flat_run_is_steady_even_where_neighbours_resemble_each_other() {
+    fn a_flat_run_is_steady_even_with_correlated_neighbours() {
         assert!(not_steady(0.05, 0.0, |_| 100.0) <= 2);
         assert!(not_steady(0.20, 0.0, |_| 100.0) <= 4);
         assert!(not_steady(0.05, 0.7, |_| 100.0) <= 6);
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drift_too_small_to_matter_is_steady_however_sure_it_is() {
+    fn a_significant_but_small_drift_is_steady() {
         let creeping: Vec<f64> = (0..60).map(|i| 100.0 + 0.05 * f64::from(i)).collect();
         let found = within_run(&creeping).unwrap();
         assert!(found.state == RunState::Steady && found.trend.p < 1e-6 && found.drift > 0.0, "{found:?}");
@@ -221,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_small_range_with_a_steep_line_is_not_steady() {
-        // 100 to 118 in even steps: range 16.5 % is allowed, but the line rises as much.
+        // 100 to 118 in even steps: a range of 16.5 % is allowed, but the line rises as much.
         let rising = [100.0, 104.5, 109.0, 113.5, 118.0];
         assert_eq!(snia(&rising, &RoundRule::default()), None);
         assert!(snia(&rising, &RoundRule { slope: 0.17, ..RoundRule::default() }).is_some());

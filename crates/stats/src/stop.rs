@@ -1,15 +1,15 @@
-//! When to stop adding blocks: when the answer is precise, never when it is pleasant.
+//! When to stop adding blocks: when the answer is precise, independent of the answer.
 //!
-//! Stopping at the first significant result makes significance of noise. This rule looks at the width of the interval,
-//! and at whether equivalence is shown already, never at whether there is a difference; begun at six blocks, with two
-//! looks running, its intervals cover 93–95 % (87 % when begun at two). The table behind its numbers is in
-//! `docs/statistics.md`.
+//! Stopping at the first significant result turns noise into significance. This rule uses the width of the interval,
+//! and whether equivalence has already been shown, but never whether there is a difference. When it starts at six
+//! blocks and needs two consecutive looks, its intervals cover 93–95 % (87 % when started at two blocks). The table
+//! behind its numbers is in `docs/statistics.md`.
 
 use crate::StatsError;
 use crate::estimate::Estimate;
 use crate::verdict::{Assessment, Verdict};
 
-/// What kind of number is estimated; rare events need more patience.
+/// The kind of number that is estimated; rare events need more patience.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Statistic {
     /// A rate, a mean or a median.
@@ -21,7 +21,7 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// The relative half-width that is precise enough: 2.5 %, 10 %, 25 %.
+    /// Returns the relative half-width that is precise enough: 2.5 %, 10 %, 25 %.
     pub(crate) const fn wanted_half_width(self) -> f64 {
         match self {
             Statistic::Rate => 0.025,
@@ -31,40 +31,38 @@ impl Statistic {
     }
 }
 
-/// p of the two one-sided tests below which equivalence is settled: the 98 % interval lies within the margin. Stopping as
-/// soon as it is shown at all would call a ratio on the margin equivalent more often than promised.
+/// p of the two one-sided tests below which equivalence is settled: the 98 % interval lies within the margin.
+/// Stopping as soon as it is first shown would call a ratio on the margin equivalent more often than promised.
 pub(crate) const SETTLED_P: f64 = 0.01;
 
-/// How precise one number is, and how precise it should be.
+/// The precision of one number, and the precision that it needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Precision {
     /// Relative half-width of its interval.
     pub half_width: f64,
-    /// It should be below this.
+    /// Largest half-width that is precise enough.
     pub wanted: f64,
     /// Whether more precision could change the answer.
     pub question: Question,
 }
 
-/// Whether a number still has something to answer.
+/// Whether a number needs more data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
-    /// It has.
     Open,
-    /// Equivalence is shown already; a narrower interval would show it again.
+    /// Equivalence has been shown; a narrower interval would only show it again.
     Settled,
 }
 
 impl Precision {
-    /// Of an estimate, at a coverage strictly between 0 and 1.
+    /// Computes the precision of an estimate, at a coverage strictly between 0 and 1.
     pub fn of(estimate: &Estimate, confidence: f64, statistic: Statistic) -> Result<Precision, StatsError> {
         let half_width = estimate.half_width(confidence)?;
         Ok(Precision { half_width, wanted: statistic.wanted_half_width(), question: Question::Open })
     }
 
-    /// Of what a comparison found so far: as [`Precision::of`], and settled where it is equivalent beyond doubt: p below
-    /// [`SETTLED_P`]. `None` where there is
-    /// no interval yet.
+    /// Computes the precision of a comparison so far like [`Precision::of`]. It is settled if the sides are clearly
+    /// equivalent: p below [`SETTLED_P`]. `None` if there is no interval yet.
     pub fn of_assessment(assessment: &Assessment, statistic: Statistic) -> Option<Precision> {
         let ratio = assessment.ratio?;
         let shown = assessment.p_equivalence.is_some_and(|p| p < SETTLED_P);
@@ -76,22 +74,22 @@ impl Precision {
         })
     }
 
-    /// Whether it is precise enough, or settled.
+    /// Returns `true` if the number is precise enough, or settled.
     pub fn is_met(&self) -> bool {
         self.question == Question::Settled || self.half_width < self.wanted
     }
 }
 
-/// The numbers of the stop rule.
+/// Settings of the stop rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StopRule {
-    /// Blocks before the first look.
+    /// Number of blocks before the first look.
     pub blocks_min: u32,
-    /// Blocks between looks.
+    /// Number of blocks between looks.
     pub step: u32,
-    /// Looks running at which the precision must be met.
+    /// Number of consecutive looks at which the precision must be met.
     pub looks: u32,
-    /// Blocks at which it ends in any case.
+    /// Largest number of blocks.
     pub blocks_max: u32,
 }
 
@@ -104,36 +102,33 @@ impl Default for StopRule {
 /// Whether time and wear allow a further step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FurtherBudget {
-    /// They do.
     Left,
-    /// They do not.
     Spent,
 }
 
-/// Why it ended.
+/// The reason for stopping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
-    /// Every number is precise enough, at so many looks running as the rule asks.
+    /// Every number is precise enough, at as many consecutive looks as the rule requires.
     Precise,
-    /// The most blocks that the rule allows.
+    /// The rule's largest number of blocks has been reached.
     BlocksMax,
-    /// The budget is spent.
+    /// The budget is used up.
     Budget,
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Run so many more blocks, then look again.
+    /// Run this many more blocks, then look again.
     Run {
-        /// How many; at least 1.
+        /// At least 1.
         blocks: u32,
     },
-    /// End.
     Stop(StopReason),
 }
 
-/// The stop rule in action: ask [`Stopper::look`] before the first block and after each step.
+/// State of the stop rule: call [`Stopper::look`] before the first block and after each step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stopper {
     rule: StopRule,
@@ -141,13 +136,13 @@ pub struct Stopper {
 }
 
 impl Stopper {
-    /// Nothing has been looked at.
+    /// Starts before the first look.
     pub fn new(rule: StopRule) -> Stopper {
         Stopper { rule, met_running: 0 }
     }
 
-    /// One look after `done` blocks. `precisions` are those of all numbers that the comparison is about; with none, or
-    /// below the least number of blocks, nothing is precise.
+    /// Takes one look after `done` blocks. `precisions` are those of all numbers of the comparison; with none, or
+    /// below the smallest number of blocks, nothing is precise.
     pub fn look(&mut self, done: u32, precisions: &[Precision], budget: FurtherBudget) -> Decision {
         if done >= self.rule.blocks_min {
             let met = !precisions.is_empty() && precisions.iter().all(Precision::is_met);
@@ -241,7 +236,7 @@ mod tests {
         let same = crate::assess(&[100.0; 8], &candidate, crate::Better::Higher, &rule).unwrap();
         let precision = Precision::of_assessment(&same, Statistic::Rate).unwrap();
         assert!(precision.is_met() && precision.question == Question::Settled, "{precision:?}");
-        // As wide around a difference, it is not precise enough.
+        // An equally wide interval around a difference is not precise enough.
         let faster = candidate.map(|value| value * 1.2);
         let differs = crate::assess(&[100.0; 8], &faster, crate::Better::Higher, &rule).unwrap();
         let other = Precision::of_assessment(&differs, Statistic::Rate).unwrap();
@@ -252,7 +247,7 @@ mod tests {
         assert_eq!(Precision::of_assessment(&none, Statistic::Rate), None);
     }
 
-    /// What comparisons of simulated disks end with under the default rules.
+    /// Verdicts of comparisons of simulated disks under the default rules.
     #[derive(Default)]
     struct Ended {
         held: u32,
@@ -286,16 +281,16 @@ mod tests {
 
     #[test]
     fn stopping_by_precision_keeps_coverage_and_false_claims_where_promised() {
-        // A spread of 5 % is where the data decide most about when it stops.
+        // At a spread of 5 % the data influence the stopping time most.
         let same = compare(600, 0.05, 1.0);
         assert!((555..=588).contains(&same.held), "{} of 600 intervals hold", same.held);
         assert!(same.claims <= 30, "{} of 600 comparisons of equal disks claim a difference", same.claims);
     }
 
     #[test]
-    fn a_true_gap_on_the_margin_is_told_and_calm_equal_disks_are_equivalent() {
+    fn a_true_gap_on_the_margin_is_found_and_calm_equal_disks_are_equivalent() {
         let gap = compare(600, 0.03, 1.05);
-        assert!(gap.claims >= 540, "{} of 600 gaps of 5 % told", gap.claims);
+        assert!(gap.claims >= 540, "{} of 600 gaps of 5 % found", gap.claims);
         let same = compare(300, 0.02, 1.0);
         assert!(same.equivalent >= 285, "{} of 300 equal disks equivalent", same.equivalent);
     }

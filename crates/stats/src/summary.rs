@@ -2,7 +2,7 @@
 
 use crate::StatsError;
 
-/// Natural logarithms of values that must all be positive and finite.
+/// Returns the natural logarithms of values, which must all be positive and finite.
 pub(crate) fn logs(values: &[f64]) -> Result<Vec<f64>, StatsError> {
     values
         .iter()
@@ -17,7 +17,7 @@ pub(crate) fn logs(values: &[f64]) -> Result<Vec<f64>, StatsError> {
         .collect()
 }
 
-/// That every value is a finite number.
+/// Checks that every value is finite.
 pub(crate) fn finite(values: &[f64]) -> Result<(), StatsError> {
     match values.iter().position(|value| !value.is_finite()) {
         Some(index) => Err(StatsError::NotFinite { index, value: values[index] }),
@@ -32,7 +32,7 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// Two passes, so that a small spread around a large mean keeps its digits.
+    /// Uses two passes, so that a small spread around a large mean keeps its digits.
     pub(crate) fn of(values: &[f64]) -> Result<Moments, StatsError> {
         if values.len() < 2 {
             return Err(StatsError::TooFew { needed: 2, found: values.len() });
@@ -40,21 +40,21 @@ impl Moments {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        // Equal values leave rounding residue in the mean; it is no spread.
+        // Equal values leave a rounding error in the mean, which is not a spread.
         let variance = if values.iter().all(|&value| value == values[0]) { 0.0 } else { squares / (n - 1.0) };
         Ok(Moments { mean, variance })
     }
 }
 
-/// Positions of the values from the smallest to the largest; of equal ones, the first first.
+/// Returns the positions of the values from the smallest to the largest; equal ones keep their order.
 pub(crate) fn order_of(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
     order
 }
 
-/// exp of the mean logarithm: the only mean that makes ratios of means equal to means of ratios. At least one value;
-/// all above 0.
+/// Returns exp of the mean logarithm: the only mean that makes ratios of means equal to means of ratios. Needs at
+/// least one value; all above 0.
 pub fn geometric_mean(values: &[f64]) -> Result<f64, StatsError> {
     let logs = logs(values)?;
     if logs.is_empty() {
@@ -63,14 +63,15 @@ pub fn geometric_mean(values: &[f64]) -> Result<f64, StatsError> {
     Ok((logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
-/// Standard deviation (n − 1) over mean: 0.05 is a spread of 5 %. At least two values; all above 0.
+/// Returns the standard deviation (n − 1) over the mean: 0.05 is a spread of 5 %. Needs at least
+/// two values; all above 0.
 pub fn coefficient_of_variation(values: &[f64]) -> Result<f64, StatsError> {
     logs(values)?;
     let moments = Moments::of(values)?;
     Ok(moments.variance.sqrt() / moments.mean)
 }
 
-/// The middle value, or the mean of the two middle values; `None` when empty or when a value is NaN.
+/// Returns the middle value, or the mean of the two middle values; `None` when empty or when a value is NaN.
 pub fn median(values: &[f64]) -> Option<f64> {
     if values.is_empty() || values.iter().any(|value| value.is_nan()) {
         return None;
@@ -81,7 +82,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 })
 }
 
-/// Median distance from the median, not scaled to a standard deviation; `None` where [`median`] is.
+/// Returns the median distance from the median, not scaled to a standard deviation; `None` if [`median`] is.
 pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     let middle = median(values)?;
     median(&values.iter().map(|value| (value - middle).abs()).collect::<Vec<_>>())
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_logarithm_is_named_by_its_position() {
+    fn values_without_logarithm_are_reported_by_position() {
         assert_eq!(geometric_mean(&[1.0, 0.0]), Err(StatsError::NotPositive { index: 1, value: 0.0 }));
         assert!(matches!(geometric_mean(&[f64::INFINITY]), Err(StatsError::NotPositive { index: 0, .. })));
         assert!(matches!(coefficient_of_variation(&[-1.0, 1.0]), Err(StatsError::NotPositive { index: 0, .. })));

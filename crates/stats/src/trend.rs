@@ -1,5 +1,5 @@
-//! Whether numbers rise or fall with their order, or with another number. Rank tests: a single wild value cannot make a
-//! trend.
+//! Tests whether numbers rise or fall with their order, or with another number. These are rank tests: a single wild
+//! value cannot make a trend.
 
 use crate::StatsError;
 use crate::estimate::t_two_sided;
@@ -9,9 +9,9 @@ use statrs::distribution::{ContinuousCDF, Normal};
 /// Outcome of [`mann_kendall`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trend {
-    /// Kendall's τ-b between value and order: 1 where every value is above its predecessors, −1 where below.
+    /// Kendall's τ-b between value and order: 1 if every value is above its predecessors, −1 if below.
     pub tau: f64,
-    /// Two-sided p that there is no trend.
+    /// Two-sided p under the hypothesis of no trend.
     pub p: f64,
 }
 
@@ -20,7 +20,7 @@ pub struct Trend {
 pub struct RankCorrelation {
     /// Spearman's ρ, −1 to 1.
     pub rho: f64,
-    /// Two-sided p that the two have nothing to do with each other.
+    /// Two-sided p under the hypothesis that the two are unrelated.
     pub p: f64,
 }
 
@@ -33,26 +33,27 @@ pub struct TrendLine {
     pub start: f64,
 }
 
-/// Up to so many values without ties, p of [`mann_kendall`] is exact.
+/// Up to this many values without ties, p of [`mann_kendall`] is exact.
 pub(crate) const KENDALL_EXACT: usize = 33;
 
-/// Up to so many pairs, p of [`spearman`] is exact.
+/// Up to this many pairs, p of [`spearman`] is exact.
 pub(crate) const SPEARMAN_EXACT: usize = 8;
 
-/// [`theil_sen`] looks at all pairs of up to so many points.
+/// [`theil_sen`] uses all pairs of up to this many points.
 const POINTS_MAX: usize = 1024;
 
-/// The trend test of Mann and Kendall over values in their order; at least four. p is exact up to [`KENDALL_EXACT`]
-/// values without ties (Kendall, "Rank correlation methods", 1948, §5.2: the counts of inversions), else by the normal
-/// approximation with corrections for ties and continuity (Mann, "Nonparametric tests against trend", Econometrica 13,
-/// 1945; Gilbert, "Statistical methods for environmental pollution monitoring", 1987, eq. 16.3–16.5).
+/// Runs the trend test of Mann and Kendall over values in their order; needs at least four. p is exact up to
+/// [`KENDALL_EXACT`] values without ties (Kendall, "Rank correlation methods", 1948, §5.2: the counts of
+/// inversions). Otherwise it is the normal approximation with corrections for ties and continuity (Mann,
+/// "Nonparametric tests against trend", Econometrica 13, 1945; Gilbert, "Statistical methods for environmental
+/// pollution monitoring", 1987, eq. 16.3–16.5).
 ///
-/// It takes values for independent: neighbours that resemble each other look like a trend.
+/// It assumes independent values: correlated neighbours look like a trend.
 pub fn mann_kendall(values: &[f64]) -> Result<Trend, StatsError> {
     mann_kendall_inflated(values, 1.0)
 }
 
-/// [`mann_kendall`], the variance being so many times that of independent values.
+/// Runs [`mann_kendall`] with a variance `inflation` times that of independent values.
 pub(crate) fn mann_kendall_inflated(values: &[f64], inflation: f64) -> Result<Trend, StatsError> {
     finite(values)?;
     if values.len() < 4 {
@@ -77,15 +78,15 @@ pub(crate) fn mann_kendall_inflated(values: &[f64], inflation: f64) -> Result<Tr
     Ok(Trend { tau, p: (2.0 * Normal::standard().sf(z)).min(1.0) })
 }
 
-/// Sizes of the groups of equal values, as numbers to reckon with; single values are groups of 1.
+/// Returns the sizes of the groups of equal values; single values are groups of 1.
 fn tie_groups(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     sorted.chunk_by(|a, b| a == b).map(|group| group.len() as f64).collect()
 }
 
-/// Pairs whose later value is the smaller one, counted by merging (Knight, "A computer method for calculating Kendall's
-/// tau with ungrouped data", 1966): a day of seconds has 3.7 · 10⁹ pairs.
+/// Counts pairs whose later value is the smaller one, by merging (Knight, "A computer method for calculating
+/// Kendall's tau with ungrouped data", 1966): a day of seconds has 3.7 · 10⁹ pairs.
 fn inversions(values: &[f64]) -> f64 {
     fn sort(values: &mut [f64], spare: &mut Vec<f64>) -> u64 {
         if values.len() < 2 {
@@ -112,8 +113,8 @@ fn inversions(values: &[f64]) -> f64 {
     sort(&mut values.to_vec(), &mut Vec::new()) as f64
 }
 
-/// Two-sided p of so few inversions (the smaller of inversions and their opposite) among n values: the share of
-/// permutations with at most so many, doubled.
+/// Returns the two-sided p of this few inversions (the smaller of inversions and their opposite) among n values:
+/// twice the share of permutations with at most this many.
 fn exact_kendall(n: usize, inversions: f64) -> f64 {
     let pairs = n * (n - 1) / 2;
     let mut share = vec![0.0; pairs + 1];
@@ -134,9 +135,9 @@ fn exact_kendall(n: usize, inversions: f64) -> f64 {
     (2.0 * share[..=inversions as usize].iter().sum::<f64>()).min(1.0)
 }
 
-/// The line of Theil and Sen: the median of the slopes between all pairs of values, through the medians of value and
-/// order (Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968). More than 1024 values are first
-/// averaged in equal groups, in their order. At least two values.
+/// Fits the line of Theil and Sen: the median of the slopes between all pairs of values, through the medians of value
+/// and order (Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968). More than 1024 values are
+/// first averaged in equal groups, in their order. Needs at least two values.
 pub fn theil_sen(values: &[f64]) -> Result<TrendLine, StatsError> {
     finite(values)?;
     if values.len() < 2 {
@@ -154,10 +155,12 @@ pub fn theil_sen(values: &[f64]) -> Result<TrendLine, StatsError> {
     Ok(TrendLine { slope, start: height - slope * (values.len() - 1) as f64 / 2.0 })
 }
 
-/// Spearman's rank correlation of two numbers of the same things; equal values share their middle rank. At least four
-/// pairs. p: up to [`SPEARMAN_EXACT`] pairs the share of all permutations, beyond by Student's t on n − 2 degrees of
+/// Computes Spearman's rank correlation of two numbers of the same things; equal values share their middle rank.
+/// Needs at least four pairs.
+///
+/// Up to [`SPEARMAN_EXACT`] pairs, p is the share of all permutations. Beyond, it is Student's t on n − 2 degrees of
 /// freedom (Spearman, "The proof and measurement of association between two things", 1904; Kendall, "Rank correlation
-/// methods", §5.9), never below the 2/n! that n pairs can give.
+/// methods", §5.9), but never below the 2/n! that n pairs can give.
 pub fn spearman(x: &[f64], y: &[f64]) -> Result<RankCorrelation, StatsError> {
     if x.len() != y.len() {
         return Err(StatsError::Unpaired { baseline: x.len(), candidate: y.len() });
@@ -191,7 +194,7 @@ pub fn spearman(x: &[f64], y: &[f64]) -> Result<RankCorrelation, StatsError> {
     Ok(RankCorrelation { rho, p: t_two_sided(t, freedom).max(p_min) })
 }
 
-/// Ranks less their mean; equal values share their middle rank.
+/// Returns ranks less their mean; equal values share their middle rank.
 fn centred_ranks(values: &[f64]) -> Vec<f64> {
     let order = order_of(values);
     let mut ranks = vec![0.0; values.len()];
@@ -206,7 +209,7 @@ fn centred_ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// All orders of the values, each once (Heap, "Permutations by interchanges", 1963).
+/// Visits all orders of the values, each once (Heap, "Permutations by interchanges", 1963).
 fn each_permutation(values: &mut [f64], visit: &mut impl FnMut(&[f64])) {
     fn heap(size: usize, values: &mut [f64], visit: &mut impl FnMut(&[f64])) {
         if size <= 1 {
@@ -326,7 +329,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn running_backwards_turns_the_trend(values in values()) {
+        fn reversing_the_order_reverses_the_trend(values in values()) {
             let back: Vec<f64> = values.iter().rev().copied().collect();
             let (there, back_again) = (mann_kendall(&values).unwrap(), mann_kendall(&back).unwrap());
             prop_assert!((there.tau + back_again.tau).abs() < 1e-12 && (there.p - back_again.p).abs() < 1e-12);
@@ -336,13 +339,13 @@ mod tests {
         }
 
         #[test]
-        fn ranks_know_no_scale(values in values(), scale in 0.01..100.0f64) {
+        fn ranks_ignore_scale(values in values(), scale in 0.01..100.0f64) {
             let scaled: Vec<f64> = values.iter().map(|value| value * scale + 7.0).collect();
             prop_assert_eq!(mann_kendall(&values).unwrap(), mann_kendall(&scaled).unwrap());
         }
 
         #[test]
-        fn correlation_knows_no_sides(pairs in prop::collection::vec((0..20i32, 0..20i32), 4..14)) {
+        fn correlation_is_symmetric(pairs in prop::collection::vec((0..20i32, 0..20i32), 4..14)) {
             let (x, y): (Vec<f64>, Vec<f64>) = pairs.iter().map(|&(x, y)| (f64::from(x), f64::from(y))).unzip();
             let (there, back) = (spearman(&x, &y).unwrap(), spearman(&y, &x).unwrap());
             prop_assert!((there.rho - back.rho).abs() < 1e-12 && (there.p - back.p).abs() < 1e-12);

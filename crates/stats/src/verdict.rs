@@ -1,8 +1,8 @@
-//! What a comparison is allowed to say.
+//! The verdict of a comparison.
 //!
-//! Two ways to look at the same blocks, the t interval and the sign-flip test, and one margin below which a difference
-//! does not matter. The margin is a factor: within ± 5 % means between 1/1.05 and 1.05, so that swapping the sides
-//! swaps the verdict.
+//! It uses two tests of the same blocks, the t interval and the sign-flip test, and one margin below which a
+//! difference does not matter. The margin is a factor: within ± 5 % means between 1/1.05 and 1.05, so that swapping
+//! the sides swaps the verdict.
 
 use crate::StatsError;
 use crate::correct::{benjamini_hochberg, holm};
@@ -11,7 +11,7 @@ use crate::estimate::{Estimate, Ratio, t_quantile};
 use crate::sides::ContrastEvidence;
 pub use crate::sides::{Compared, PLOTS_MIN, ReplicationUnit, Sides};
 
-/// Which direction of the values is better.
+/// The direction in which values improve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
     /// More is better: rates.
@@ -20,23 +20,25 @@ pub enum Better {
     Lower,
 }
 
-/// The numbers of the verdict.
+/// Settings of the verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VerdictRule {
     /// Differences up to this factor do not matter: 0.05 is × or ÷ 1.05.
     pub margin: f64,
-    /// Coverage of the interval that is shown.
+    /// Coverage of the printed interval.
     pub confidence: f64,
-    /// A claim needs p of t below this, after correction; equivalence needs two one-sided tests at this level each, at
-    /// 0.03 a 94 % interval (Schuirmann, "A comparison of the two one-sided tests procedure and the power approach",
-    /// Journal of Pharmacokinetics and Biopharmaceutics 15, 1987). It is less than the 0.05 that is promised, because
-    /// looking several times costs something: with it, equal sides are called different, and sides on the margin are
-    /// called equivalent, in less than 5 % of comparisons that end by [`crate::stop`] (`docs/statistics.md`).
+    /// A claim needs p of t below this, after correction. Equivalence needs two one-sided tests at this level each,
+    /// at 0.03 a 94 % interval (Schuirmann, "A comparison of the two one-sided tests procedure and the power
+    /// approach", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
+    ///
+    /// It is below the promised 0.05, because several looks at the data cost something. With it, equal sides
+    /// are called different, and sides on the margin are called equivalent, in less than 5 % of comparisons
+    /// that end by [`crate::stop`] (`docs/statistics.md`).
     pub alpha: f64,
-    /// Fewer blocks than this carry no claim; below six the sign-flip test cannot be significant. Plots have a least
-    /// number of their own, [`PLOTS_MIN`].
+    /// Fewer blocks than this support no claim; below six the sign-flip test cannot be significant. Plots
+    /// have their own minimum, [`PLOTS_MIN`].
     pub blocks_min: u32,
-    /// Seed of the sign-flip test where it draws (past 16 blocks).
+    /// Seed of the sign-flip test when it samples (past 16 blocks).
     pub seed: u64,
 }
 
@@ -46,57 +48,56 @@ impl Default for VerdictRule {
     }
 }
 
-/// What may be said of candidate against baseline.
+/// The comparison of the candidate with the baseline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict {
-    /// The candidate is better, beyond chance. That the difference is also beyond the margin is certain where the note is
-    /// not [`Note::RealButPossiblySmall`].
+    /// The candidate is better, beyond chance. The difference is also certainly beyond the margin,
+    /// unless the note is [`Note::RealButPossiblySmall`].
     Faster(Ratio),
     /// The candidate is worse, beyond chance.
     Slower(Ratio),
     /// The difference is within the margin: the narrower interval (94 % by default, given here) lies wholly inside.
     Equivalent(Ratio),
-    /// The data do not carry a claim.
+    /// The data support no claim.
     CannotTell {
-        /// About so many more blocks would settle it, see [`Assessment::blocks_needed`].
+        /// Estimated number of further blocks that would settle it, see [`Assessment::blocks_needed`].
         blocks_needed: Option<u32>,
     },
     /// The t test and the sign-flip test disagree on whether there is a difference.
     Fragile(Ratio),
 }
 
-/// What the verdict's word leaves out.
+/// A qualification of the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note {
-    /// Nothing.
     None,
-    /// Fewer blocks than any claim needs.
+    /// There are fewer blocks than any claim needs.
     TooFewBlocks,
-    /// Fewer than [`PLOTS_MIN`] plots a side.
+    /// There are fewer than [`PLOTS_MIN`] plots a side.
     TooFewPlots,
-    /// Fewer runs a side than any claim needs.
+    /// There are fewer runs a side than any claim needs.
     TooFewRuns,
-    /// A claim from fewer than six plots a side: the sign-flip test could not have objected, so t speaks alone.
+    /// A claim from fewer than six plots a side: the sign-flip test could not have objected, so t decides alone.
     WithoutCrossCheck,
-    /// There is a difference, and it may be too small to matter: the interval leaves 1 out and reaches into the margin.
+    /// There is a difference, but it may be too small to matter: the interval excludes 1 and reaches into the margin.
     RealButPossiblySmall,
-    /// There is a difference, and it is too small to matter: equivalent, yet the interval leaves 1 out.
+    /// There is a difference, but it is too small to matter: equivalent, although the interval excludes 1.
     RealButSmall,
     /// The interval includes 1 and reaches beyond the margin.
     TooWide,
-    /// There is a difference on the plots that were measured, by the spread of the pairs on each of them; between plots it
-    /// varies too much, or there are too few of them, to claim it of others.
+    /// There is a difference on the measured plots, by the spread of the pairs on each of them. Between plots it
+    /// varies too much, or there are too few of them, to claim it for others.
     OnTheseProvisionings,
-    /// Of one contrast that was looked at once it would be a difference; among so many, one as large is expected by chance.
+    /// As the only contrast it would be a difference; among this many, one as large is expected by chance.
     ChanceAmongMany,
-    /// The interval sees a difference and the sign-flip test does not: it rests on few or uneven blocks.
+    /// The interval shows a difference and the sign-flip test does not: it rests on few or uneven blocks.
     OnlyInterval,
-    /// The sign-flip test sees a difference and the interval does not: one or two blocks stand far out.
+    /// The sign-flip test shows a difference and the interval does not: one or two blocks are extreme.
     OnlySignFlip,
 }
 
 impl Note {
-    /// In words, without a full stop; empty for [`Note::None`].
+    /// Returns the printed text, without a full stop; empty for [`Note::None`].
     pub const fn text(self) -> &'static str {
         match self {
             Note::None => "",
@@ -119,37 +120,38 @@ impl Note {
     }
 }
 
-/// A verdict with what it rests on. All ratios are turned so that above 1 is better for the candidate.
+/// A verdict with its evidence. In ratios, above 1 is better for the candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Assessment {
-    /// What may be said.
     pub verdict: Verdict,
-    /// What the word leaves out.
+    /// A qualification of the verdict.
     pub note: Note,
-    /// Geometric mean of the units' ratios with the interval of the rule's confidence; `None` below two units.
+    /// Geometric mean of the units' ratios with the interval of the rule's confidence; `None`
+    /// with fewer than two units.
     pub ratio: Option<Ratio>,
-    /// The same with the narrower interval that equivalence is read from.
+    /// The ratio with the narrower interval that decides on equivalence.
     pub narrow: Option<Ratio>,
-    /// Two-sided p of Student's t; `None` below two units.
+    /// Two-sided p of Student's t; `None` with fewer than two units.
     pub p_t: Option<f64>,
-    /// `p_t` after correction over the contrasts that were assessed together; the same where there was but one.
+    /// `p_t` corrected for the number of contrasts assessed together; equal to it for a single one.
     pub p_adjusted: Option<f64>,
-    /// Two-sided p of the sign-flip test; `None` below two units, and for plots that are fewer than six or do not pair.
+    /// Two-sided p of the sign-flip test; `None` with fewer than two units, and for plots that are fewer than
+    /// six or do not pair.
     pub p_sign_flip: Option<f64>,
-    /// p of the two one-sided tests that the sides are equivalent within the margin, after correction like `p_adjusted`;
-    /// `None` below two units.
+    /// p of the two one-sided tests that the sides are equivalent within the margin, corrected like `p_adjusted`;
+    /// `None` with fewer than two units.
     pub p_equivalence: Option<f64>,
-    /// What `blocks` counts.
+    /// The unit that `blocks` counts.
     pub unit: ReplicationUnit,
-    /// Units that it rests on: blocks, or plots of the side that has fewer.
+    /// Number of units: blocks, or plots of the side that has fewer.
     pub blocks: u32,
-    /// About so many *more* units would settle it, where the verdict is open; blocks always in twos, to keep their order
-    /// balanced. `None` where the verdict is settled, where there is no spread to reckon with, or where it would take more
-    /// than [`BLOCKS_NEEDED_MAX`].
+    /// Estimated number of *further* units that would settle an open verdict; blocks come in twos, to keep
+    /// their order balanced. `None` if the verdict is settled, if there is no spread to calculate with, or if
+    /// it would take more than [`BLOCKS_NEEDED_MAX`].
     pub blocks_needed: Option<u32>,
 }
 
-/// An estimate of more blocks than this is no plan, and is not given.
+/// A larger estimate is not a realistic plan, and is not reported.
 pub const BLOCKS_NEEDED_MAX: u32 = 1000;
 
 /// Judges one contrast of blocks: [`assess_all`] with a family of one.
@@ -179,36 +181,37 @@ fn assess_one(sides: Sides<'_>, better: Better, rule: &VerdictRule) -> Result<As
 
 /// Judges the contrasts of a comparison, in the given order.
 ///
-/// - `Equivalent`: the narrower interval lies wholly within the margin. (Whether the difference is exactly nothing does
-///   not matter then, so the two tests need not agree on it.)
-/// - `Faster`, `Slower`: p of t is below `rule.alpha` after Holm's correction over these contrasts, p of the sign-flip
-///   test is below 1 − confidence. The sign-flip test is not corrected: it guards the assumptions of t in each contrast,
-///   and its smallest p, 2/2ⁿ, is too coarse to be shared among many.
-/// - `Fragile`: a difference that only one of t and sign-flip test sees.
+/// - `Equivalent`: the narrower interval lies wholly within the margin. (The two tests need not agree on a difference
+///   then, because it does not matter.)
+/// - `Faster`, `Slower`: p of t is below `rule.alpha` after Holm's correction over these contrasts, and p of the
+///   sign-flip test is below 1 − confidence. The sign-flip test is not corrected: it guards the assumptions of t in
+///   each contrast, and its smallest p, 2/2ⁿ, is too coarse to be shared among many.
+/// - `Fragile`: a difference that only one of the t test and the sign-flip test shows.
 /// - `CannotTell`: anything else, and always below `rule.blocks_min` blocks or [`PLOTS_MIN`] plots a side.
 ///
-/// Of plots, the unit is the geometric mean of the runs of one plot; of pairs on plots, the mean log ratio of a plot's pairs.
-/// Fewer than six pairs of plots, or plots that do not pair, have no sign-flip test that could object: t speaks alone, on
-/// few degrees of freedom, and the note says so.
+/// For plots, the unit is the geometric mean of the runs of one plot; for pairs on plots, it is the mean log ratio of
+/// a plot's pairs. With fewer than six pairs of plots, or plots that do not pair, no sign-flip test could object.
+/// Then t decides alone, on few degrees of freedom, and the note says so.
 ///
-/// Fewer than two units are no error: one run of each side is what people have, and nothing can be told from it.
-/// Errors: unequal numbers of blocks, an empty plot, values not above 0, a setting out of range.
+/// Fewer than two units are not an error: users often have one run of each side, which supports no claim. Errors:
+/// unequal numbers of blocks, an empty plot, values not above 0, a setting out of range.
 pub fn assess_all(contrasts: &[Compared<'_>], rule: &VerdictRule) -> Result<Vec<Assessment>, StatsError> {
     assess_family(contrasts, rule, Family::Holm)
 }
 
-/// How p is corrected for the number of contrasts that are looked at together.
+/// The correction of p for the number of contrasts in a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Holm's: the chance of any false claim among them stays at the level.
     Holm,
-    /// Benjamini and Hochberg's: the share of false claims among the claims does; for grids of hundreds of cells.
+    /// Benjamini and Hochberg's, for grids of hundreds of cells: the share of false claims among the
+    /// claims stays at the level.
     BenjaminiHochberg,
-    /// Each is held against the level by itself.
+    /// Each contrast is compared with the level by itself.
     Uncorrected,
 }
 
-/// [`assess_all`] with another correction than Holm's.
+/// Judges like [`assess_all`], with a choice of correction.
 pub fn assess_family(
     contrasts: &[Compared<'_>],
     rule: &VerdictRule,
@@ -217,7 +220,7 @@ pub fn assess_family(
     check(rule)?;
     let evidence =
         contrasts.iter().map(|contrast| ContrastEvidence::of(contrast, rule.seed)).collect::<Result<Vec<_>, _>>()?;
-    // A contrast without a p, or with too few units to claim anything, is no test, and costs the others nothing.
+    // A contrast without a p, or with too few units to claim anything, is not a test, and costs the others nothing.
     let tested: Vec<usize> = (0..evidence.len()).filter(|&i| evidence[i].may_claim(rule)).collect();
     let p: Vec<f64> = tested.iter().filter_map(|&i| evidence[i].estimate.map(|estimate| estimate.p())).collect();
     let mut adjusted: Vec<Option<f64>> =
@@ -277,12 +280,12 @@ impl ContrastEvidence {
         self.estimate.is_some() && self.units >= self.units_min(rule)
     }
 
-    /// p of the two one-sided tests; `None` where there is no estimate.
+    /// Returns p of the two one-sided tests; `None` if there is no estimate.
     fn p_equivalence(&self, rule: &VerdictRule) -> Result<Option<f64>, StatsError> {
         self.estimate.map(|estimate| Ok(tost(&estimate, rule.margin)?.p)).transpose()
     }
 
-    /// `p_adjusted`: of the difference, and of equivalence.
+    /// Judges one contrast. `p_adjusted` has the p of the difference, and that of equivalence.
     fn judge(
         &self,
         (p_adjusted, p_equivalence): (Option<f64>, Option<f64>),
@@ -318,7 +321,7 @@ impl ContrastEvidence {
         let top = 1.0 + rule.margin;
 
         let t_sees = p_t < level;
-        // Without a sign-flip test there is nobody to object.
+        // Without a sign-flip test, nothing can object.
         let flip_sees = self.p_sign_flip.map_or(t_sees, |p| p < level);
         let beyond_margin = ratio.lo > top || ratio.hi < 1.0 / top;
         let alpha = rule.alpha / family.max(1) as f64;
@@ -362,7 +365,7 @@ impl ContrastEvidence {
         })
     }
 
-    /// So many more units as can be run: blocks come in twos, so that their order stays balanced.
+    /// Rounds up to units that can be run: blocks come in twos, so that their order stays balanced.
     const fn step(&self, more: u32) -> u32 {
         match self.unit {
             ReplicationUnit::Block => even(more),
@@ -375,14 +378,15 @@ const fn even(blocks: u32) -> u32 {
     blocks.next_multiple_of(2)
 }
 
-/// The chance with which the blocks that are asked for should settle the question.
+/// Chance with which the recommended blocks should settle the question.
 const POWER: f64 = 0.8;
 
-/// How many more units settle it in [`POWER`] of cases, if ratio and spread stay what they are: the least n whose
-/// quantiles of t, for the test and for the power, fit into the distance. Two answers can come, and the nearer counts:
-/// a difference, whose distance is that of the estimate from 1 (two-sided, at the level shared among the family, which is
-/// what Holm asks of its smallest p); and equivalence, whose distance is that from the margin, from inside, where the
-/// power is shared between the two ends.
+/// Returns the number of further units that settle it with the chance [`POWER`], if ratio and spread stay as they
+/// are: the smallest n whose quantiles of t, for the test and for the power, fit into the distance.
+///
+/// Two answers are possible, and the nearer one counts. A difference has the distance of the estimate from 1; it is
+/// tested two-sided, at the level shared among the family, which Holm requires of its smallest p. Equivalence has the
+/// distance to the margin from inside; its power is shared between the two ends.
 fn more_blocks(estimate: &Estimate, units: u32, units_min: u32, family: usize, rule: &VerdictRule) -> Option<u32> {
     let least = units_min.saturating_sub(units);
     let spread = estimate.log_error * f64::from(units).sqrt();
@@ -402,7 +406,7 @@ fn more_blocks(estimate: &Estimate, units: u32, units_min: u32, family: usize, r
             .flatten()
             .any(|(test, power, distance)| (t_quantile(test, freedom) + t_quantile(power, freedom)) * error < distance)
     };
-    // More blocks only ever narrow the interval, so the least number can be found by halving.
+    // More blocks only ever narrow the interval, so bisection finds the smallest number.
     let (mut low, mut high) = ((units + 1).max(units_min).max(2), units.saturating_add(BLOCKS_NEEDED_MAX));
     if !fits(high) {
         return None;

@@ -1,4 +1,4 @@
-//! What verdicts protect people from, tried on blocks made by hand and on simulated disks.
+//! Tests of verdicts on blocks made by hand and on simulated disks.
 
 use super::*;
 use crate::estimate::{paired, welch};
@@ -6,7 +6,7 @@ use crate::random::SplitMix;
 use crate::schedule::{Side, blocked_order};
 use proptest::prelude::*;
 
-/// Blocks whose ratios are `ratio` times or divided by the given wobbles.
+/// Makes blocks whose ratios are `ratio` times the given wobbles.
 fn blocks(ratio: f64, wobbles: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let baseline: Vec<f64> = (0..wobbles.len()).map(|i| 100.0 + i as f64).collect();
     let candidate = baseline.iter().zip(wobbles).map(|(a, wobble)| a * ratio * wobble).collect();
@@ -79,19 +79,19 @@ fn among_many_contrasts_one_that_is_just_significant_is_expected_by_chance() {
     assert_eq!(family[1].note, Note::ChanceAmongMany, "{:?}", family[1]);
     assert!((family[1].p_adjusted.unwrap() / family[1].p_t.unwrap() - 4.0).abs() < 1e-9);
     assert!(family[1].blocks_needed.is_some());
-    // Contrasts that could not claim anything are no tests, and cost the others nothing.
+    // Contrasts that could not claim anything are not tests, and cost the others nothing.
     let (few_a, few_b) = (&same_a[..3], &same_b[..3]);
     let few = Compared::measured(Sides::Blocks { baseline: few_a, candidate: few_b }, Better::Higher);
     assert!(matches!(assess_all(&[few, one, few], &rule).unwrap()[1].verdict, Verdict::Faster(_)));
 }
 
-/// Plots of two runs each.
+/// Makes plots of two runs each.
 fn plots(factor: f64, provisionings: &[f64]) -> Vec<Vec<f64>> {
     provisionings.iter().map(|wobble| vec![100.0 * factor * wobble * 1.002, 100.0 * factor * wobble / 1.002]).collect()
 }
 
 #[test]
-fn a_single_plot_a_side_can_never_be_told_however_many_runs_it_has() {
+fn a_single_plot_a_side_never_supports_a_claim() {
     let (one, other) =
         (vec![vec![100.0, 101.0, 99.0, 100.5, 99.5, 100.2]], vec![vec![150.0, 151.0, 149.0, 150.0, 152.0]]);
     let assessment = assess_plots(&one, &other, Better::Higher, &VerdictRule::default()).unwrap();
@@ -100,7 +100,7 @@ fn a_single_plot_a_side_can_never_be_told_however_many_runs_it_has() {
 }
 
 #[test]
-fn few_plots_speak_by_t_alone_and_say_so() {
+fn few_plots_are_judged_by_t_alone_with_a_note() {
     let assessment =
         assess_plots(&plots(1.0, &CALM[..3]), &plots(1.3, &CALM[1..4]), Better::Higher, &VerdictRule::default())
             .unwrap();
@@ -120,7 +120,7 @@ fn plots_in_unequal_numbers_are_compared_without_pairs() {
     assert!(assess_plots(&a, &[vec![], vec![1.0]], Better::Higher, &VerdictRule::default()).is_err());
 }
 
-// Protects: runs that nothing pairs are not paired because there happen to be equally many.
+// Protects: unpaired runs are not paired because the sides happen to have equal numbers of them.
 #[test]
 fn runs_apart_are_compared_without_pairs() {
     let runs = |factor: f64, wobbles: &[f64]| wobbles.iter().map(|w| vec![100.0 * factor * w]).collect::<Vec<_>>();
@@ -133,14 +133,14 @@ fn runs_apart_are_compared_without_pairs() {
     assert!(matches!(assessment.verdict, Verdict::Faster(_)), "{assessment:?}");
     assert_eq!((assessment.unit, assessment.blocks), (ReplicationUnit::Run, 6));
     assert_eq!((assessment.note, assessment.p_sign_flip), (Note::None, None));
-    // Another order of one side's runs changes nothing.
+    // The order of one side's runs does not matter.
     let turned: Vec<Vec<f64>> = b.iter().rev().cloned().collect();
     assert!((judged(&a, &turned).p_t.unwrap() / assessment.p_t.unwrap() - 1.0).abs() < 1e-9);
     assert_eq!(judged(&a[..5], &b).note, Note::TooFewRuns);
 }
 
 #[test]
-fn what_a_provisioning_does_is_not_taken_for_a_difference() {
+fn the_effect_of_a_provisioning_is_not_a_difference() {
     // Provisionings vary by 6 %, runs by 2 %: five runs on each of five plots a side, of equal set-ups.
     let mut noise = SplitMix::new(99);
     let claims = share(1000, |_| {
@@ -167,7 +167,7 @@ fn five_blocks_cannot_tell_however_clear_they_look() {
 }
 
 #[test]
-fn one_run_each_is_no_comparison_and_no_error() {
+fn one_run_each_is_neither_a_comparison_nor_an_error() {
     let one = assess(&[100.0], &[120.0], Better::Higher, &VerdictRule::default()).unwrap();
     assert_eq!(one.verdict, Verdict::CannotTell { blocks_needed: Some(6) });
     assert_eq!((one.ratio, one.p_sign_flip), (None, None));
@@ -176,7 +176,7 @@ fn one_run_each_is_no_comparison_and_no_error() {
 
 #[test]
 fn one_wild_block_among_unanimous_ones_is_fragile() {
-    // Every block says faster, so the sign-flip test is as sure as it can be; one block is so far out that t is not.
+    // Every block is faster, so the sign-flip test is as certain as it can be. One block is so extreme that t is not.
     let assessment = judge(1.1, &[1.0, 1.01, 0.99, 1.0, 1.01, 0.99, 1.0, 12.0]);
     assert!(matches!(assessment.verdict, Verdict::Fragile(_)), "{assessment:?}");
     assert_eq!(assessment.note, Note::OnlySignFlip);
@@ -184,7 +184,7 @@ fn one_wild_block_among_unanimous_ones_is_fragile() {
 
 #[test]
 fn an_interval_without_the_permutation_test_is_fragile() {
-    // Six blocks, one of them the other way: p = 4/64, whatever t says.
+    // Six blocks, one of them the other way: p = 4/64, whatever t gives.
     let assessment = judge(1.1, &[1.0, 1.02, 0.98, 1.01, 0.99, 0.905]);
     assert!(matches!(assessment.verdict, Verdict::Fragile(_)), "{assessment:?}");
     assert_eq!((assessment.note, assessment.p_sign_flip), (Note::OnlyInterval, Some(4.0 / 64.0)));
@@ -229,7 +229,7 @@ impl Disk {
         1e8 * factor * (drift + self.spread * self.noise.normal()).exp()
     }
 
-    /// Runs a blocked schedule, the candidate being `factor` times as fast.
+    /// Runs a blocked schedule with a candidate `factor` times as fast.
     fn compare(&mut self, seed: u64, blocks: u32, factor: f64) -> (Vec<f64>, Vec<f64>) {
         let (mut a, mut b) = (Vec::new(), Vec::new());
         for side in blocked_order(seed, blocks).into_iter().flat_map(|block| block.sides()) {
@@ -275,7 +275,7 @@ fn a_disk_on_the_margin_is_called_equivalent_as_rarely_as_promised() {
 }
 
 #[test]
-fn drift_fools_all_of_a_before_all_of_b_and_not_blocks() {
+fn drift_biases_all_of_a_before_all_of_b_but_not_blocks() {
     let (spread, drift) = (0.01, 0.005);
     let blocked = share(500, |draw| {
         let (a, b) = disk(draw, spread, drift).compare(draw, 10, 1.0);
@@ -292,8 +292,8 @@ fn drift_fools_all_of_a_before_all_of_b_and_not_blocks() {
 }
 
 #[test]
-fn the_blocks_asked_for_settle_it_in_four_of_five_cases() {
-    // Where ratio and spread are known, a fresh comparison of so many blocks settles it about as often as the formula
+fn the_recommended_blocks_settle_it_in_four_of_five_cases() {
+    // With a known ratio and spread, a fresh comparison of this many blocks settles it about as often as the formula
     // says: 80 %, less the few cases in which the two tests disagree.
     let spread = 0.06;
     for true_ratio in [1.12, 1.0] {
@@ -340,9 +340,9 @@ proptest! {
     }
 }
 
-/// Protects: the correction that was asked for is the one that is made.
+/// Protects: the requested correction is the one that is applied.
 #[test]
-fn a_family_is_corrected_as_asked() {
+fn a_family_gets_the_requested_correction() {
     let baseline: Vec<f64> = vec![100.0, 101.0, 99.0, 100.5, 99.5, 100.2];
     let candidates: Vec<Vec<f64>> = (1..=4)
         .map(|i| {

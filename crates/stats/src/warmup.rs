@@ -1,31 +1,31 @@
-//! Where a run's warm-up ends.
+//! Detects the end of a run's warm-up.
 
 use crate::StatsError;
 use crate::summary::finite;
 
-/// Values of one batch.
+/// Number of values in one batch.
 const BATCH: usize = 5;
 
-/// Fewer values than this have no visible warm-up.
+/// Fewer values than this show no warm-up.
 pub const VALUES_MIN: usize = 10;
 
-/// Where the warm-up ends.
+/// The end of a warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WarmupCut {
-    /// The first value that belongs to the steady part.
+    /// Index of the first value of the steady part.
     pub at: usize,
-    /// Whether the cut may be used. Past the middle it may not: what is left is then too short to know that it is steady,
-    /// and on a slowly decaying series that is where the cut goes (it takes the bias from 60 % to 9 %, not to none).
+    /// Whether the cut may be used; it may not past the middle. Then the rest is too short to show that it is steady,
+    /// and on a slowly decaying series the cut does go there (it reduces the bias from 60 % to 9 %, not to 0).
     pub accepted: bool,
 }
 
-/// MSER-5 over values of equal length, such as one-second means: of all cuts between batches of five, the one behind which
-/// the mean is known best (least sum of squares over the square of the number of batches left). The last five batches are
-/// never cut into, where so many are left, since a few values agree by chance. A last incomplete batch is not looked at.
-/// At least [`VALUES_MIN`] values.
+/// Applies MSER-5 to values over equal lengths of time, such as one-second means. Of all cuts between batches of
+/// five, it chooses the one after which the mean is known best (least sum of squares over the square of the number of
+/// remaining batches). It never cuts into the last five batches, if there are that many, since a few values agree by
+/// chance. It ignores a last incomplete batch. Needs at least [`VALUES_MIN`] values.
 ///
-/// Source: White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69, 1997; White,
-/// Cobb and Spratt, "A comparison of five steady-state truncation heuristics for simulation", 2000.
+/// Source: White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69, 1997;
+/// White, Cobb and Spratt, "A comparison of five steady-state truncation heuristics for simulation", 2000.
 pub(crate) fn mser5(values: &[f64]) -> Result<WarmupCut, StatsError> {
     finite(values)?;
     if values.len() < VALUES_MIN {
@@ -40,7 +40,7 @@ pub(crate) fn mser5(values: &[f64]) -> Result<WarmupCut, StatsError> {
     for cut in (0..batches.len()).rev() {
         let value = batches[cut] - mean;
         (sum, squares, left) = (sum + value, squares + value * value, left + 1.0);
-        // At a tie the earlier cut wins: it throws less away.
+        // In a tie the earlier cut wins: it discards less.
         let error = (squares - sum * sum / left).max(0.0) / (left * left);
         if cut <= last_cut && error <= best {
             (best, at) = (error, cut);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_cut_nowhere() {
+    fn silence_is_not_cut() {
         assert_eq!(mser5(&[7.0; 40]).unwrap(), WarmupCut { at: 0, accepted: true });
         assert_eq!(mser5(&[7.0; 9]), Err(StatsError::TooFew { needed: 10, found: 9 }));
         assert!(mser5(&[f64::NAN; 20]).is_err());

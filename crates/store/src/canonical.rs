@@ -1,16 +1,16 @@
-//! Canonical JSON and content addresses: the same facts have the same text, and the same text the same id.
+//! Canonical JSON and content addresses: equal facts have equal text, and equal text has the same id.
 
 use crate::StoreError;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A value as JSON.
+/// Converts a value to JSON. `what` names it in errors.
 pub(crate) fn value(what: &'static str, of: &(impl Serialize + ?Sized)) -> Result<Value, StoreError> {
     plumb_document::json::to_value(of).map_err(|source| StoreError::Json { what, source })
 }
 
-/// JSON without blanks, the keys of every object sorted by code point. Written here because whether `serde_json` sorts
-/// depends on features that any other crate of the build may switch on.
+/// Returns JSON without whitespace, with the keys of every object sorted by code point. `serde_json` cannot be relied
+/// on for this: its order depends on features that any crate of the build may enable.
 pub(crate) fn text(value: &Value) -> String {
     let mut out = Vec::new();
     write(value, &mut out);
@@ -59,7 +59,7 @@ fn write_leaf(leaf: &(impl serde::Serialize + ?Sized), out: &mut Vec<u8>) {
     serde_json::to_writer(out, leaf).expect("memory takes text and numbers");
 }
 
-/// blake3 of a text, as 64 hex digits.
+/// Returns the BLAKE3 hash of a text as 64 hex digits.
 pub(crate) fn address(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }

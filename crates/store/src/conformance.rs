@@ -1,4 +1,4 @@
-//! How file systems conform: kept as printed, with a row for each case, so that SQL can compare them.
+//! Conformance of file systems, stored as printed, with a row for each case so that SQL can compare them.
 
 use crate::open::Durability;
 use crate::write::nanos;
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use plumb_result::{Conformance, PosixOutcome};
 use rusqlite::{OptionalExtension, Transaction, params};
 
-/// A conformance, ready to be written as part of a transaction.
+/// A conformance report, prepared for a transaction.
 pub(crate) struct ConformanceIn<'a> {
     conformance: &'a Conformance,
     body: String,
@@ -15,7 +15,7 @@ pub(crate) struct ConformanceIn<'a> {
 
 impl<'a> ConformanceIn<'a> {
     pub(crate) fn of(conformance: &'a Conformance) -> Result<ConformanceIn<'a>, StoreError> {
-        let body = canonical::text(&canonical::value("the conformance", conformance)?);
+        let body = canonical::text(&canonical::value("the conformance report", conformance)?);
         Ok(ConformanceIn { conformance, body })
     }
 
@@ -47,13 +47,13 @@ impl<'a> ConformanceIn<'a> {
 }
 
 impl Store {
-    /// Stores what `plumb posix` found, under its id.
+    /// Stores the result of `plumb posix` under its id.
     pub fn save_conformance(&mut self, conformance: &Conformance) -> Result<(), StoreError> {
         let row = ConformanceIn::of(conformance)?;
-        self.write("storing a conformance", Durability::Power, |transaction| row.write(transaction))
+        self.write("storing a conformance report", Durability::Power, |transaction| row.write(transaction))
     }
 
-    /// The conformance that `text` names: `last`, a whole id, or the beginning or end of one.
+    /// Returns the conformance that `text` selects: `last`, a whole id, or the beginning or end of one.
     pub fn conformance(&self, text: &str) -> Result<Conformance, StoreError> {
         let sql = match text {
             "last" => "SELECT id FROM conformance WHERE ?1 = 'last' ORDER BY tested_at DESC, id DESC LIMIT 1",
@@ -63,13 +63,13 @@ impl Store {
             }
         };
         let missing = || StoreError::NotFound { path: self.path.clone(), text: text.to_owned() };
-        let id = self.find_only("looking for a conformance", sql, text)?.ok_or_else(missing)?;
+        let id = self.find_only("looking for a conformance report", sql, text)?.ok_or_else(missing)?;
         let body: Option<String> = self
             .connection
             .query_row("SELECT body FROM conformance WHERE id = ?1", [&id], |row| row.get(0))
             .optional()
-            .map_err(self.failed("reading a conformance"))?;
+            .map_err(self.failed("reading a conformance report"))?;
         let body = body.ok_or_else(missing)?;
-        plumb_document::json::from_str(&body).map_err(|error| self.unreadable(&id, "the conformance", error))
+        plumb_document::json::from_str(&body).map_err(|error| self.unreadable(&id, "the conformance report", error))
     }
 }

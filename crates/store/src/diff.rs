@@ -1,4 +1,4 @@
-//! In what two runs differ.
+//! Differences between two runs.
 
 use crate::{Store, StoreError, canonical};
 use plumb_result::RunResult;
@@ -9,17 +9,17 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A fact in which two runs differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FactDifference {
-    /// Where it is, `target.data.filesystem.options`.
+    /// Path of the fact, such as `target.data.filesystem.options`.
     pub fact: String,
-    /// In the first run; `None` where it is not there.
+    /// Value in the first run; `None` if the run does not have the fact.
     pub left: Option<String>,
-    /// In the second run; `None` where it is not there.
+    /// Value in the second run; `None` if the run does not have the fact.
     pub right: Option<String>,
 }
 
 impl Store {
-    /// The facts in which two runs differ, sorted: environment, targets, workload, verdict, and what was measured.
-    /// `left` and `right` as for [`Store::find`].
+    /// Returns the facts in which two runs differ, sorted: environment, targets, workload, verdict, and measurements.
+    /// `left` and `right` are as in [`Store::find`].
     pub fn diff(&self, left: &str, right: &str) -> Result<Vec<FactDifference>, StoreError> {
         Ok(differences(&leaves(&self.get(left)?)?, &leaves(&self.get(right)?)?))
     }
@@ -41,7 +41,8 @@ fn differences(left: &BTreeMap<String, String>, right: &BTreeMap<String, String>
 fn leaves(result: &RunResult) -> Result<BTreeMap<String, String>, StoreError> {
     let mut value = canonical::value("the result", result)?;
     if let Some(fields) = value.as_object_mut() {
-        // Different in any two runs, and no fact about either; checks speak of what is compared here anyway.
+        // These differ between any two runs and are not facts about either. Checks only describe
+        // values that are compared here.
         for field in ["id", "started_at", "schema", "checks"] {
             fields.remove(field);
         }
@@ -51,12 +52,12 @@ fn leaves(result: &RunResult) -> Result<BTreeMap<String, String>, StoreError> {
     Ok(found)
 }
 
-/// Every leaf by its path. Things of a list go by their names where they have one, so that one more disk in a stack
-/// is one difference and not a shift of all that follow; a list of plain values is one leaf.
+/// Collects every leaf by its path. Named items of a list are keyed by name, so that one more disk in a stack is one
+/// difference and does not shift all later ones. A list of plain values is one leaf.
 fn collect(value: &Value, path: String, found: &mut BTreeMap<String, String>) {
     let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match value {
-        // `Seen`: what was seen stands for itself, what was not says so.
+        // `Seen`: replace an observation by its value, and a missing one by its reason.
         Value::Object(fields) if fields.len() == 1 && fields.contains_key("yes") => {
             collect(&fields["yes"], path, found)
         }
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_seen_says_so_and_options_are_one_leaf() {
+    fn missing_observations_give_the_reason_and_options_are_one_leaf() {
         let found = diff(
             json!({"governor": {"yes": "powersave"}, "options": ["rw", "noatime"]}),
             json!({"governor": {"no": "no cpufreq"}, "options": ["rw"]}),
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn things_of_one_name_are_kept_apart() {
+    fn items_with_the_same_name_are_kept_apart() {
         let named = |size: u64| json!({"name": "x", "size": size});
         let found = diff(json!([named(1), named(2)]), json!([named(1), named(3)]));
         assert_eq!(found, [("x#2.size".to_owned(), Some("2".to_owned()), Some("3".to_owned()))]);

@@ -1,4 +1,4 @@
-//! Results for other programs.
+//! Exports results for other programs.
 
 use crate::write::rfc3339;
 use crate::{Store, StoreError};
@@ -23,18 +23,17 @@ const COLUMNS: &[&str] = &[
     "device_share",
 ];
 
-/// Columns of [`Store::tidy`] that only some runs have values in.
+/// Additional columns of [`Store::tidy`], in which only some runs have values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FurtherColumns {
-    /// Their names.
     pub names: Vec<String>,
-    /// By the whole id of a run: a value for each name, empty where it has none.
+    /// Values by whole run id: one for each name, empty if the run has none.
     pub values: BTreeMap<String, Vec<String>>,
 }
 
 impl Store {
-    /// The results of runs as a JSON array of `plumb.result/1`, each exactly as it was stored. Ids as for
-    /// [`Store::find`]. Errors also for a run without a result.
+    /// Returns the results of runs as a JSON array of `plumb.result/1`, each exactly as it was stored. Ids are as in
+    /// [`Store::find`]. Returns an error if a run has no result.
     pub fn export_json<S: AsRef<str>>(&self, runs: &[S]) -> Result<String, StoreError> {
         let texts = runs
             .iter()
@@ -43,12 +42,13 @@ impl Store {
         Ok(if texts.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", texts.join(",\n")) })
     }
 
-    /// The numbers of runs as a tidy table, one row a number, with further columns behind those of every export. A run without any
-    /// number has one row without a metric, so that it is not mistaken for a run that never was. Ids as for [`Store::find`].
+    /// Returns the numbers of runs as a tidy table: one row per number, with additional columns after the standard
+    /// ones. A run without numbers has one row without a metric, to distinguish it from a run that does not exist.
+    /// Ids are as in [`Store::find`].
     pub fn tidy<S: AsRef<str>>(&self, runs: &[S], further: &FurtherColumns) -> Result<TidyTable, StoreError> {
         let failed = self.failed("exporting");
         let metrics = self.metric_cells().map_err(&failed)?;
-        // Each fact is read and made once, and not with each number: ten thousand runs have half a million.
+        // Read and format each fact once rather than for each number: ten thousand runs have half a million numbers.
         let mut facts_of = self
             .connection
             .prepare(
@@ -67,7 +67,7 @@ impl Store {
             .map_err(&failed)?;
         let columns = COLUMNS.iter().map(|&column| column.to_owned()).chain(further.names.iter().cloned()).collect();
         let nothing = vec![String::new(); further.names.len()];
-        let mut tiers = Words::default();
+        let mut tiers = TextCache::default();
         let mut table = TidyTable { columns, rows: Vec::new() };
         for run in runs {
             let run = self.find(run.as_ref())?;
@@ -97,7 +97,7 @@ impl Store {
         Ok(table)
     }
 
-    /// The vocabulary: of each metric its place in it, and its name, unit and direction.
+    /// Returns the metrics of the database: their order, name, unit and direction.
     fn metric_cells(&self) -> rusqlite::Result<BTreeMap<String, MetricCells>> {
         let mut statement = self.connection.prepare("SELECT name, unit, better FROM metric ORDER BY rowid")?;
         let metric = |row: &Row<'_>| Ok((text(row, 0)?, text(row, 1)?, text(row, 2)?));
@@ -117,20 +117,20 @@ struct MetricCells {
     better: TidyCell,
 }
 
-/// A number, with what orders it within its run.
+/// A number, with the keys that order it within its run.
 #[derive(Default)]
 struct ValueCells {
     phase: i64,
     place: usize,
-    /// From `metric` on.
+    /// The cells from column `metric` on.
     cells: [TidyCell; 6],
 }
 
-/// Texts that come again and again, each kept once.
+/// Shares texts that occur many times.
 #[derive(Default)]
-struct Words(Vec<TidyCell>);
+struct TextCache(Vec<TidyCell>);
 
-impl Words {
+impl TextCache {
     fn cell(&mut self, word: &str) -> TidyCell {
         if let Some(known) = self.0.iter().find(|known| known.as_text() == Some(word)) {
             return known.clone();
@@ -141,8 +141,12 @@ impl Words {
     }
 }
 
-fn value(row: &Row<'_>, metrics: &BTreeMap<String, MetricCells>, tiers: &mut Words) -> rusqlite::Result<ValueCells> {
-    // Every metric of a value is in the vocabulary: the schema demands it.
+fn value(
+    row: &Row<'_>,
+    metrics: &BTreeMap<String, MetricCells>,
+    tiers: &mut TextCache,
+) -> rusqlite::Result<ValueCells> {
+    // The schema guarantees that every metric of a value is in the vocabulary.
     let metric = metrics.get(row.get_ref(1)?.as_str()?);
     let tier = row.get_ref(3)?.as_str_or_null()?.map_or(TidyCell::Missing, |tier| tiers.cell(tier));
     let of_metric = |of: fn(&MetricCells) -> &TidyCell| metric.map(of).cloned().unwrap_or_default();
@@ -160,7 +164,7 @@ fn value(row: &Row<'_>, metrics: &BTreeMap<String, MetricCells>, tiers: &mut Wor
     })
 }
 
-/// From `run` to `tags`.
+/// Returns the cells from column `run` to `tags`.
 fn facts(row: &Row<'_>) -> rusqlite::Result<[TidyCell; 6]> {
     let started = TidyCell::text(rfc3339(row.get(1)?));
     Ok([text(row, 0)?, started, text(row, 2)?, text(row, 3)?, text(row, 4)?, text(row, 5)?])

@@ -1,4 +1,4 @@
-//! Machines, environments and targets: stored once, addressed by their content.
+//! Machines, environments and targets, stored once each and addressed by their content.
 
 use crate::statement::execute;
 use crate::{StoreError, canonical};
@@ -7,7 +7,7 @@ use rusqlite::{Transaction, params};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Facts ready to be written: ids and texts are made before the write lock is taken.
+/// Facts prepared for writing: ids and texts are computed before the write lock is taken.
 #[derive(Debug)]
 pub(crate) struct FactRows {
     machine: Row,
@@ -43,7 +43,7 @@ impl FactRows {
             "virtualisation": canonical::value("the virtualisation", &environment.virtualisation)?,
         }));
         let mut value = canonical::value("the environment", environment)?;
-        forget_the_moment(value.pointer_mut("/facts"));
+        remove_momentary_facts(value.pointer_mut("/facts"));
         let environment_row = under(&machine.id, value);
         let targets = targets
             .iter()
@@ -51,7 +51,7 @@ impl FactRows {
                 let mut value = canonical::value("the target", facts)?;
                 if let Some(filesystem) = value.pointer_mut("/filesystem/yes").and_then(Value::as_object_mut) {
                     filesystem.remove("free_bytes");
-                    forget_the_moment(filesystem.get_mut("features"));
+                    remove_momentary_facts(filesystem.get_mut("features"));
                 }
                 let row = under(&environment_row.id, value);
                 Ok(TargetRow { name: name.clone(), row, of: facts.clone() })
@@ -60,8 +60,8 @@ impl FactRows {
         Ok(FactRows { machine, environment: environment_row, environment_of: environment.clone(), targets })
     }
 
-    /// Whether they are of these facts.
-    pub(crate) fn are_of(&self, environment: &Environment, targets: &BTreeMap<String, TargetFacts>) -> bool {
+    /// Returns `true` if these rows were prepared from the given facts.
+    pub(crate) fn matches(&self, environment: &Environment, targets: &BTreeMap<String, TargetFacts>) -> bool {
         self.environment_of == *environment
             && self.targets.iter().map(|target| (&target.name, &target.of)).eq(targets.iter())
     }
@@ -70,7 +70,7 @@ impl FactRows {
         &self.environment.id
     }
 
-    /// Writes what is not there yet, and ties the targets to the run.
+    /// Inserts rows that do not exist yet, and links the targets to the run.
     pub(crate) fn write(&self, run: &str, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         let of = &self.environment_of;
         execute(
@@ -149,9 +149,9 @@ impl FactRows {
     }
 }
 
-/// Leaves out what changes from moment to moment: with the load or the time since boot in it, nothing would be stored once. It is
-/// in the result.
-fn forget_the_moment(facts: Option<&mut Value>) {
+/// Removes facts that change from moment to moment. With the load or the time since boot in it, no row would ever be
+/// reused. The result still contains them.
+fn remove_momentary_facts(facts: Option<&mut Value>) {
     if let Some(facts) = facts.and_then(Value::as_object_mut) {
         facts.retain(|name, _| !name.starts_with("now."));
     }
@@ -162,7 +162,7 @@ fn row(facts: Value) -> Row {
     Row { id: canonical::address(&facts), facts }
 }
 
-/// Facts that belong under others: the same stack on another machine is another row.
+/// Creates a row whose address depends on its parent: the same stack on another machine is another row.
 fn under(parent: &str, facts: Value) -> Row {
     let facts = canonical::text(&facts);
     Row { id: canonical::address(&format!("{parent}\n{facts}")), facts }

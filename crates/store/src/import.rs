@@ -1,4 +1,4 @@
-//! Results from files: of runs that the database could not take when they ended, or that another one holds.
+//! Imports results from files: runs that the database could not store when they ended, or that are in another database.
 
 use crate::open::Durability;
 use crate::owner::{Life, Owner};
@@ -10,22 +10,22 @@ use plumb_result::{Measurement, RunResult};
 use rusqlite::OptionalExtension;
 use serde::Serialize;
 
-/// What an import did.
+/// Outcome of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Imported {
-    /// The database did not know the run.
+    /// The run was new.
     Added,
-    /// The run was known and had no result.
+    /// The run existed without a result.
     Completed,
-    /// The same result was there already; nothing changed.
+    /// The same result existed already; nothing changed.
     Unchanged,
-    /// Another tool's file was there already, and this Plumb reads more or something else in it.
+    /// The file of another tool had been imported already, and this version of Plumb reads it differently.
     Reread,
 }
 
-/// Whether two results are one: what the file of an imported one is called does not matter, and neither does what a gate answered
-/// about it later.
+/// Returns `true` if two results are the same. The name of an imported file does not matter, nor does an answer
+/// that a gate added later.
 fn is_same(stored: &RunResult, result: &RunResult) -> bool {
     let without_name = |result: &RunResult| {
         let mut result = result.clone();
@@ -38,7 +38,7 @@ fn is_same(stored: &RunResult, result: &RunResult) -> bool {
     without_name(stored) == without_name(result)
 }
 
-/// Whether both were read from the same file of another tool.
+/// Returns `true` if both results were read from the same file of another tool.
 fn is_of_same_file(stored: &RunResult, result: &RunResult) -> bool {
     match (&stored.imported, &result.imported) {
         (Some(one), Some(other)) => one.raw.blake3 == other.raw.blake3,
@@ -47,11 +47,12 @@ fn is_of_same_file(stored: &RunResult, result: &RunResult) -> bool {
 }
 
 impl Store {
-    /// Takes in the result of a run that ended elsewhere or could not be stored. A run that is there without a result
-    /// gets this one, and keeps its command and the series that its heartbeats brought.
+    /// Imports the result of a run that ended elsewhere or could not be stored. A run that exists without a result
+    /// receives this one, and keeps its command and the series from its heartbeats.
     ///
     /// # Errors
-    /// [`StoreError::OtherResult`] where the run has another result, [`StoreError::Begun`] where it is still running.
+    /// Returns [`StoreError::OtherResult`] if the run has a different result, and [`StoreError::Begun`]
+    /// if it is still running.
     pub fn import(&mut self, result: &RunResult) -> Result<Imported, StoreError> {
         let nothing = Measurement::default();
         let result_in = ResultIn::of(result, &nothing)?;
@@ -71,7 +72,7 @@ impl Store {
             }
             Some(Known { status, .. }) => {
                 if status == "running" {
-                    // Its heartbeats become series, which stay.
+                    // Turn its heartbeats into series first; those stay.
                     self.end_without_result(&result.id, "aborted", KILLED)?;
                 }
                 Imported::Completed
@@ -80,7 +81,7 @@ impl Store {
         self.write("importing a result", Durability::Power, |transaction| {
             match outcome {
                 Imported::Reread => result_in.write(transaction)?,
-                _ => result_in.write_beside_series(transaction)?,
+                _ => result_in.write_keeping_series(transaction)?,
             }
             if outcome == Imported::Added {
                 transaction.execute("UPDATE run SET origin = 'import' WHERE id = ?1", [&result.id])?;
@@ -114,10 +115,10 @@ impl Store {
     }
 }
 
-/// A run that the database knows.
+/// A run that exists in the database.
 struct Known {
     status: String,
-    /// Its process is still there.
+    /// Whether its process still exists.
     lives: bool,
     has_result: bool,
 }

@@ -1,10 +1,10 @@
-//! Files for what the database did not take: beside it, or where there is room.
+//! Files for documents that the database could not store: next to it, or in a directory that has room.
 
 use plumb_guard::OutputFile;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Why a document could be saved nowhere.
+/// Error from saving a document after every directory failed.
 #[derive(Debug, thiserror::Error)]
 #[error("it cannot be saved to a file either: {}", attempts(.0))]
 pub struct KeepError(Vec<(PathBuf, io::Error)>);
@@ -13,11 +13,11 @@ fn attempts(failed: &[(PathBuf, io::Error)]) -> String {
     failed.iter().map(|(path, error)| format!("{}: {error}", path.display())).collect::<Vec<_>>().join("; ")
 }
 
-/// Writes a document beside the database, else into the working directory, else into the temporary directory, and
-/// flushes it. The answer is its absolute path. A file of that name is left alone, and counts as no room.
+/// Writes a document next to the database, else into the working directory, else into the temporary directory, and
+/// flushes it. Returns its absolute path. An existing file of that name is left alone, and the next directory is tried.
 ///
 /// # Errors
-/// [`KeepError`] where none of the three takes it; nothing is left behind then.
+/// Returns [`KeepError`] if none of the three directories accepts the file; no partial file remains.
 pub fn keep_beside(database: &Path, name: &str, document: &[u8]) -> Result<PathBuf, KeepError> {
     let beside = database.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
     let directories = [beside.map(Path::to_owned), Some(PathBuf::from(".")), Some(std::env::temp_dir())];
@@ -33,7 +33,7 @@ pub fn keep_beside(database: &Path, name: &str, document: &[u8]) -> Result<PathB
     Err(KeepError(failed))
 }
 
-/// Makes the file, whole or not at all. It follows no link and replaces nothing.
+/// Creates the file, complete or not at all. It follows no link and replaces nothing.
 fn write_new(path: &Path, document: &[u8]) -> io::Result<()> {
     let mut file = OutputFile::made_up("the result", path).private().create_new()?;
     file.write_all(document).and_then(|()| file.sync_all()).inspect_err(|_| {
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_directory_the_next_one_takes_it() {
+    fn a_missing_directory_falls_back_to_the_next_one() {
         let directory = tempfile::tempdir().unwrap();
         let not_there = directory.path().join("not-there/plumb.db");
         let name = format!("plumb-keep-test-{}.json", std::process::id());

@@ -1,8 +1,7 @@
-//! Results in one SQLite file: written while they are made, read back exactly, and open to anybody's SQL.
+//! Results in one SQLite file: written during the run, read back exactly, and open to any SQL client.
 //!
-//! What is promised, and how the file looks inside, is in `docs/store.md`. In short: a run has a row from before its
-//! first op; a kill loses at most what came after the last heartbeat; missing is `NULL`; nothing is ever overwritten
-//! because it could not be read.
+//! `docs/store.md` describes the guarantees and the file format. In short: a run has a row before its first op; a kill loses
+//! at most the data since the last heartbeat; missing values are `NULL`; and data that cannot be read is never overwritten.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

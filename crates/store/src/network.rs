@@ -1,4 +1,4 @@
-//! What the network to other hosts can do: kept as printed, with the figures that SQL asks for beside it.
+//! Measurements of the network to other hosts, stored as printed, with columns for the figures that SQL needs.
 
 use crate::open::Durability;
 use crate::write::nanos;
@@ -8,7 +8,7 @@ use plumb_result::Network;
 use rusqlite::params;
 
 impl Store {
-    /// Stores a measurement of `plumb net`, under its id.
+    /// Stores a measurement of `plumb net` under its id.
     pub fn save_network(&mut self, net: &Network) -> Result<(), StoreError> {
         let body = canonical::text(&canonical::value("the measurement", net)?);
         let at = nanos(net.started_at.parse().unwrap_or_else(|_| Timestamp::now()));
@@ -47,7 +47,7 @@ impl Store {
         })
     }
 
-    /// All measurements of a host and port, the oldest first.
+    /// Returns all measurements of a host and port, oldest first.
     pub fn networks(&self, host: &str, port: u16) -> Result<Vec<Network>, StoreError> {
         let failed = self.failed("reading measurements of the network");
         let sql = "SELECT id, body FROM network WHERE host = ?1 AND port = ?2 ORDER BY measured_at, id";
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use plumb_result::{NET_SCHEMA, RoundTrips};
 
-    // Protects series of days: what was measured, and what could not be, comes back whole and in its order, by host and port.
+    // Protects series over days: measurements and failures come back complete and in order, by host and port.
     #[test]
     fn measurements_are_kept_by_host() {
         let place = tempfile::tempdir().unwrap();

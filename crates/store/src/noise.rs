@@ -1,4 +1,4 @@
-//! Noise floors: kept with what they hold for, and found again by place and work.
+//! Noise floors, stored with the conditions that they hold for, and found again by place and workload.
 
 use crate::open::Durability;
 use crate::write::{nanos, rfc3339};
@@ -11,48 +11,47 @@ use rusqlite::params;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The storage under each target of a work, by the targets' names.
+/// The storage under each target of a workload, by target name.
 pub type Targets = BTreeMap<String, TargetFacts>;
 
-/// A noise floor to keep.
+/// A noise floor to store.
 #[derive(Debug, Clone, Copy)]
 pub struct NoiseIn<'a> {
-    /// UUIDv7.
+    /// Id of the noise floor, a UUIDv7.
     pub id: &'a str,
-    /// The place in a form that does not depend on where one stands: an absolute path, or a simulated device.
+    /// The place in a form independent of the working directory: an absolute path, or a simulated device.
     pub place: &'a str,
-    /// As printed.
+    /// The noise floor as printed.
     pub noise: &'a Noise,
-    /// The machine.
     pub environment: &'a Environment,
-    /// By the works' names: what was run, without seed, place and length, and the storage it ran on.
+    /// Measured workloads by name.
     pub works: &'a BTreeMap<String, NoiseWork>,
 }
 
-/// A work whose noise was measured.
+/// A workload whose noise was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoiseWork {
-    /// What it does, without seed, place and length of phases.
+    /// The workload without seed, place and length of phases.
     pub print: Value,
-    /// What it ran on.
+    /// Storage that the workload ran on.
     pub targets: Targets,
 }
 
-/// A noise floor that was kept for a work at a place.
+/// A stored noise floor of a workload at a place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredFloors {
-    /// RFC 3339, UTC.
+    /// Time of the measurement, RFC 3339, UTC.
     pub measured_at: String,
-    /// The machine, as it was.
+    /// The machine at that time.
     pub environment: Environment,
-    /// The storage, as it was.
+    /// The storage at that time.
     pub targets: Targets,
-    /// The floors of the work's numbers.
+    /// Floors of the workload's numbers.
     pub floors: Vec<NoiseFloor>,
 }
 
 impl Store {
-    /// Keeps a noise floor, flushed to the storage.
+    /// Stores a noise floor, flushed to the storage.
     pub fn save_noise(&mut self, noise: &NoiseIn<'_>) -> Result<(), StoreError> {
         let body = canonical::text(&canonical::value("the noise floor", noise.noise)?);
         let environment = canonical::text(&canonical::value("the environment", noise.environment)?);
@@ -100,8 +99,8 @@ impl Store {
         })
     }
 
-    /// The newest noise floor of a work at a place; `print` is the work without seed, place and length of phases.
-    /// Whether it still holds for machine and storage as they are now, the caller judges.
+    /// Returns the newest noise floor of a workload at a place. `print` is the workload without seed, place and
+    /// length of phases. The caller judges whether it still holds for the current machine and storage.
     pub fn noise_floors(&self, place: &str, print: &Value) -> Result<Option<StoredFloors>, StoreError> {
         let failed = self.failed("looking for a noise floor");
         let work_hash = canonical::address(&canonical::text(print));

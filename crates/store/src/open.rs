@@ -1,8 +1,8 @@
-//! Opening a database file: whose it is, which schema it has, and how carefully it is written.
+//! Opening of database files: ownership, schema version, and durability of writes.
 
 use crate::StoreError;
 use crate::facts::FactRows;
-use crate::queue_directory::{Damaged, Waiting, close_queue, with_suffix};
+use crate::queue_directory::{DamagedFiles, Waiting, make_queue_private, with_suffix};
 use plumb_guard::Database;
 use plumb_result::{Better, Metric};
 use rusqlite::config::DbConfig;
@@ -15,17 +15,16 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// How long a writer waits for another one.
+/// Longest time that a writer waits for another one.
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A longer log is folded into the file by the command that made it so long, in bytes. What is in the log is read by each command
-/// that follows.
+/// Length in bytes above which the command that grew the log checkpoints it. Every later command has to read the log.
 const LOG_BYTES_MAX: u64 = 1 << 20;
 
-/// `PRAGMA application_id`: "PLUM". It tells Plumb's files from those of other programs.
+/// `PRAGMA application_id`: "PLUM". It distinguishes Plumb's files from those of other programs.
 const APPLICATION_ID: i64 = 0x504c_554d;
 
-/// One after another; a released one is never changed. `PRAGMA user_version` says how many have been applied.
+/// Migrations in order; a released one is never changed. `PRAGMA user_version` counts those that were applied.
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_noise.sql"),
@@ -41,51 +40,52 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0012_repeat.sql"),
 ];
 
-/// The schema that this program writes.
+/// Schema version that this program writes.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// A database of results.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) connection: Connection,
-    /// The file; `:memory:` where there is none.
+    /// Path of the file; `:memory:` without a file.
     pub(crate) path: PathBuf,
     pub(crate) in_file: bool,
-    /// Whether the log's name is in its directory for good. Of a log that was there before it is, unless whoever made it was
-    /// killed and power fails before the kernel writes the directory back by itself.
+    /// Whether the log's directory entry is durable. For an existing log this is assumed; it is wrong only if its
+    /// creator was killed and power fails before the kernel writes the directory back.
     log_is_named: Cell<bool>,
-    /// Those of the last run: mostly, the next are the same.
+    /// Facts of the last run, because those of the next run are mostly equal.
     pub(crate) facts: Option<Rc<FactRows>>,
-    /// It has another schema than its first page says: the log is folded into the file with the next result, so that whoever looks
-    /// at the first page alone sees what the file is.
+    /// Whether the schema differs from the one that the first page of the file states. The next result then
+    /// checkpoints the log, so that readers of the first page alone recognise the file.
     is_changed: Cell<bool>,
     pub(crate) waiting: Option<Box<Waiting>>,
     pub(crate) set_aside: Vec<PathBuf>,
 }
 
-/// How sure a transaction is to outlive a loss of power. Any outlives a kill of the process.
+/// Whether a transaction survives a power loss. Every transaction survives a kill of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// Nothing is flushed: a flush would disturb the very device that is being measured.
+    /// Nothing is flushed: a flush would disturb the device under measurement.
     Process,
-    /// The write-ahead log is flushed. A long one is also folded into the file; a short one is left to a later command, since
-    /// that takes two more flushes, and most commands that write are short.
+    /// The write-ahead log is flushed. A long log is also checkpointed. A short one is left to a later command,
+    /// because a checkpoint takes two more flushes and most writing commands are short.
     Power,
 }
 
 impl Store {
-    /// Opens a database file, or makes it and its directory.
+    /// Opens a database file, and creates it and its directory if needed.
     ///
-    /// Errors: the file cannot be opened, is damaged, is another program's, or was made by a newer Plumb. In none of
-    /// these cases is it changed.
+    /// # Errors
+    /// Returns an error if the file cannot be opened, is damaged, belongs to another program, or was written by a
+    /// newer Plumb. In all of these cases the file is not changed.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
-        let mut store = Store::open_beside_queue(path)?;
-        store.take_in_queue(Damaged::IsPutAside);
+        let mut store = Store::open_without_queue(path)?;
+        store.import_queue(DamagedFiles::SetAside);
         Ok(store)
     }
 
-    /// The same, but runs in the queue stay there.
-    pub(crate) fn open_beside_queue(path: &Path) -> Result<Store, StoreError> {
+    /// Opens the database like [`Store::open`], but leaves queued runs in the queue.
+    pub(crate) fn open_without_queue(path: &Path) -> Result<Store, StoreError> {
         let refused = |reason: String| StoreError::Open { path: path.to_owned(), reason };
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             std::fs::create_dir_all(directory).map_err(|error| refused(error.to_string()))?;
@@ -97,8 +97,8 @@ impl Store {
         let connection = connect(database.path(), OpenFlags::SQLITE_OPEN_READ_WRITE);
         let connection = connection.map_err(|error| refused(error.to_string()))?;
         let store = Store::prepare(Store { log_is_named, ..Store::on(connection, database.path(), true) })?;
-        // Earlier versions left the queue readable by others.
-        close_queue(database.path());
+        // Earlier versions left the queue readable by other users.
+        make_queue_private(database.path());
         Ok(store)
     }
 
@@ -115,15 +115,15 @@ impl Store {
         }
         let database = Database::at(path)?;
         refuse_foreign(&database)?;
-        if holds_nothing(&database) {
+        if has_no_content(&database) {
             return nothing();
         }
         match Store::open(path) {
             Err(error @ (StoreError::Open { .. } | StoreError::Busy { .. } | StoreError::Sqlite { .. })) => {
-                // What kept it from being opened says more than why it cannot be read either.
-                match Store::as_it_is(path) {
+                // The error from opening it for writing is more useful than the one from reading it.
+                match Store::open_without_writing(path) {
                     Ok(mut store) => {
-                        store.leaves_queue(error);
+                        store.report_unread_queue(error);
                         Ok(store)
                     }
                     Err(_) => Err(error),
@@ -133,10 +133,10 @@ impl Store {
         }
     }
 
-    /// Without writing a byte. SQLite shares its index of the write-ahead log through a file, for which there may be no
-    /// room; a connection that locks the database keeps the index in memory instead. Source: "Use of WAL Without
-    /// Shared-Memory", <https://sqlite.org/wal.html>. On a file system that is mounted read-only nobody writes.
-    fn as_it_is(path: &Path) -> Result<Store, StoreError> {
+    /// Opens the database without writing a byte. SQLite shares its index of the write-ahead log through a file, and there
+    /// may be no space for one. A connection that locks the database keeps the index in memory instead. Source: "Use of WAL
+    /// Without Shared-Memory", <https://sqlite.org/wal.html>. On a read-only file system there are no writers to lock out.
+    fn open_without_writing(path: &Path) -> Result<Store, StoreError> {
         let attempt = |path: &Path, flags: OpenFlags, immutable: bool| -> Result<Store, StoreError> {
             let refused =
                 |error: rusqlite::Error| StoreError::Open { path: path.to_owned(), reason: error.to_string() };
@@ -147,9 +147,9 @@ impl Store {
             let connection = connection.map_err(refused)?;
             connection.busy_timeout(Duration::from_secs(1)).map_err(refused)?;
             connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON;").map_err(refused)?;
-            // A query needs this connection: a second one would meet what kept the first from being opened.
+            // Queries have to use this connection: a second one would fail as the first attempt did.
             let store = Store::on(connection, path, false);
-            match store.whose()? {
+            match store.schema_version()? {
                 SCHEMA_VERSION => Ok(store),
                 found => Err(StoreError::Newer { path: store.path, found, known: SCHEMA_VERSION }),
             }
@@ -163,12 +163,12 @@ impl Store {
         })
     }
 
-    /// How long a write waits for another process from now on; [`BUSY_TIMEOUT`] at first.
+    /// Sets how long later writes wait for another process; [`BUSY_TIMEOUT`] by default.
     pub fn wait_at_most(&self, time: Duration) -> Result<(), StoreError> {
-        self.connection.busy_timeout(time).map_err(self.failed("setting how long it waits"))
+        self.connection.busy_timeout(time).map_err(self.failed("setting its timeout"))
     }
 
-    /// A database that ends with the process.
+    /// Opens a database that ends with the process.
     pub fn open_in_memory() -> Result<Store, StoreError> {
         let path = PathBuf::from(":memory:");
         let connection = Connection::open_in_memory()
@@ -189,12 +189,12 @@ impl Store {
         }
     }
 
-    /// Where it is; `:memory:` where there is no file.
+    /// Returns the path of the database; `:memory:` without a file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Lets the file grow by at most this many pages from now on, as a full disk would; for tests of what happens then.
+    /// Limits the growth of the file to this many pages, to simulate a full disk in tests.
     #[doc(hidden)]
     pub fn limit_growth(&self, pages: u32) -> Result<(), StoreError> {
         let failed = self.failed("limiting its size");
@@ -206,13 +206,13 @@ impl Store {
     fn prepare(mut store: Store) -> Result<Store, StoreError> {
         let failed = store.failed("opening it");
         store.connection.busy_timeout(BUSY_TIMEOUT).map_err(&failed)?;
-        // Nothing is written before it is known whose file this is.
-        let version = store.whose()?;
+        // Write nothing before the owner of the file is known.
+        let version = store.schema_version()?;
         if store.in_file {
             store.enter_wal()?;
         }
-        // The log is folded into the file when a run ends (see Durability), not by chance in the middle of one; a log that
-        // begins from its start is cut to what is in it.
+        // Checkpoint the log when a run ends (see [`Durability`]), and not at an arbitrary point during a run. When
+        // the log restarts from its beginning, SQLite truncates it to its content.
         store
             .connection
             .execute_batch(
@@ -224,15 +224,15 @@ impl Store {
             store.migrate()?;
             store.is_changed.set(true);
         }
-        // Names are compared where they might be missed: here if there are too few, and when a write misses one.
+        // Check the metric names only if there may be too few: here by their count, and after a write that lacks one.
         if store.count_metrics()? < Metric::all().len() {
             store.fill_metrics()?;
         }
         Ok(store)
     }
 
-    /// The schema's version, 0 for an empty file; an error for a file that is not ours to touch.
-    fn whose(&self) -> Result<i64, StoreError> {
+    /// Returns the schema version, 0 for an empty file; an error if the file is not Plumb's or is too new.
+    fn schema_version(&self) -> Result<i64, StoreError> {
         let failed = self.failed("reading its header");
         let number = |sql: &str| self.connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(&failed);
         let version = number("PRAGMA user_version")?;
@@ -249,14 +249,14 @@ impl Store {
         Ok(version)
     }
 
-    /// Readers and one writer at a time, without waiting for each other. Entering this mode takes the whole file for a
-    /// moment, and SQLite does not wait for it as it waits for other locks.
+    /// Enters WAL mode, in which readers and one writer do not wait for each other. The switch needs the whole file
+    /// for a moment, and SQLite does not apply its busy timeout there.
     fn enter_wal(&self) -> Result<(), StoreError> {
         let pause = Duration::from_millis(20);
         let mut waited = Duration::ZERO;
         loop {
             match self.connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)) {
-                // A file system without shared memory keeps another mode. That is slower, and as safe.
+                // A file system without shared memory keeps another mode, which is slower and equally safe.
                 Ok(_) => return Ok(()),
                 Err(error) if is_busy(&error) && waited < BUSY_TIMEOUT => {
                     std::thread::sleep(pause);
@@ -268,9 +268,9 @@ impl Store {
     }
 
     fn migrate(&mut self) -> Result<(), StoreError> {
-        let failed = self.failed("bringing its schema up to date");
+        let failed = self.failed("migrating its schema");
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
-        // Another process may have done it while this one waited.
+        // Another process may have migrated it while this one waited.
         let applied: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(&failed)?;
         for migration in MIGRATIONS.iter().skip(usize::try_from(applied).unwrap_or(0)) {
             transaction.execute_batch(migration).map_err(&failed)?;
@@ -287,8 +287,8 @@ impl Store {
         count.map(|count| usize::try_from(count).unwrap_or(0)).map_err(self.failed("counting the metrics"))
     }
 
-    /// The vocabulary belongs to the program; the table mirrors it for queries. Metrics that only an older program
-    /// knew stay.
+    /// Adds missing metrics to the table. The vocabulary belongs to the program, and the table mirrors it for
+    /// queries. Metrics that only an older program knew stay.
     fn fill_metrics(&mut self) -> Result<(), StoreError> {
         let failed = self.failed("reading the metrics");
         let mut statement = self.connection.prepare("SELECT name FROM metric").map_err(&failed)?;
@@ -314,8 +314,9 @@ impl Store {
         })
     }
 
-    /// One transaction that takes the write lock at once, so that two processes wait for each other instead of failing
-    /// half-way. Where a metric is missing that another Plumb did not know, it is begun again with it.
+    /// Runs a transaction that takes the write lock at once, so that two processes wait for each other instead of
+    /// failing half-way. If a metric is missing because the database was written by another version, it is added
+    /// and the transaction is repeated.
     pub(crate) fn write<T>(
         &mut self,
         doing: &'static str,
@@ -323,7 +324,7 @@ impl Store {
         body: impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         match self.write_once(doing, durability, &body) {
-            Err(StoreError::Sqlite { source, .. }) if misses_a_row(&source) => {
+            Err(StoreError::Sqlite { source, .. }) if is_missing_row(&source) => {
                 self.fill_metrics()?;
                 self.write_once(doing, durability, body)
             }
@@ -338,8 +339,8 @@ impl Store {
         body: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let failed = self.failed(doing);
-        // With NORMAL, the head of a new log would be flushed with its directory. Only a transaction is without flushes:
-        // whatever folds the log into the file, as closing it does, must not be.
+        // With NORMAL, the header of a new log would be flushed together with its directory. Only the transaction
+        // runs without flushes: a checkpoint, such as the one when the file is closed, must flush.
         if durability == Durability::Process {
             self.connection.execute_batch("PRAGMA synchronous = OFF").map_err(&failed)?;
         }
@@ -352,20 +353,20 @@ impl Store {
         .map_err(&failed);
         match durability {
             Durability::Process => self.connection.execute_batch("PRAGMA synchronous = NORMAL").map_err(&failed)?,
-            // It cannot undo what is committed.
+            // Errors cannot undo the committed transaction.
             Durability::Power => {
                 let is_left = self.in_file && !self.is_changed.take() && self.flush_short_log().unwrap_or(false);
                 if !is_left {
                     self.fold_log();
                 }
-                // Closing the file would fold it, too. Where it cannot be set, it does.
+                // Closing the file would checkpoint as well. If the flag cannot be set, closing does so.
                 let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, is_left);
             }
         }
         outcome
     }
 
-    /// Flushes the log, unless it is long; whether it did.
+    /// Flushes the log unless it is long. Returns whether it flushed.
     fn flush_short_log(&self) -> io::Result<bool> {
         let log = File::open(with_suffix(&self.path, "-wal"))?;
         if log.metadata()?.len() > LOG_BYTES_MAX {
@@ -380,8 +381,8 @@ impl Store {
         Ok(true)
     }
 
-    /// Folds the log into the file: it is flushed first, and the file behind it. What a reader keeps from being folded stays in
-    /// the log, for the next one to fold; it is flushed all the same.
+    /// Checkpoints the log: SQLite flushes the log first and the file after it. Pages that a reader still needs stay
+    /// in the log for the next checkpoint, and the log is flushed nevertheless.
     fn fold_log(&self) {
         let folded = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
@@ -393,7 +394,7 @@ impl Store {
         }
     }
 
-    /// Turns SQLite's errors into ours, with what was being done.
+    /// Converts SQLite's errors, with the name of the failed operation.
     pub(crate) fn failed(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
         let path = self.path.clone();
         move |source| {
@@ -410,13 +411,13 @@ impl Store {
     }
 }
 
-/// Whether a file is one of ours, of this schema, from its first page alone: SQLite need not be started for that. A file whose first
-/// page is still in its log is not recognised. Source: <https://sqlite.org/fileformat2.html>, 1.3.
+/// Returns `true` if a file is Plumb's and has this schema, judging by its first page alone, without starting SQLite.
+/// A file whose first page is still in its log is not recognised. Source: <https://sqlite.org/fileformat2.html>, 1.3.
 pub(crate) fn has_our_header(database: &Database, schema: i64) -> bool {
     Header::read(database).is_some_and(|header| header.number(60) == schema && header.number(68) == APPLICATION_ID)
 }
 
-/// Opens a connection that follows symbolic links neither to the database nor to its side files.
+/// Opens a connection that does not follow symbolic links, for the database and its side files.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place that opens databases, all of whose paths come from `Database`"
@@ -463,7 +464,7 @@ fn refuse_foreign(database: &Database) -> Result<(), StoreError> {
 }
 
 /// Returns `true` for an empty file, and for a database without a schema or WAL.
-fn holds_nothing(database: &Database) -> bool {
+fn has_no_content(database: &Database) -> bool {
     let length = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
     let is_blank = || {
         Header::read(database).is_some_and(|header| header.number(68) == 0 && !header.has_schema())
@@ -472,7 +473,7 @@ fn holds_nothing(database: &Database) -> bool {
     length(database.path()) == 0 || is_blank()
 }
 
-/// As a URI, in which SQLite is told that nobody changes the file. Source: <https://sqlite.org/uri.html>.
+/// Returns the path as a URI that declares the file immutable to SQLite. Source: <https://sqlite.org/uri.html>.
 fn immutable_uri(path: &Path) -> PathBuf {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let mut uri = b"file:".to_vec();
@@ -490,12 +491,12 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// Whether a row that another one points at is not there.
-fn misses_a_row(error: &rusqlite::Error) -> bool {
+/// Returns `true` if a statement failed because a referenced row does not exist.
+fn is_missing_row(error: &rusqlite::Error) -> bool {
     error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY)
 }
 
-/// A metric's family, for queries: `bandwidth`, `rate`, `latency`, `response`, `cpu`, `device`.
+/// Returns the family of a metric for queries: `bandwidth`, `rate`, `latency`, `response`, `cpu`, `device`.
 fn kind(metric: Metric) -> &'static str {
     use plumb_result::Quantity;
     match metric.quantity {

@@ -1,39 +1,39 @@
-//! Who runs a run, so that the next process can tell a run that goes on from one that was killed.
+//! Owners of runs, by which a later process distinguishes a running run from a killed one.
 
 use crate::{StoreError, canonical};
 use plumb_guard::testdir::started_ticks;
 use serde::{Deserialize, Serialize};
 use std::fs;
 
-/// A process, named so that no later process is taken for it.
+/// A process, identified so that no later process is mistaken for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Owner {
     host: String,
-    /// `/proc/sys/kernel/random/boot_id`; absent where there is none.
+    /// `/proc/sys/kernel/random/boot_id`; `None` if it does not exist.
     boot: Option<String>,
-    /// Which process ids `pid` is one of: a container has its own.
+    /// Namespace of `pid`: a container has process ids of its own.
     pid_namespace: Option<String>,
     pid: u32,
     /// Start time of the process, clock ticks since boot (field 22 of /proc/PID/stat, see proc_pid_stat(5)).
     started: Option<u64>,
 }
 
-/// Whether an owner still runs.
+/// Whether an owner is still alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Life {
     Alive,
     Dead,
-    /// It is on another host or in another container, or this system has no /proc.
+    /// The owner is on another host or in another container, or this system has no /proc.
     Unknown,
 }
 
 impl Owner {
-    /// This process.
+    /// Returns the owner for this process.
     pub(crate) fn this() -> Owner {
         Owner::of(std::process::id())
     }
 
-    /// A process of this host.
+    /// Returns the owner for a process of this host.
     pub(crate) fn of(pid: u32) -> Owner {
         Owner {
             host: read("/proc/sys/kernel/hostname").unwrap_or_default(),
@@ -44,17 +44,17 @@ impl Owner {
         }
     }
 
-    /// As it is stored with a run.
+    /// Returns the text that is stored with a run.
     pub(crate) fn text(&self) -> Result<String, StoreError> {
         Ok(canonical::text(&canonical::value("the owner", self)?))
     }
 
-    /// Whether the owner of a stored run is known to be gone.
+    /// Returns `true` if the owner of a stored run is known to be dead.
     pub(crate) fn is_dead(stored: &str) -> bool {
         plumb_document::json::from_str::<Owner>(stored).is_ok_and(|owner| owner.life() == Life::Dead)
     }
 
-    /// Whether it still runs, seen from this process.
+    /// Returns whether the owner is alive, as seen from this process.
     pub(crate) fn life(&self) -> Life {
         let this = Owner::this();
         if self.host != this.host || self.boot.is_none() || this.started.is_none() {
@@ -82,11 +82,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_lives_and_its_namesake_of_another_time_does_not() {
+    fn this_process_is_alive_and_an_earlier_one_with_its_pid_is_not() {
         let this = Owner::this();
         if this.started.is_none() {
             assert!(std::env::var_os("CI").is_none(), "no /proc");
-            eprintln!("SKIPPED: this system has no /proc, so that nothing is known of any process");
+            eprintln!("SKIPPED: this system has no /proc, so the state of processes is unknown");
             return;
         }
         assert_eq!(this.life(), Life::Alive);

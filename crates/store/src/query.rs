@@ -9,16 +9,16 @@ use serde::{Serialize, Serializer};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Limits of time and memory for a query.
+/// Time and memory limits of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryLimits {
     /// Time after which the query is interrupted.
     pub time: Duration,
-    /// Largest answer, in bytes of memory.
+    /// Size of the largest answer, in bytes of memory.
     pub answer_bytes: u64,
-    /// Longest text or blob, in bytes.
+    /// Length of the longest text or blob, in bytes.
     pub value_bytes: u32,
-    /// SQLite's own memory, for sorting and intermediate tables, in bytes.
+    /// Memory that SQLite may use for sorting and intermediate tables, in bytes.
     pub memory_bytes: u64,
 }
 
@@ -42,18 +42,13 @@ pub struct QueryTable {
     pub rows: Vec<Vec<QueryCell>>,
 }
 
-/// One cell.
+/// One cell of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QueryCell {
-    /// Missing.
     Null,
-    /// A whole number.
     Integer(i64),
-    /// A number.
     Real(f64),
-    /// A text.
     Text(String),
-    /// Bytes.
     Blob(Vec<u8>),
 }
 
@@ -70,7 +65,7 @@ impl QueryCell {
 }
 
 impl Serialize for QueryCell {
-    /// As JSON has it; a blob as hex digits.
+    /// Serializes the cell as the matching JSON type, and a blob as hex digits.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             QueryCell::Null => serializer.serialize_none(),
@@ -105,7 +100,7 @@ impl Store {
             reader.busy_timeout(BUSY_TIMEOUT).map_err(self.failed("opening it for a query"))?;
             return read(&reader, sql, limits);
         }
-        // A second connection would see another database in memory.
+        // A second connection would open a different in-memory database.
         let guard = |on: bool| {
             self.connection.pragma_update(None, "query_only", on).map_err(self.failed("guarding against writes"))
         };
@@ -117,9 +112,9 @@ impl Store {
 }
 
 fn read(connection: &Connection, sql: &str, limits: &QueryLimits) -> Result<QueryTable, StoreError> {
-    let wrong =
-        |error: rusqlite::Error| beyond(&error, limits).unwrap_or(StoreError::Query { reason: error.to_string() });
-    let before = bound(connection, limits).map_err(wrong)?;
+    let query_error =
+        |error: rusqlite::Error| limit_error(&error, limits).unwrap_or(StoreError::Query { reason: error.to_string() });
+    let before = set_limits(connection, limits).map_err(query_error)?;
     let (done, ended) = channel::<()>();
     let interrupt = connection.get_interrupt_handle();
     let time = limits.time;
@@ -129,7 +124,7 @@ fn read(connection: &Connection, sql: &str, limits: &QueryLimits) -> Result<Quer
                 interrupt.interrupt();
             }
         });
-        let table = table_of(connection, sql, limits, &wrong);
+        let table = table_of(connection, sql, limits, &query_error);
         drop(done);
         table
     });
@@ -139,7 +134,7 @@ fn read(connection: &Connection, sql: &str, limits: &QueryLimits) -> Result<Quer
 }
 
 /// Sets the limits of a connection. Returns its previous `SQLITE_LIMIT_LENGTH`.
-fn bound(connection: &Connection, limits: &QueryLimits) -> rusqlite::Result<i32> {
+fn set_limits(connection: &Connection, limits: &QueryLimits) -> rusqlite::Result<i32> {
     // Sort in memory, which is limited, so that a query cannot fill the disk.
     connection.pragma_update(None, "temp_store", "memory")?;
     // This pragma returns the new limit as a row, so `execute` would fail.
@@ -148,12 +143,14 @@ fn bound(connection: &Connection, limits: &QueryLimits) -> rusqlite::Result<i32>
 }
 
 /// Converts SQLite's error if a limit ended the statement.
-fn beyond(error: &rusqlite::Error, limits: &QueryLimits) -> Option<StoreError> {
+fn limit_error(error: &rusqlite::Error, limits: &QueryLimits) -> Option<StoreError> {
     let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
     match error.sqlite_error_code()? {
         ErrorCode::OperationInterrupted => Some(StoreError::QueryTime { time: limits.time }),
         ErrorCode::TooBig => Some(StoreError::QuerySize { what: "a value", limit: mib(limits.value_bytes.into()) }),
-        ErrorCode::OutOfMemory => Some(StoreError::QuerySize { what: "its work", limit: mib(limits.memory_bytes) }),
+        ErrorCode::OutOfMemory => {
+            Some(StoreError::QuerySize { what: "the working memory", limit: mib(limits.memory_bytes) })
+        }
         _ => None,
     }
 }
@@ -162,16 +159,16 @@ fn table_of(
     connection: &Connection,
     sql: &str,
     limits: &QueryLimits,
-    wrong: &impl Fn(rusqlite::Error) -> StoreError,
+    query_error: &impl Fn(rusqlite::Error) -> StoreError,
 ) -> Result<QueryTable, StoreError> {
-    let mut statement = connection.prepare(sql).map_err(wrong)?;
+    let mut statement = connection.prepare(sql).map_err(query_error)?;
     // Statements that SQLite counts as reading and that yet change something (ATTACH, BEGIN, most PRAGMAs) return no
     // columns.
     if !statement.readonly() || statement.column_count() == 0 {
         return Err(StoreError::WouldWrite { sql: sql.to_owned() });
     }
     let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-    let rows = rows_of(&mut statement, columns.len(), limits, wrong)?;
+    let rows = rows_of(&mut statement, columns.len(), limits, query_error)?;
     Ok(QueryTable { columns, rows })
 }
 
@@ -179,14 +176,14 @@ fn rows_of(
     statement: &mut Statement<'_>,
     columns: usize,
     limits: &QueryLimits,
-    wrong: &impl Fn(rusqlite::Error) -> StoreError,
+    query_error: &impl Fn(rusqlite::Error) -> StoreError,
 ) -> Result<Vec<Vec<QueryCell>>, StoreError> {
     let mut found = Vec::new();
     let mut bytes = 0;
-    let mut rows = statement.query([]).map_err(wrong)?;
-    while let Some(row) = rows.next().map_err(wrong)? {
+    let mut rows = statement.query([]).map_err(query_error)?;
+    while let Some(row) = rows.next().map_err(query_error)? {
         let cells: Vec<QueryCell> =
-            (0..columns).map(|i| row.get_ref(i).map(cell)).collect::<Result<_, _>>().map_err(wrong)?;
+            (0..columns).map(|i| row.get_ref(i).map(cell)).collect::<Result<_, _>>().map_err(query_error)?;
         bytes += cells.iter().map(QueryCell::bytes).sum::<u64>();
         if bytes > limits.answer_bytes {
             let limit = format!("{} MiB", limits.answer_bytes >> 20);

@@ -1,15 +1,16 @@
-//! Runs of short commands: each waits in a file beside the database until a command opens the database.
+//! Queue for runs of short commands: each run waits in a file next to the database until a command opens the database.
 //!
-//! Opening SQLite, finding its statements and writing a run into a dozen tables takes some ten times as long as one file, and scripts
-//! call `dd` a thousand times. A run's file is there before its first op, and a kill leaves it. Its result is not flushed: a script measures
-//! on, and a flush of a journal writes what the command before it left in memory. A run that lasts for a second goes to the database at its first heartbeat.
+//! Opening SQLite, preparing its statements and writing a run into a dozen tables takes some ten times as long as
+//! writing one file, and scripts call `dd` a thousand times. The file of a run exists before its first op and survives a
+//! kill. Its result is not flushed: a script continues to measure, and flushing a journal would also write data that the
+//! previous command left in memory. A run that lasts longer than a second moves to the database at its first heartbeat.
 //!
-//! A file has a line of JSON for the beginning of its run and two more for its end. `docs/store.md` tells users of it.
+//! A file has one line of JSON for the start of its run and two more for the end. `docs/store.md` describes it for users.
 
 use crate::facts::FactRows;
 use crate::open::{Durability, SCHEMA_VERSION, has_our_header};
 use crate::owner::{Life, Owner};
-use crate::queue_directory::{Damaged, Waiting, count_in, directory_of, file_name, files_in, is_plain_directory};
+use crate::queue_directory::{DamagedFiles, Waiting, count_in, directory_of, file_name, files_in, is_plain_directory};
 use crate::write::{Partial, ResultIn, RunLog, RunRowIn, RunStart};
 use crate::{Store, StoreError};
 use plumb_document::json;
@@ -25,34 +26,35 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the lines of a file look like. Another Plumb leaves a file of a format that it does not know where it is.
+/// Format of the lines of a file. Files of an unknown format are left where they are.
 const FORMAT: u32 = 1;
 
-/// Each time that this many more files wait, the run that finds them takes them into the database: listing the directory stays cheap,
-/// and no command that follows has thousands of them to take in. Files that must wait on do not make every run try.
+/// Whenever the number of waiting files reaches a multiple of this, the current run imports them. Listing the
+/// directory stays cheap, and no later command has to import thousands of files. Because only
+/// multiples trigger an import, files that cannot be imported do not make every run try again.
 const WAITING_MAX: usize = 128;
 
-/// Files that are taken in with one transaction: each is in memory as a whole until then.
-const TAKEN_AT_ONCE: usize = 32;
+/// Number of files imported per transaction; all of them are in memory until it is committed.
+const IMPORT_BATCH: usize = 32;
 
-/// How long taking in waits for another writer; if that takes longer, the files stay where they are.
+/// Longest time that an import waits for another writer; after it, the files stay in the queue.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// An empty file is left alone for this long: its process may be about to write.
+/// Age below which an empty file is left alone, because its process may be about to write to it.
 const SETTLED_AFTER: Duration = Duration::from_secs(60);
 
-/// Where the runs of one command wait.
+/// Queue for the runs of one command.
 #[derive(Debug)]
 pub struct Queue {
     database: PathBuf,
     directory: PathBuf,
-    /// The run that goes on.
+    /// The current run and its file.
     run: Option<(String, File)>,
-    /// Open once a run has lasted; later runs of the command go straight to it.
+    /// Open once a run has lasted; later runs of the command go straight to the database.
     store: Option<Store>,
 }
 
-/// The first line of a file, as it is written.
+/// The first line of a file, for writing.
 #[derive(Serialize)]
 struct BegunOut<'a> {
     format: u32,
@@ -67,7 +69,7 @@ struct BegunOut<'a> {
     targets: &'a BTreeMap<String, TargetFacts>,
 }
 
-/// The same, as it is read.
+/// The first line of a file, for reading.
 #[derive(Deserialize)]
 struct Begun {
     owner: Owner,
@@ -81,19 +83,19 @@ struct Begun {
     targets: BTreeMap<String, TargetFacts>,
 }
 
-/// What every format begins with.
+/// The part that every format begins with.
 #[derive(Deserialize)]
 struct Format {
     format: u32,
 }
 
-/// How the run of a file ended.
+/// Outcome of the run of a file.
 enum End {
-    /// It goes on, or was killed.
+    /// The run is in progress, or was killed.
     None,
-    /// With its result.
+    /// The run ended with a result.
     Result(Box<RunResult>, Box<Measurement>),
-    /// Without one.
+    /// The run failed with this reason.
     Failed(String),
 }
 
@@ -103,24 +105,24 @@ struct Failed {
     failed: String,
 }
 
-/// What a file says, and whether its run is over: then nobody writes to it any more.
-struct Found {
-    says: Says,
+/// A file of the queue. Once its run is over, nothing more is written to it.
+struct QueueFile {
+    content: QueueContent,
     is_over: bool,
 }
 
-/// What a file says.
-enum Says {
+/// Content of a queue file.
+enum QueueContent {
     Run(Box<Begun>, End),
-    /// It is not whole yet, or of another version of Plumb.
-    NotNow,
-    /// It is damaged.
+    /// The file is incomplete or of another version of Plumb, so it is left for later.
+    Deferred,
+    /// The file is damaged.
     Unreadable,
 }
 
 impl Queue {
-    /// The queue of a database; `None` where runs must go to the database itself: it is not there yet, it is no file of this version of
-    /// Plumb, or its directory cannot be written.
+    /// Opens the queue of a database. Returns `None` if runs must go to the database itself: the database does not
+    /// exist yet or is not of this version of Plumb, or its directory is not writable.
     pub fn of(database: &Path) -> Option<Queue> {
         let database = Database::at(database).ok()?;
         if !has_our_header(&database, SCHEMA_VERSION) {
@@ -132,23 +134,23 @@ impl Queue {
         Some(Queue { database: database.to_owned(), directory, run: None, store: None })
     }
 
-    /// The database, opened for a run that lasts: it takes in the run's beginning, and nothing else, since a clock may run. Nothing is
-    /// flushed either.
+    /// Opens the database for a run that lasts, and writes the start of the run. Does nothing else, because
+    /// measurement may be in progress, and does not flush.
     fn promote(&mut self) -> Result<&mut Store, StoreError> {
         let store = match &mut self.store {
             Some(store) => store,
-            none => none.insert(Store::open_beside_queue(&self.database)?),
+            none => none.insert(Store::open_without_queue(&self.database)?),
         };
         if let Some((id, _)) = &self.run {
             let path = self.directory.join(file_name(id));
-            store.take_in(std::slice::from_ref(&path), Durability::Process, Damaged::Stays)?;
+            store.import_files(std::slice::from_ref(&path), Durability::Process, DamagedFiles::Keep)?;
             let _ = fs::remove_file(path);
             self.run = None;
         }
         Ok(store)
     }
 
-    /// Writes to the run's file. What cannot be written is cut off again: the run goes to the database then.
+    /// Appends to the run's file. A partial write is truncated again, and the run then goes to the database.
     fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         let Some((_, file)) = &mut self.run else { return Err(io::ErrorKind::NotFound.into()) };
         let length = file.metadata()?.len();
@@ -157,12 +159,12 @@ impl Queue {
         })
     }
 
-    /// Takes in what waits where it has become much. What cannot be taken in now waits on, and what is damaged waits for a command that
-    /// can say so.
-    fn keep_short(&self) {
+    /// Imports waiting files if there are many. Files that cannot be imported now stay, and damaged files wait for a
+    /// command that can report them.
+    fn import_if_long(&self) {
         let is_long = count_in(&self.directory).is_ok_and(|files| files > 0 && files % WAITING_MAX == 0);
-        if is_long && let Ok(mut store) = Store::open_beside_queue(&self.database) {
-            store.take_in_queue(Damaged::Stays);
+        if is_long && let Ok(mut store) = Store::open_without_queue(&self.database) {
+            store.import_queue(DamagedFiles::Keep);
         }
     }
 }
@@ -205,11 +207,10 @@ impl RunLog for Queue {
     fn finish_run(&mut self, result: &RunResult, measurement: &Measurement) -> Result<(), StoreError> {
         let is_begun = self.run.as_ref().is_some_and(|(id, _)| *id == result.id);
         if is_begun {
-            let lines =
-                [line("the result", result)?, line("what was measured", &what_is_stored(measurement))?].concat();
+            let lines = [line("the result", result)?, line("the measurement", &stored_part(measurement))?].concat();
             if self.append(&lines).is_ok() {
                 self.run = None;
-                self.keep_short();
+                self.import_if_long();
                 return Ok(());
             }
         }
@@ -239,30 +240,30 @@ impl RunLog for Queue {
 
 impl Store {
     /// Imports all queued runs of the database. Runs that it does not accept stay queued.
-    pub(crate) fn take_in_queue(&mut self, damaged: Damaged) {
-        self.take_in_directory(&directory_of(&self.path), damaged);
+    pub(crate) fn import_queue(&mut self, damaged: DamagedFiles) {
+        self.import_directory(&directory_of(&self.path), damaged);
     }
 
     /// Imports runs queued next to a symbolic link to this database, where earlier versions put them.
     pub fn take_in_queue_of_link(&mut self, link: &Path) {
         // An in-memory store would lose the runs.
         if self.in_file {
-            self.take_in_directory(&directory_of(link), Damaged::IsPutAside);
+            self.import_directory(&directory_of(link), DamagedFiles::SetAside);
         }
     }
 
-    fn take_in_directory(&mut self, directory: &Path, damaged: Damaged) {
+    fn import_directory(&mut self, directory: &Path, damaged: DamagedFiles) {
         let Ok(files) = files_in(directory) else { return };
         if files.is_empty() {
             return;
         }
         let taken = self.wait_at_most(BUSY_TIMEOUT).and_then(|()| {
-            files.chunks(TAKEN_AT_ONCE).try_for_each(|files| {
-                let done = match self.take_in(files, Durability::Power, damaged) {
-                    Err(error) if !error.is_of_database() => self.take_in_one_by_one(files, damaged)?,
+            files.chunks(IMPORT_BATCH).try_for_each(|files| {
+                let done = match self.import_files(files, Durability::Power, damaged) {
+                    Err(error) if !error.is_database_unavailable() => self.import_one_by_one(files, damaged)?,
                     taken => taken?,
                 };
-                // A file that cannot be removed is passed over the next time: its run is there.
+                // If a file cannot be removed, the next import skips it, because its run exists.
                 done.iter().for_each(|path| drop(fs::remove_file(path)));
                 Ok(())
             })
@@ -271,86 +272,86 @@ impl Store {
         self.waiting = taken.err().map(|reason| Box::new(Waiting { directory: directory.to_owned(), reason }));
     }
 
-    /// A run that the database does not take must not keep the others waiting.
-    fn take_in_one_by_one(&mut self, files: &[PathBuf], damaged: Damaged) -> Result<Vec<PathBuf>, StoreError> {
+    /// Imports files one by one, so that a run that the database rejects does not block the others.
+    fn import_one_by_one(&mut self, files: &[PathBuf], damaged: DamagedFiles) -> Result<Vec<PathBuf>, StoreError> {
         let mut done = Vec::new();
         for path in files {
-            match self.take_in(std::slice::from_ref(path), Durability::Power, damaged) {
+            match self.import_files(std::slice::from_ref(path), Durability::Power, damaged) {
                 Ok(taken) => done.extend(taken),
-                Err(error) if error.is_of_database() => return Err(error),
-                Err(_) => self.put_aside(path, damaged),
+                Err(error) if error.is_database_unavailable() => return Err(error),
+                Err(_) => self.rename_damaged(path, damaged),
             }
         }
         Ok(done)
     }
 
-    /// Writes runs of files in one transaction; the answer is which files are no longer needed.
-    fn take_in(
+    /// Writes the runs of files in one transaction. Returns the files that are no longer needed.
+    fn import_files(
         &mut self,
         files: &[PathBuf],
         durability: Durability,
-        damaged: Damaged,
+        damaged: DamagedFiles,
     ) -> Result<Vec<PathBuf>, StoreError> {
         let mut runs = Vec::new();
         let mut done = Vec::new();
         for path in files {
-            let Found { says, is_over } = found(path);
-            match says {
-                Says::Run(begun, end) => {
+            let QueueFile { content, is_over } = read_file(path);
+            match content {
+                QueueContent::Run(begun, end) => {
                     done.extend(is_over.then(|| path.clone()));
                     runs.push((path, begun, end));
                 }
-                Says::NotNow => {}
-                Says::Unreadable => self.put_aside(path, damaged),
+                QueueContent::Deferred => {}
+                QueueContent::Unreadable => self.rename_damaged(path, damaged),
             }
         }
         let mut rows = Vec::new();
         for (path, begun, end) in &runs {
-            match TakenIn::of(begun, end) {
+            match QueuedRun::of(begun, end) {
                 Ok(row) => rows.push(row),
                 Err(_) => {
                     done.retain(|done| done != *path);
-                    self.put_aside(path, damaged);
+                    self.rename_damaged(path, damaged);
                 }
             }
         }
         if !rows.is_empty() {
-            self.write("taking in queued runs", durability, |transaction| {
+            self.write("importing queued runs", durability, |transaction| {
                 rows.iter().try_for_each(|row| row.write(transaction))
             })?;
         }
         Ok(done)
     }
 
-    /// Gives a file a name under which it is not read again.
-    fn put_aside(&mut self, path: &Path, damaged: Damaged) {
+    /// Renames a file so that it is not read again.
+    fn rename_damaged(&mut self, path: &Path, damaged: DamagedFiles) {
         let aside = path.with_extension("unreadable");
-        if damaged == Damaged::IsPutAside && fs::rename(path, &aside).is_ok() {
+        if damaged == DamagedFiles::SetAside && fs::rename(path, &aside).is_ok() {
             self.set_aside.push(aside);
         }
     }
 
-    /// Says that what is in the queue is not in this database, which was opened without it because of this error.
-    pub(crate) fn leaves_queue(&mut self, reason: StoreError) {
+    /// Records that the queued runs are not in this database, because it was opened without them after this error.
+    pub(crate) fn report_unread_queue(&mut self, reason: StoreError) {
         let directory = directory_of(&self.path);
         if files_in(&directory).is_ok_and(|files| !files.is_empty()) {
             self.waiting = Some(Box::new(Waiting { directory, reason }));
         }
     }
 
-    /// Runs that wait beside the database because it did not take them when it was opened.
+    /// Returns the runs that still wait next to the database because it could not import them when it was opened.
     pub fn waiting(&self) -> Option<&Waiting> {
         self.waiting.as_deref()
     }
 
-    /// Files of runs that could not be read when the database was opened, under their new names.
+    /// Returns the files that could not be read when the database was opened, under their new names.
     pub fn set_aside(&self) -> &[PathBuf] {
         &self.set_aside
     }
 }
 
-/// A run with everything that is written of it, made before the write lock is taken.
-struct TakenIn<'a> {
+/// A queued run with all its rows, prepared before the write lock is taken.
+struct QueuedRun<'a> {
     row: RunRowIn<'a>,
     facts: FactRows,
     command: &'a str,
@@ -365,9 +366,9 @@ enum EndIn<'a> {
     Failed(&'a str),
 }
 
-impl<'a> TakenIn<'a> {
-    fn of(begun: &'a Begun, end: &'a End) -> Result<TakenIn<'a>, StoreError> {
-        Ok(TakenIn {
+impl<'a> QueuedRun<'a> {
+    fn of(begun: &'a Begun, end: &'a End) -> Result<QueuedRun<'a>, StoreError> {
+        Ok(QueuedRun {
             row: RunRowIn::of(&begun.id, &begun.started_at, &begun.tool, &begun.workload)?,
             facts: FactRows::of(&begun.environment, &begun.targets)?,
             command: &begun.command,
@@ -385,7 +386,7 @@ impl<'a> TakenIn<'a> {
         let known: Option<String> = transaction
             .query_row("SELECT status FROM run WHERE id = ?1", [self.row.id], |row| row.get(0))
             .optional()?;
-        // Another process may have taken it in, and a run that was taken for dead may have ended well.
+        // Another process may have imported it, and a run considered dead may have ended well.
         if known.is_none() {
             self.row.begin(&self.facts, self.command, self.dialect, &self.owner, transaction)?;
         }
@@ -404,48 +405,56 @@ impl<'a> TakenIn<'a> {
     }
 }
 
-fn found(path: &Path) -> Found {
+fn read_file(path: &Path) -> QueueFile {
     match read(path) {
-        // Its process may have written its end between the reading and its own end.
-        Says::Run(begun, End::None) if begun.owner.life() == Life::Dead => Found { says: read(path), is_over: true },
-        says => Found { is_over: matches!(says, Says::Run(_, End::Result(..) | End::Failed(_))), says },
+        // Its process may have written the end of the run between our read and its exit, so read again.
+        QueueContent::Run(begun, End::None) if begun.owner.life() == Life::Dead => {
+            QueueFile { content: read(path), is_over: true }
+        }
+        content => {
+            QueueFile { is_over: matches!(content, QueueContent::Run(_, End::Result(..) | End::Failed(_))), content }
+        }
     }
 }
 
-fn read(path: &Path) -> Says {
+fn read(path: &Path) -> QueueContent {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Says::Unreadable,
-        Err(_) => return Says::NotNow,
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => return QueueContent::Unreadable,
+        Err(_) => return QueueContent::Deferred,
     };
     let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
     let Some(first) = lines.next() else {
         let age = fs::metadata(path).and_then(|file| file.modified()).map(|time| time.elapsed().unwrap_or_default());
-        return if age.is_ok_and(|age| age > SETTLED_AFTER) { Says::Unreadable } else { Says::NotNow };
+        return if age.is_ok_and(|age| age > SETTLED_AFTER) {
+            QueueContent::Unreadable
+        } else {
+            QueueContent::Deferred
+        };
     };
     match json::from_str::<Format>(first) {
         Ok(Format { format: FORMAT }) => {}
-        Ok(_) => return Says::NotNow,
-        Err(_) => return Says::Unreadable,
+        Ok(_) => return QueueContent::Deferred,
+        Err(_) => return QueueContent::Unreadable,
     }
-    let Ok(begun) = former::read_json::<Begun>(first) else { return Says::Unreadable };
+    let Ok(begun) = former::read_json::<Begun>(first) else { return QueueContent::Unreadable };
     let end = match (lines.next(), lines.next()) {
         (None, _) => End::None,
         (Some(second), third) => match (json::from_str::<Failed>(second), third) {
             (Ok(Failed { failed }), _) => End::Failed(failed),
-            // Its last line is still being written, or was when it was killed.
+            // The last line is still being written, or was when the process was killed.
             (Err(_), None) => End::None,
             (Err(_), Some(third)) => match (former::read_json(second), former::read_json(third)) {
                 (Ok(result), Ok(measurement)) => End::Result(Box::new(result), Box::new(measurement)),
-                _ => return Says::Unreadable,
+                _ => return QueueContent::Unreadable,
             },
         },
     };
-    Says::Run(Box::new(begun), end)
+    QueueContent::Run(Box::new(begun), end)
 }
 
-/// What a database keeps of a measurement.
-fn what_is_stored(measurement: &Measurement) -> Measurement {
+/// Returns the part of a measurement that the database stores.
+fn stored_part(measurement: &Measurement) -> Measurement {
     let of_phase = |phase: &PhaseMeasurement| PhaseMeasurement {
         name: phase.name.clone(),
         ops: BTreeMap::from_iter(phase.ops.iter().map(|(kind, op)| {
@@ -506,33 +515,36 @@ mod tests {
         fs::write(path, line("the beginning", &begun).unwrap()).unwrap();
     }
 
-    // Protects: a file is given up only when its process is gone; until then an end may follow.
+    // Protects: a file is given up only when its process is gone; until then, an end may follow.
     #[test]
-    fn a_run_is_over_when_it_has_an_end_or_its_process_is_gone() {
+    fn a_run_is_over_once_it_has_an_end_or_its_process_is_gone() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.run");
         begun(&Owner::this(), &path);
-        assert!(!found(&path).is_over);
+        assert!(!read_file(&path).is_over);
         begun(&owner_that_is_gone(), &path);
-        assert!(found(&path).is_over);
+        assert!(read_file(&path).is_over);
         let end = line("an end", &Failed { failed: "no reason".to_owned() }).unwrap();
         fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(&end).unwrap();
-        let found = found(&path);
-        assert!(found.is_over && matches!(found.says, Says::Run(_, End::Failed(reason)) if reason == "no reason"));
+        let found = read_file(&path);
+        assert!(
+            found.is_over
+                && matches!(found.content, QueueContent::Run(_, End::Failed(reason)) if reason == "no reason")
+        );
     }
 
-    // Protects: who reads a database that cannot be written is told of the runs that are not in it.
+    // Protects: a reader of a database that cannot be written learns which runs are missing from it.
     #[test]
-    fn runs_that_are_left_out_are_said() {
+    fn runs_missing_from_a_read_only_database_are_reported() {
         let directory = tempfile::tempdir().unwrap();
         let database = directory.path().join("plumb.db");
-        let mut store = Store::open_beside_queue(&database).unwrap();
+        let mut store = Store::open_without_queue(&database).unwrap();
         let busy = || StoreError::Busy { path: database.clone(), doing: "opening it" };
-        store.leaves_queue(busy());
+        store.report_unread_queue(busy());
         assert!(store.waiting().is_none());
         fs::create_dir(directory_of(&database)).unwrap();
         begun(&Owner::this(), &directory_of(&database).join("a.run"));
-        store.leaves_queue(busy());
+        store.report_unread_queue(busy());
         assert!(store.waiting().is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! The directory in which runs wait for their database, and its files.
+//! The directory of the queue and its files.
 
 use crate::StoreError;
 use plumb_guard::private_directory;
@@ -6,29 +6,29 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The name of a run's file ends so.
+/// Extension of the file of a run.
 const EXTENSION: &str = "run";
 
-/// Runs that are not in the database yet although it was opened.
+/// Runs that are not in the database although it was opened.
 #[derive(Debug)]
 pub struct Waiting {
-    /// Where they are.
+    /// Directory of the queue.
     pub directory: PathBuf,
-    /// Why the database did not take them.
+    /// Reason why the database did not import them.
     pub reason: StoreError,
 }
 
-/// What becomes of a file that cannot be read.
+/// Treatment of files that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Damaged {
-    /// It gets another name, which the command tells its user.
-    IsPutAside,
-    /// It stays: the command tells nothing.
-    Stays,
+pub(crate) enum DamagedFiles {
+    /// The file is renamed, and the command reports it.
+    SetAside,
+    /// The file stays, and the command reports nothing.
+    Keep,
 }
 
-/// Makes the queue private; earlier versions created it by the umask.
-pub(crate) fn close_queue(database: &Path) {
+/// Makes the queue private; earlier versions created it with the umask's permissions.
+pub(crate) fn make_queue_private(database: &Path) {
     let directory = directory_of(database);
     if directory.exists() {
         // Ignore errors: the queue may belong to another user.
@@ -56,20 +56,20 @@ pub(crate) fn file_name(id: &str) -> String {
     format!("{id}.{EXTENSION}")
 }
 
-/// How many files of runs there are. Each short run asks, so that nothing is sorted for it.
+/// Returns the number of run files, without sorting, because each short run asks for it.
 pub(crate) fn count_in(directory: &Path) -> io::Result<usize> {
     let mut count = 0;
     for entry in fs::read_dir(directory)? {
-        count += usize::from(is_of_run(Path::new(&entry?.file_name())));
+        count += usize::from(is_run_file(Path::new(&entry?.file_name())));
     }
     Ok(count)
 }
 
-fn is_of_run(path: &Path) -> bool {
+fn is_run_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == EXTENSION)
 }
 
-/// The files of runs, the oldest first: their names are UUIDv7.
+/// Returns the files of runs, oldest first: their names are UUIDv7.
 pub(crate) fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -78,7 +78,7 @@ pub(crate) fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     };
     let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
     let mut paths = paths?;
-    paths.retain(|path| is_of_run(path));
+    paths.retain(|path| is_run_file(path));
     paths.sort();
     Ok(paths)
 }

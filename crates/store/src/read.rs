@@ -1,4 +1,4 @@
-//! Reading runs back.
+//! Reading of stored runs.
 
 use crate::owner::Owner;
 use crate::recover::KILLED;
@@ -10,21 +10,21 @@ use plumb_workload::{OpKind, former};
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
-/// At most this many runs are named when an id is ambiguous.
+/// Largest number of runs listed for an ambiguous id.
 pub const CANDIDATES_MAX: usize = 10;
 
-/// Where a run stands.
+/// State of a run.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::EnumString, strum::IntoStaticStr, strum::VariantArray,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum RunStatus {
-    /// Part of a study, not begun.
+    /// Part of a study, and not started.
     Planned,
-    /// Going on, or killed and not yet recovered.
+    /// In progress, or killed and not yet recovered.
     Running,
-    /// Done; whether it can be believed is its verdict.
+    /// Completed; its verdict states whether the numbers can be trusted.
     Ok,
     /// Ended by an error.
     Failed,
@@ -35,68 +35,60 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// As stored and printed.
+    /// Returns the name that is stored and printed.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// Which runs to list; an empty filter is all.
+/// Selection of runs to list; an empty filter selects all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// With this tag.
     pub tag: Option<String>,
-    /// Of the workload with this name.
     pub workload: Option<String>,
-    /// With this status.
     pub status: Option<RunStatus>,
-    /// With this verdict.
     pub verdict: Option<RunVerdict>,
-    /// At most this many, the newest.
+    /// Largest number of runs; the newest are listed.
     pub limit: Option<u32>,
 }
 
 /// A run in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunRow {
-    /// UUIDv7.
+    /// Id of the run, a UUIDv7.
     pub id: String,
-    /// RFC 3339, UTC.
+    /// Start of the run, RFC 3339, UTC.
     pub started_at: String,
-    /// Name of the workload.
     pub workload: String,
-    /// Where it stands.
     pub status: RunStatus,
-    /// Why it failed, was aborted or skipped.
+    /// Reason why it failed, was aborted or skipped.
     pub reason: Option<String>,
-    /// Whether it can be believed; `None` without a result.
+    /// Whether its numbers can be trusted; `None` without a result.
     pub verdict: Option<RunVerdict>,
     /// Wall time of all phases, ns.
     pub wall_ns: Option<u64>,
     /// Paths of its targets, sorted.
     pub paths: Vec<String>,
-    /// Sorted.
+    /// Tags of the run, sorted.
     pub tags: Vec<String>,
-    /// The command as typed; empty where it is not known.
+    /// The command as typed; empty if unknown.
     pub command: String,
-    /// The tool whose language it was, `fio`; `None` for Plumb's own.
+    /// The tool whose command line was used, such as `fio`; `None` for Plumb's own.
     pub dialect: Option<String>,
 }
 
 /// The intervals of one phase of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseIntervals {
-    /// The phase's name.
     pub name: String,
-    /// As measured; of a run that was killed, as far as its heartbeats came.
+    /// As measured; for a killed run, as far as its heartbeats were stored.
     pub intervals: Vec<Interval>,
-    /// What devices and the machine did in them.
+    /// Activity of devices and the machine in these intervals.
     pub lanes: Vec<Lane>,
-    /// Service times of ops by time.
     pub latency_map: LatencyMap,
 }
 
-/// How many before the newest one `last` and `last~N` name; `None` for other text.
+/// Parses `last` and `last~N` to the number of runs before the newest one; `None` for other text.
 pub(crate) fn before_last(text: &str) -> Option<u32> {
     match text.strip_prefix("last")? {
         "" => Some(0),
@@ -110,10 +102,10 @@ pub(crate) fn before_last(text: &str) -> Option<u32> {
 }
 
 impl Store {
-    /// Runs, the newest first.
+    /// Returns the runs that match a filter, newest first.
     pub fn list(&self, filter: &Filter) -> Result<Vec<RunRow>, StoreError> {
         let failed = self.failed("listing runs");
-        // Unit separators cannot be part of a tag, and in a path they would only split its display.
+        // Unit separators cannot occur in a tag; in a path they would only split its display.
         let mut statement = self
             .connection
             .prepare(
@@ -138,8 +130,9 @@ impl Store {
         statement.query_map(arguments, run_row).and_then(Iterator::collect).map_err(&failed)
     }
 
-    /// The id of the run that `text` names: `last` is the newest with a result, `last~1` the one before it; else a whole
-    /// id, or the beginning or the end of one. (The beginning of a UUIDv7 is its time, so that the ends of two runs differ sooner.)
+    /// Returns the id of the run that `text` selects. `last` is the newest run with a result and `last~1` the one
+    /// before it; any other text is a whole id, or the beginning or end of one. (A UUIDv7 begins with its time, so
+    /// the ends of two ids differ sooner.)
     pub fn find(&self, text: &str) -> Result<String, StoreError> {
         let failed = self.failed("looking for a run");
         let none = || StoreError::NotFound { path: self.path.clone(), text: text.to_owned() };
@@ -159,7 +152,7 @@ impl Store {
         if text.is_empty() {
             return Err(none());
         }
-        // Whole ids are asked for by the thousand, and need no look at every run.
+        // Whole ids are looked up by the thousand, and need no scan of all runs.
         let whole: Option<String> = self
             .connection
             .prepare_cached("SELECT id FROM run WHERE id = ?1")
@@ -186,14 +179,14 @@ impl Store {
         }
     }
 
-    /// A run's result, exactly as it was stored. `run` as for [`Store::find`].
+    /// Returns the result of a run, exactly as it was stored. `run` is as in [`Store::find`].
     pub fn get(&self, run: &str) -> Result<RunResult, StoreError> {
         let run = self.find(run)?;
         let text = self.result_text(&run)?;
         former::read_json(&text).map_err(|error| self.unreadable(&run, "the result", error))
     }
 
-    /// A run's result as stored text.
+    /// Returns the result of a run as the stored text.
     pub(crate) fn result_text(&self, run: &str) -> Result<String, StoreError> {
         let failed = self.failed("reading a result");
         let body: Option<Vec<u8>> = self
@@ -216,7 +209,7 @@ impl Store {
         }
     }
 
-    /// The intervals of each phase of a run, also of one without a result. `run` as for [`Store::find`].
+    /// Returns the intervals of each phase of a run, even without a result. `run` is as in [`Store::find`].
     pub fn intervals(&self, run: &str) -> Result<Vec<PhaseIntervals>, StoreError> {
         let run = self.find(run)?;
         let failed = self.failed("reading series");
@@ -277,7 +270,8 @@ impl Store {
         Ok(phases)
     }
 
-    /// The id of the comparison that `text` names: a whole id, or the beginning or end of one. `None` of none, and of several.
+    /// Returns the id of the comparison that `text` selects: a whole id, or the beginning or end of one. `None`
+    /// if none or several match.
     pub fn find_comparison(&self, text: &str) -> Result<Option<String>, StoreError> {
         self.find_only(
             "looking for a comparison",
@@ -286,7 +280,7 @@ impl Store {
         )
     }
 
-    /// The only id that a statement finds for a text.
+    /// Returns the id that a statement finds for a text; `None` if it finds none or several.
     pub(crate) fn find_only(&self, doing: &'static str, sql: &str, text: &str) -> Result<Option<String>, StoreError> {
         let failed = self.failed(doing);
         let mut statement = self.connection.prepare(sql).map_err(&failed)?;
@@ -295,7 +289,7 @@ impl Store {
         Ok(if text.is_empty() || found.len() > 1 { None } else { found.pop() })
     }
 
-    /// The newest comparison that a run is part of, by the run's whole id.
+    /// Returns the newest comparison that contains a run. `run` is a whole id.
     pub fn comparison_of(&self, run: &str) -> Result<Option<String>, StoreError> {
         self.connection
             .query_row(
@@ -308,7 +302,7 @@ impl Store {
             .map_err(self.failed("looking for a comparison"))
     }
 
-    /// A stored comparison, by its whole id.
+    /// Returns a stored comparison. `id` is a whole id.
     pub fn comparison(&self, id: &str) -> Result<Comparison, StoreError> {
         let text: Option<String> = self
             .connection
@@ -333,7 +327,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     // The schema's CHECKs allow no other words.
     let status = status.parse().unwrap_or(RunStatus::Failed);
     let owner: Option<String> = row.get(10)?;
-    // Where the database cannot be written, a run that was killed is still marked as running.
+    // If the database is not writable, a killed run is still marked as running.
     let is_killed = status == RunStatus::Running && owner.is_some_and(|owner| Owner::is_dead(&owner));
     let (status, reason) = match is_killed {
         true => (RunStatus::Aborted, Some(KILLED.to_owned())),

@@ -1,4 +1,4 @@
-//! Runs that were killed: marked as what they are, with what they had measured.
+//! Recovery of killed runs: they are marked as aborted and keep the intervals from their heartbeats.
 
 use crate::open::Durability;
 use crate::owner::Owner;
@@ -12,13 +12,12 @@ use std::collections::BTreeMap;
 /// A run that [`Store::recover`] has marked as aborted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecoveredRun {
-    /// The run.
     pub id: String,
-    /// Seconds (intervals) of measurement that its heartbeats had brought, over all phases.
+    /// Number of intervals (seconds) that its heartbeats stored, over all phases.
     pub intervals: usize,
 }
 
-/// Why a run was aborted whose process is gone.
+/// Reason stored with a run whose process is gone.
 pub(crate) const KILLED: &str = "its process was killed";
 
 struct RecoveredPhase {
@@ -51,7 +50,7 @@ impl Store {
         Ok(recovered)
     }
 
-    /// Ends a run that has no result; its heartbeats become series.
+    /// Ends a run that has no result, and turns its heartbeats into series.
     pub(crate) fn end_without_result(
         &mut self,
         run: &str,
@@ -60,7 +59,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let phases = self.heartbeats(run)?;
         self.write("ending a run", Durability::Power, |transaction| {
-            // Meanwhile another process may have recovered it, or the run may have ended.
+            // In the meantime, another process may have recovered the run, or it may have ended.
             let changed = transaction.execute(
                 "UPDATE run SET status = ?2, reason = ?3, owner = NULL WHERE id = ?1 AND status = 'running'",
                 params![run, status, reason],
@@ -80,7 +79,7 @@ impl Store {
         })
     }
 
-    /// What a run's heartbeats have brought, by number of phase.
+    /// Returns the intervals from a run's heartbeats, by phase number.
     fn heartbeats(&self, run: &str) -> Result<BTreeMap<i64, RecoveredPhase>, StoreError> {
         let failed = self.failed("reading heartbeats");
         let mut statement = self

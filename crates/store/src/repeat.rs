@@ -1,4 +1,4 @@
-//! Workloads that are repeated, in rounds or at the loads of a ladder: kept as they are printed, beside their runs.
+//! Repeated workloads, in rounds or at the loads of a ladder, stored as printed next to their runs.
 
 use crate::open::Durability;
 use crate::write::nanos;
@@ -12,17 +12,17 @@ const ROUNDS: &str = "rounds";
 const LADDER: &str = "ladder";
 
 impl Store {
-    /// Stores what was repeated under an id (UUIDv7) as it is printed.
+    /// Stores rounds or a ladder as printed, under an id (UUIDv7).
     ///
     /// # Errors
-    /// The database cannot be written.
+    /// Returns an error if the database cannot be written.
     pub fn save_repeated(&mut self, id: &str, repeated: &Repeated) -> Result<(), StoreError> {
         let (kind, body) = match repeated {
             Repeated::Rounds(rounds) => (ROUNDS, canonical::value("the rounds", &**rounds)?),
             Repeated::Ladder(ladder) => (LADDER, canonical::value("the ladder", &**ladder)?),
         };
         let (body, at) = (canonical::text(&body), nanos(Timestamp::now()));
-        self.write("storing what was repeated", Durability::Power, |transaction| {
+        self.write("storing repeated runs", Durability::Power, |transaction| {
             transaction.execute(
                 "INSERT INTO repeat (id, made_at, kind, tag, body) VALUES (?1, ?2, ?3, ?4, ?5)",
                 params![id, at, kind, repeated.of().tag, body],
@@ -31,23 +31,23 @@ impl Store {
         })
     }
 
-    /// The id of the rounds or the ladder that `text` names: its tag, a whole id, or the beginning or end of one. `None` of none, and
-    /// of several.
+    /// Returns the id of the rounds or ladder that `text` selects: its tag, a whole id, or the beginning or end of
+    /// one. `None` if none or several match.
     ///
     /// # Errors
-    /// The database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn find_repeated(&self, text: &str) -> Result<Option<String>, StoreError> {
         self.find_only(
-            "looking for what was repeated",
+            "looking for repeated runs",
             "SELECT id FROM repeat WHERE tag = ?1 OR substr(id, 1, length(?1)) = lower(?1) OR substr(id, -length(?1)) = lower(?1) LIMIT 2",
             text,
         )
     }
 
-    /// The newest rounds or ladder that a run is part of, by the run's whole id.
+    /// Returns the newest rounds or ladder that contain a run. `run` is a whole id.
     ///
     /// # Errors
-    /// The database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn repeated_of(&self, run: &str) -> Result<Option<String>, StoreError> {
         self.connection
             .query_row(
@@ -57,19 +57,19 @@ impl Store {
                 |row| row.get(0),
             )
             .optional()
-            .map_err(self.failed("looking for what was repeated"))
+            .map_err(self.failed("looking for repeated runs"))
     }
 
-    /// Stored rounds or a stored ladder, by the whole id.
+    /// Returns stored rounds or a stored ladder. `id` is a whole id.
     ///
     /// # Errors
-    /// None has this id, or it cannot be read.
+    /// Returns an error if none has this id, or it cannot be read.
     pub fn repeated(&self, id: &str) -> Result<Repeated, StoreError> {
         let found: Option<(String, String)> = self
             .connection
             .query_row("SELECT kind, body FROM repeat WHERE id = ?1", [id], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()
-            .map_err(self.failed("reading what was repeated"))?;
+            .map_err(self.failed("reading repeated runs"))?;
         let Some((kind, body)) = found else {
             return Err(StoreError::NotFound { path: self.path.clone(), text: id.to_owned() });
         };
@@ -77,6 +77,6 @@ impl Store {
             true => json::from_str(&body).map(|ladder| Repeated::Ladder(Box::new(ladder))),
             false => json::from_str(&body).map(|rounds| Repeated::Rounds(Box::new(rounds))),
         };
-        read.map_err(|error| self.unreadable(id, "what was repeated", error))
+        read.map_err(|error| self.unreadable(id, "the repeated runs", error))
     }
 }

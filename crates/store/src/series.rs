@@ -1,4 +1,4 @@
-//! Series as compact blobs. The format is described to the byte in `docs/store.md`; it is this module's only promise.
+//! Series as compact blobs. `docs/store.md` describes the format to the byte, and only that format is guaranteed.
 
 use plumb_result::metric::{Metric, Quantity, Stat, Subject};
 use plumb_result::{BucketCount, Interval, LatencyColumn, LatencyMap, OpCounts};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// First byte of each blob.
 const VERSION: u8 = 1;
 
-/// Why a blob is not a series.
+/// Error from decoding a blob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BlobError {
     #[error("it has format {0}, and this Plumb knows {VERSION}")]
@@ -17,7 +17,7 @@ pub(crate) enum BlobError {
     Damaged,
 }
 
-/// Times of the points of a phase.
+/// Encodes the times of a phase's points.
 pub(crate) fn encode_times(intervals: &[Interval]) -> Vec<u8> {
     let mut blob = header(intervals.len());
     deltas(intervals.iter().map(|interval| interval.start_ns), &mut blob);
@@ -25,7 +25,7 @@ pub(crate) fn encode_times(intervals: &[Interval]) -> Vec<u8> {
     blob
 }
 
-/// The inverse of [`encode_times`]: intervals without ops.
+/// Decodes the output of [`encode_times`] to intervals without ops.
 pub(crate) fn decode_times(blob: &[u8]) -> Result<Vec<Interval>, BlobError> {
     let mut reader = Reader::new(blob)?;
     let n = reader.count()?;
@@ -39,7 +39,7 @@ pub(crate) fn decode_times(blob: &[u8]) -> Result<Vec<Interval>, BlobError> {
         .collect())
 }
 
-/// Values of one metric, one a point; `None` is not measured.
+/// Encodes the values of one metric, one for each point; `None` means not measured.
 pub(crate) fn encode_values(values: &[Option<u64>]) -> Vec<u8> {
     let mut blob = header(values.len());
     let mut bits = vec![0u8; values.len().div_ceil(8)];
@@ -51,7 +51,7 @@ pub(crate) fn encode_values(values: &[Option<u64>]) -> Vec<u8> {
     blob
 }
 
-/// The inverse of [`encode_values`].
+/// Decodes the output of [`encode_values`].
 pub(crate) fn decode_values(blob: &[u8]) -> Result<Vec<Option<u64>>, BlobError> {
     let mut reader = Reader::new(blob)?;
     let n = reader.count()?;
@@ -62,7 +62,7 @@ pub(crate) fn decode_values(blob: &[u8]) -> Result<Vec<Option<u64>>, BlobError> 
     Ok(there.into_iter().map(|there| if there { values.next() } else { None }).collect())
 }
 
-/// A map's times of one kind of op: the columns' times, then what each holds.
+/// Encodes the latencies of one kind of op: the times of the columns, then the counts in each.
 pub(crate) fn encode_latencies(map: &LatencyMap, kind: OpKind) -> Vec<u8> {
     let mut blob = header(map.columns.len());
     deltas(map.columns.iter().map(|column| column.start_ns), &mut blob);
@@ -80,7 +80,8 @@ pub(crate) fn encode_latencies(map: &LatencyMap, kind: OpKind) -> Vec<u8> {
     blob
 }
 
-/// The inverse of [`encode_latencies`]: adds them to a map's columns. Kinds of other columns are damaged.
+/// Decodes the output of [`encode_latencies`] and adds the kind to the map's columns. Reports a kind
+/// with other columns as damaged.
 pub(crate) fn decode_latencies(blob: &[u8], kind: OpKind, map: &mut LatencyMap) -> Result<(), BlobError> {
     let mut reader = Reader::new(blob)?;
     let n = reader.count()?;
@@ -107,13 +108,13 @@ pub(crate) fn decode_latencies(blob: &[u8], kind: OpKind, map: &mut LatencyMap) 
     reader.end()
 }
 
-/// The metrics that an interval carries, and how each is got out of and put into an op's counts.
+/// The values of one metric, with one value for each interval.
 pub(crate) struct SeriesColumn {
     pub(crate) metric: Metric,
     pub(crate) values: Vec<Option<u64>>,
 }
 
-/// One column for each metric of each op that occurs.
+/// Returns one column for each metric of each op that occurs.
 pub(crate) fn columns(intervals: &[Interval]) -> Vec<SeriesColumn> {
     let kinds = BTreeSet::from_iter(intervals.iter().flat_map(|interval| interval.ops.keys()));
     let mut columns = Vec::new();
@@ -134,7 +135,7 @@ pub(crate) fn columns(intervals: &[Interval]) -> Vec<SeriesColumn> {
     columns
 }
 
-/// Puts a column back into intervals; a column of another length is damaged.
+/// Writes a column back into intervals. Reports a column of another length as damaged.
 pub(crate) fn restore(intervals: &mut [Interval], column: &SeriesColumn) -> Result<(), BlobError> {
     let Subject::Op(kind) = column.metric.subject else { return Err(BlobError::Damaged) };
     if intervals.len() != column.values.len() {
@@ -172,7 +173,7 @@ fn header(count: usize) -> Vec<u8> {
     blob
 }
 
-/// Differences to the value before (0 before the first), modulo 2^64, as zigzag LEB128.
+/// Appends differences to the previous value (0 before the first), modulo 2^64, as zigzag LEB128.
 fn deltas(values: impl Iterator<Item = u64>, blob: &mut Vec<u8>) {
     let mut before = 0u64;
     for value in values {
@@ -182,7 +183,7 @@ fn deltas(values: impl Iterator<Item = u64>, blob: &mut Vec<u8>) {
     }
 }
 
-/// LEB128: seven bits a byte, the lowest first, the top bit set on all but the last byte.
+/// Appends a LEB128 number: seven bits per byte, lowest first, the top bit set in all but the last byte.
 fn varint(mut value: u64, blob: &mut Vec<u8>) {
     while value >= 0x80 {
         blob.push(value as u8 | 0x80);
@@ -226,7 +227,7 @@ impl<'a> Reader<'a> {
         Err(BlobError::Damaged)
     }
 
-    /// A number of points. Each takes at least a bit, so that a damaged count cannot ask for memory without end.
+    /// Reads a number of points. Each takes at least a bit, which bounds the memory that a damaged count can request.
     fn count(&mut self) -> Result<usize, BlobError> {
         let count = self.varint()?;
         if count > self.rest.len() as u64 * 8 { Err(BlobError::Damaged) } else { Ok(count as usize) }
@@ -256,7 +257,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_bytes_are_those_of_the_documentation() {
+    fn the_bytes_match_the_documentation() {
         assert_eq!(encode_values(&[Some(300), None, Some(299)]), [1, 3, 0b101, 0xd8, 0x04, 0x01]);
         let second = |start_ns| Interval { start_ns, length_ns: 1, ops: BTreeMap::new() };
         assert_eq!(encode_times(&[second(0), second(64)]), [1, 2, 0, 0x80, 0x01, 2, 0]);
@@ -318,7 +319,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(blob in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn no_bytes_cause_a_panic(blob in prop::collection::vec(any::<u8>(), 0..60)) {
             let _ = decode_values(&blob);
             let _ = decode_times(&blob);
             let _ = decode_latencies(&blob, OpKind::Read, &mut LatencyMap::default());

@@ -1,8 +1,8 @@
-//! Statements that are prepared once a connection.
+//! Prepared statements.
 
 use rusqlite::{Params, Transaction};
 
-/// Executes a statement that is prepared once: a run's beginning and its end have some in common.
+/// Executes a cached prepared statement. The start and the end of a run share some statements.
 pub(crate) fn execute(transaction: &Transaction<'_>, sql: &str, values: impl Params) -> rusqlite::Result<usize> {
     transaction.prepare_cached(sql)?.execute(values)
 }

@@ -1,4 +1,4 @@
-//! Studies: the frozen plan, and each run committed as it ends, together with its result.
+//! Studies: the frozen plan, and each run, committed with its result as it ends.
 
 use crate::conformance::ConformanceIn;
 use crate::open::Durability;
@@ -11,24 +11,22 @@ use plumb_result::{Conformance, Measurement, RunResult};
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
-/// A study to begin.
+/// A study to be stored.
 #[derive(Debug, Clone, Copy)]
 pub struct StudyIn<'a> {
-    /// UUIDv7.
+    /// Id of the study, a UUIDv7.
     pub id: &'a str,
-    /// Its name.
     pub name: &'a str,
-    /// Hash of the plan.
     pub plan_hash: &'a str,
     /// The plan, as JSON.
     pub plan: &'a str,
     /// Absolute path of the study file.
     pub file: &'a str,
-    /// What is in it.
+    /// Content of the study file.
     pub text: &'a str,
-    /// What the command line added, as JSON.
+    /// Options of the command line, as JSON.
     pub options: &'a str,
-    /// How many plots it has.
+    /// Number of plots.
     pub plots: u32,
     /// The plot of each run, in the plan's order.
     pub runs: &'a [u32],
@@ -37,44 +35,41 @@ pub struct StudyIn<'a> {
 /// A study in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StudyRow {
-    /// UUIDv7.
+    /// Id of the study, a UUIDv7.
     pub id: String,
-    /// Its name.
     pub name: String,
-    /// Hash of the plan.
     pub plan_hash: String,
-    /// The study file.
+    /// Path of the study file.
     pub file: String,
-    /// RFC 3339, UTC.
+    /// Time when the study was begun, RFC 3339, UTC.
     pub created_at: String,
-    /// Whether every run has ended, well or not.
+    /// Whether every run has ended, successfully or not.
     pub done: bool,
-    /// Whether a living process conducts it now.
+    /// Whether a living process is conducting it now.
     pub running: bool,
-    /// Runs that are planned in all.
+    /// Number of all planned runs.
     pub runs: u32,
-    /// Runs that have ended, well or not.
+    /// Number of runs that have ended, successfully or not.
     pub ended: u32,
-    /// Those of them that failed.
+    /// Number of ended runs that failed.
     pub failed: u32,
-    /// Those of them that their checks rejected.
+    /// Number of ended runs that the checks rejected.
     pub rejected: u32,
 }
 
 /// A study as it was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredStudy {
-    /// The study in a list.
     pub row: StudyRow,
     /// The frozen plan, as JSON.
     pub plan: String,
-    /// What was in the file.
+    /// Content of the study file.
     pub text: String,
-    /// What the command line added, as JSON.
+    /// Options of the command line, as JSON.
     pub options: String,
 }
 
-/// How far a run of a study is.
+/// State of a run of a study.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::EnumString, strum::IntoStaticStr, strum::VariantArray,
 )]
@@ -83,31 +78,31 @@ pub struct StoredStudy {
 pub enum StudyRunStatus {
     /// Still to come.
     Planned,
-    /// Going on, or cut.
+    /// In progress, or interrupted.
     Running,
-    /// Has a result that its checks accept.
+    /// Has a result that the checks accept.
     Done,
-    /// Has a result that its checks reject.
+    /// Has a result that the checks reject.
     Rejected,
-    /// Has no result that counts, for a reason.
+    /// Has no result that counts; the reason is stored.
     Failed,
     /// An optional repetition that was not needed.
     Skipped,
 }
 
 impl StudyRunStatus {
-    /// As stored and printed.
+    /// Returns the name that is stored and printed.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Whether nothing is left to do for it.
+    /// Returns `true` if nothing is left to do for the run.
     pub const fn has_ended(self) -> bool {
         !matches!(self, StudyRunStatus::Planned | StudyRunStatus::Running)
     }
 }
 
-/// How far a plot is.
+/// State of a plot.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::EnumString, strum::IntoStaticStr, strum::VariantArray,
 )]
@@ -116,16 +111,16 @@ impl StudyRunStatus {
 pub enum StudyPlotState {
     /// Still to come.
     Planned,
-    /// Being built or measured, or cut.
+    /// Being built or measured, or interrupted.
     Running,
     /// All its runs have ended.
     Done,
-    /// It could not be built.
+    /// The plot could not be built.
     Failed,
 }
 
 impl StudyPlotState {
-    /// As stored and printed.
+    /// Returns the name that is stored and printed.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -134,86 +129,84 @@ impl StudyPlotState {
 /// A run of a study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StudyRunRow {
-    /// Its place in the plan, from 0.
+    /// Position in the plan, from 0.
     pub seq: u32,
-    /// Its plot.
+    /// Number of its plot.
     pub plot: u32,
-    /// How far it is.
     pub status: StudyRunStatus,
-    /// How often it was begun.
+    /// Number of times that it was begun.
     pub attempts: u32,
-    /// In how many of these the host was lost.
+    /// Number of attempts in which the host was lost.
     pub losses: u32,
-    /// How many results of it were rejected before, and are kept beside its last.
+    /// Number of earlier results that were rejected; they are kept in addition to the last one.
     pub rejected_before: u32,
-    /// On which build of its plot it ran, from 1.
+    /// Build of its plot on which it ran, from 1.
     pub build: Option<u32>,
-    /// Why it failed or was rejected, or is to be run again.
+    /// Reason why it failed, was rejected, or is to be run again.
     pub reason: Option<String>,
-    /// The command's exit code.
+    /// Exit code of the command.
     pub exit_code: Option<i32>,
-    /// Its result in the store.
+    /// Id of its result in the store.
     pub run_id: Option<String>,
-    /// How the file system conforms, in the store, where that is what it tested.
+    /// Id of its conformance report in the store, if it tested conformance.
     pub conformance_id: Option<String>,
-    /// What each block device did meanwhile, as JSON.
+    /// Activity of each block device during the run, as JSON.
     pub devices: Option<String>,
-    /// How long it took, s.
+    /// Duration of the run, s.
     pub seconds: Option<f64>,
 }
 
-/// A place among the runs of a study.
+/// Position of a run within a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudyPlace {
-    /// The study's id.
+    /// Id of the study.
     pub study: String,
-    /// The run's place in the plan, from 0.
+    /// Position in the plan, from 0.
     pub seq: u32,
 }
 
 /// A plot of a study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StudyPlotRow {
-    /// Its place in the plan, from 0.
+    /// Position in the plan, from 0.
     pub seq: u32,
-    /// How far it is.
     pub state: StudyPlotState,
-    /// How often it was built.
+    /// Number of times that it was built.
     pub builds: u32,
-    /// Why it failed, or was built again.
+    /// Reason why it failed, or was built again.
     pub reason: Option<String>,
-    /// How long the last build took, s: until the plot stood, what the user runs before it included.
+    /// Duration of the last build, s, including the user's commands before it.
     pub build_s: Option<f64>,
-    /// How long it took from the last run until nothing stood, s.
+    /// Time from the end of the last run until the plot was taken down completely, s.
     pub take_down_s: Option<f64>,
-    /// What the last build ran, as JSON.
+    /// Commands of the last build, as JSON.
     pub built: Option<String>,
 }
 
-/// How a run of a study ended.
+/// Outcome of a run of a study.
 #[derive(Debug, Clone, Copy)]
 pub struct StudyRunEnd<'a> {
     /// Done, rejected, failed or skipped.
     pub status: StudyRunStatus,
-    /// Why it failed, was rejected or skipped.
+    /// Reason why it failed, was rejected or skipped.
     pub reason: Option<&'a str>,
-    /// The command's exit code.
+    /// Exit code of the command.
     pub exit_code: Option<i32>,
-    /// The result, where there is one; stored as a run in the same transaction.
+    /// The result, if there is one; it is stored as a run in the same transaction.
     pub result: Option<&'a RunResult>,
-    /// How the file system conforms, where that was tested; stored in the same transaction.
+    /// The conformance report, if conformance was tested; it is stored in the same transaction.
     pub conformance: Option<&'a Conformance>,
-    /// What was run, for the record.
+    /// The command that was run.
     pub command: &'a str,
-    /// The tool whose language it was, `fio`; `None` for Plumb's own.
+    /// The tool whose command line was used, such as `fio`; `None` for Plumb's own.
     pub dialect: Option<&'a str>,
-    /// What each block device did meanwhile, as JSON.
+    /// Activity of each block device during the run, as JSON.
     pub devices: Option<&'a str>,
-    /// How long it took, s.
+    /// Duration of the run, s.
     pub seconds: f64,
 }
 
-/// A row of `study` with the counts of its runs.
+/// Selects rows of `study` with the counts of their runs.
 const SELECT_STUDY: &str = "SELECT id, name, plan_hash, file, created_at, state, owner,
    (SELECT count(*) FROM study_run WHERE study_id = study.id),
    (SELECT count(*) FROM study_run WHERE study_id = study.id AND status NOT IN ('planned', 'running')),
@@ -223,7 +216,7 @@ const SELECT_STUDY: &str = "SELECT id, name, plan_hash, file, created_at, state,
  FROM study";
 
 impl Store {
-    /// Freezes a study: its plan, and every plot and run as planned. Nothing is claimed yet.
+    /// Stores the frozen plan of a study, with every plot and run as planned. Claims nothing yet.
     pub fn begin_study(&mut self, study: &StudyIn<'_>) -> Result<(), StoreError> {
         let at = nanos(Timestamp::now());
         self.write("beginning a study", Durability::Power, |transaction| {
@@ -246,7 +239,7 @@ impl Store {
         })
     }
 
-    /// Studies, the newest first.
+    /// Returns all studies, newest first.
     pub fn studies(&self) -> Result<Vec<StudyRow>, StoreError> {
         let failed = self.failed("listing studies");
         let mut statement =
@@ -254,8 +247,8 @@ impl Store {
         statement.query_map([], study_row).and_then(Iterator::collect).map_err(&failed)
     }
 
-    /// The id of the study that `text` names: `last`, `last~1` for the one before it; a whole id, or the beginning or end of one; or a study's name or
-    /// file, of which the newest is taken.
+    /// Returns the id of the study that `text` selects: `last`, or `last~1` for the one before it; a whole id, or the
+    /// beginning or end of one; or the name or file of a study, of which the newest is selected.
     pub fn find_study(&self, text: &str) -> Result<String, StoreError> {
         let studies = self.studies()?;
         let none = || StoreError::NoStudy { path: self.path.clone(), text: text.to_owned() };
@@ -278,7 +271,7 @@ impl Store {
         }
     }
 
-    /// A study, by its whole id.
+    /// Returns a study. `id` is a whole id.
     pub fn study(&self, id: &str) -> Result<StoredStudy, StoreError> {
         self.connection
             .query_row(&format!("{SELECT_STUDY} WHERE id = ?1"), [id], |row| {
@@ -289,7 +282,7 @@ impl Store {
             .ok_or_else(|| StoreError::NoStudy { path: self.path.clone(), text: id.to_owned() })
     }
 
-    /// The runs of a study, in the plan's order.
+    /// Returns the runs of a study, in the plan's order.
     pub fn study_runs(&self, id: &str) -> Result<Vec<StudyRunRow>, StoreError> {
         let failed = self.failed("reading the runs of a study");
         let mut statement = self
@@ -322,8 +315,8 @@ impl Store {
         statement.query_map([id], row).and_then(Iterator::collect).map_err(&failed)
     }
 
-    /// Which run of which study a stored run is the result of, also one that was rejected and repeated; `None` for a run of
-    /// none. `run` is a whole id.
+    /// Returns the study and position that a stored run belongs to, even if it was rejected and repeated; `None` if
+    /// it belongs to no study. `run` is a whole id.
     pub fn study_place(&self, run: &str) -> Result<Option<StudyPlace>, StoreError> {
         let place = |row: &Row<'_>| Ok(StudyPlace { study: row.get(0)?, seq: row.get(1)? });
         self.connection
@@ -335,7 +328,7 @@ impl Store {
             .map_err(self.failed("looking for a run's study"))
     }
 
-    /// The plots of a study, in the plan's order.
+    /// Returns the plots of a study, in the plan's order.
     pub fn study_plots(&self, id: &str) -> Result<Vec<StudyPlotRow>, StoreError> {
         let failed = self.failed("reading the plots of a study");
         let mut statement = self
@@ -360,11 +353,11 @@ impl Store {
         statement.query_map([id], row).and_then(Iterator::collect).map_err(&failed)
     }
 
-    /// Takes a study for this process to conduct, and puts back what a process that died left running: such runs are
-    /// planned again. An error where a living process conducts it.
+    /// Claims a study for this process. Runs that a dead process left running are planned again. Returns an error if
+    /// a living process is conducting the study.
     pub fn claim_study(&mut self, id: &str) -> Result<(), StoreError> {
         let owner = canonical::text(&canonical::value("the owner", &Owner::this())?);
-        self.write("taking up a study", Durability::Power, |transaction| {
+        self.write("claiming a study", Durability::Power, |transaction| {
             let known: Option<Option<String>> =
                 transaction.query_row("SELECT owner FROM study WHERE id = ?1", [id], |row| row.get(0)).optional()?;
             if is_alive(known.flatten().filter(|known| *known != owner).as_deref()) {
@@ -382,9 +375,9 @@ impl Store {
         })?
     }
 
-    /// Lets a study go; it is done where every run has ended.
+    /// Releases a study, and marks it as done if every run has ended.
     pub fn release_study(&mut self, id: &str) -> Result<(), StoreError> {
-        self.write("leaving a study", Durability::Power, |transaction| {
+        self.write("releasing a study", Durability::Power, |transaction| {
             transaction.execute(
                 "UPDATE study SET owner = NULL, state =
                    CASE WHEN EXISTS (SELECT 1 FROM study_run WHERE study_id = ?1 AND status IN ('planned', 'running'))
@@ -396,7 +389,7 @@ impl Store {
         })
     }
 
-    /// Says that a plot is being built, once more. The answer is how often that makes.
+    /// Marks a plot as being built, and returns how many times it has been built including this one.
     pub fn begin_study_plot(&mut self, id: &str, plot: u32) -> Result<u32, StoreError> {
         self.write("beginning a plot", Durability::Process, |transaction| {
             transaction.query_row(
@@ -408,7 +401,7 @@ impl Store {
         })
     }
 
-    /// Keeps how long a build took, s, and what it ran, as JSON.
+    /// Records the duration of a build, s, and its commands, as JSON.
     pub fn built_study_plot(&mut self, id: &str, plot: u32, seconds: f64, built: &str) -> Result<(), StoreError> {
         self.write("storing a build", Durability::Process, |transaction| {
             transaction.execute(
@@ -419,9 +412,9 @@ impl Store {
         })
     }
 
-    /// Keeps how long it took to take a plot down, s.
+    /// Records how long taking down a plot took, s.
     pub fn took_down_study_plot(&mut self, id: &str, plot: u32, seconds: f64) -> Result<(), StoreError> {
-        self.write("storing how long a plot took", Durability::Process, |transaction| {
+        self.write("storing the time of a plot", Durability::Process, |transaction| {
             transaction.execute(
                 "UPDATE study_plot SET take_down_s = ?3 WHERE study_id = ?1 AND seq = ?2",
                 params![id, plot, seconds],
@@ -430,7 +423,7 @@ impl Store {
         })
     }
 
-    /// Says how a plot stands now, and why.
+    /// Sets the state of a plot, with the reason.
     pub fn end_study_plot(
         &mut self,
         id: &str,
@@ -447,7 +440,7 @@ impl Store {
         })
     }
 
-    /// Says that a run begins, on this build of its plot.
+    /// Marks a run as running, on this build of its plot.
     pub fn begin_study_run(&mut self, id: &str, seq: u32, build: u32) -> Result<(), StoreError> {
         self.write("beginning a run of a study", Durability::Process, |transaction| {
             transaction.execute(
@@ -459,8 +452,8 @@ impl Store {
         })
     }
 
-    /// Ends a run of a study: its state and its result in one transaction, flushed to the storage. A run that has ended
-    /// before stays as it is, and that is an error: nothing is measured twice.
+    /// Ends a run of a study: stores its state and result in one transaction, flushed to the storage. A run that has
+    /// ended before is not changed, and an error is returned, because nothing is measured twice.
     pub fn end_study_run(&mut self, id: &str, seq: u32, end: &StudyRunEnd<'_>) -> Result<(), StoreError> {
         let nothing = Measurement::default();
         let result = end.result.map(|result| ResultIn::of(result, &nothing)).transpose()?;
@@ -503,9 +496,9 @@ impl Store {
         })?
     }
 
-    /// Puts every failed run back, and the plots that failed with them. The answer is how many runs that makes.
+    /// Plans every failed run again, with the plots that failed with them. Returns the number of runs.
     pub fn replan_failed_runs(&mut self, id: &str) -> Result<u32, StoreError> {
-        self.write("putting failed runs back", Durability::Power, |transaction| {
+        self.write("replanning failed runs", Durability::Power, |transaction| {
             transaction.execute(
                 "UPDATE study_plot SET state = 'planned' WHERE study_id = ?1 AND seq IN
                    (SELECT plot FROM study_run WHERE study_id = ?1 AND status = 'failed')",
@@ -519,10 +512,9 @@ impl Store {
         })
     }
 
-    /// Puts rejected runs back to be run again, all of a study or one of them; what they were is kept. The answer is how many
-    /// that makes.
+    /// Plans rejected runs again, all of a study or only one. Their previous results are kept. Returns the number of runs.
     pub fn replan_rejected_runs(&mut self, id: &str, only: Option<u32>) -> Result<u32, StoreError> {
-        self.write("putting rejected runs back", Durability::Power, |transaction| {
+        self.write("replanning rejected runs", Durability::Power, |transaction| {
             transaction.execute(
                 "INSERT INTO study_rejected (study_id, seq, attempt, reason, run_id)
                  SELECT study_id, seq, attempts, reason, run_id FROM study_run
@@ -543,9 +535,9 @@ impl Store {
         })
     }
 
-    /// Puts a run back to be run again; `lost` where that is because its host was. The answer is how often it was lost.
+    /// Plans a run again; `lost` if its host was lost. Returns how many times it was lost.
     pub fn replan_study_run(&mut self, id: &str, seq: u32, reason: &str, lost: bool) -> Result<u32, StoreError> {
-        self.write("putting a run of a study back", Durability::Power, |transaction| {
+        self.write("replanning a run of a study", Durability::Power, |transaction| {
             transaction.query_row(
                 "UPDATE study_run SET status = 'planned', reason = ?3, losses = losses + ?4
                  WHERE study_id = ?1 AND seq = ?2 AND status IN ('planned', 'running') RETURNING losses",

@@ -1,4 +1,4 @@
-//! Sweeps: kept as they are printed, beside their runs.
+//! Sweeps, stored as printed next to their runs.
 
 use crate::open::Durability;
 use crate::write::nanos;
@@ -8,7 +8,7 @@ use plumb_result::Sweep;
 use rusqlite::{OptionalExtension, params};
 
 impl Store {
-    /// Stores a sweep under an id (UUIDv7) as it is printed.
+    /// Stores a sweep as printed, under an id (UUIDv7).
     pub fn save_sweep(&mut self, id: &str, sweep: &Sweep) -> Result<(), StoreError> {
         let body = canonical::text(&canonical::value("the sweep", sweep)?);
         let at = nanos(Timestamp::now());
@@ -21,7 +21,8 @@ impl Store {
         })
     }
 
-    /// The id of the sweep that `text` names: its tag, a whole id, or the beginning or end of one. `None` of none, and of several.
+    /// Returns the id of the sweep that `text` selects: its tag, a whole id, or the beginning or end of one. `None`
+    /// if none or several match.
     pub fn find_sweep(&self, text: &str) -> Result<Option<String>, StoreError> {
         self.find_only(
             "looking for a sweep",
@@ -30,7 +31,7 @@ impl Store {
         )
     }
 
-    /// The newest sweep that a run is part of, by the run's whole id.
+    /// Returns the newest sweep that contains a run. `run` is a whole id.
     pub fn sweep_of(&self, run: &str) -> Result<Option<String>, StoreError> {
         self.connection
             .query_row(
@@ -43,7 +44,7 @@ impl Store {
             .map_err(self.failed("looking for a sweep"))
     }
 
-    /// A stored sweep, by its whole id.
+    /// Returns a stored sweep. `id` is a whole id.
     pub fn sweep(&self, id: &str) -> Result<Sweep, StoreError> {
         let text: Option<String> = self
             .connection

@@ -1,4 +1,4 @@
-//! Writing runs: a row before the first op, a heartbeat a second, everything else in one transaction at the end.
+//! Writing of runs: a row before the first op, a heartbeat every second, and everything else in one transaction at the end.
 
 use crate::facts::FactRows;
 use crate::open::Durability;
@@ -18,82 +18,79 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What is known of a run before its first op.
+/// Facts about a run that are known before its first op.
 #[derive(Debug, Clone, Copy)]
 pub struct RunStart<'a> {
-    /// UUIDv7.
+    /// Id of the run, a UUIDv7.
     pub id: &'a str,
-    /// RFC 3339.
+    /// Start of the run, RFC 3339.
     pub started_at: &'a str,
-    /// What runs it.
+    /// Name and version of the program that runs it.
     pub tool: &'a Tool,
-    /// As typed.
+    /// The command as typed.
     pub command: &'a str,
-    /// The dialect that it was typed in, `fio`; `None` for Plumb's own.
+    /// The dialect of the command, such as `fio`; `None` for Plumb's own.
     pub dialect: Option<&'a str>,
-    /// What is run, resolved.
+    /// The workload with all defaults resolved.
     pub workload: &'a Workload,
-    /// Where it is run.
+    /// The machine and its settings.
     pub environment: &'a Environment,
-    /// The storage under each target, by the target's name.
+    /// The storage under each target, by target name.
     pub targets: &'a BTreeMap<String, TargetFacts>,
 }
 
-/// What a running phase has measured since the last heartbeat.
+/// Measurements of a running phase since the last heartbeat.
 #[derive(Debug, Clone, Copy)]
 pub struct Partial<'a> {
     /// Number of the phase, from 1.
     pub phase: u32,
-    /// Its name.
     pub name: &'a str,
-    /// The intervals that are new.
+    /// The new intervals.
     pub intervals: &'a [Interval],
 }
 
-/// What to do with a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TagChange {
-    /// Put it on.
     Add,
-    /// Take it off.
     Remove,
 }
 
-/// Where a run is written while it goes on, and when it ends.
+/// Destination of a run's records while it is in progress and when it ends.
 pub trait RunLog {
-    /// Writes that a run begins, owned by this process. From here on a kill leaves a truthful record.
+    /// Records the start of a run, owned by this process. From then on, a kill leaves a correct record.
     ///
-    /// A kill cannot undo it; a loss of power within the run can, because nothing is flushed to the storage that may be under test.
+    /// A kill cannot undo it. A power loss during the run can, because nothing is flushed to the storage
+    /// that may be under test.
     ///
     /// # Errors
-    /// It cannot be written, or a run of this id was begun before.
+    /// Returns an error if it cannot be written, or if a run of this id was begun before.
     fn begin_run(&mut self, start: &RunStart<'_>) -> Result<(), StoreError>;
 
-    /// Appends what is new. To be called about once a second.
+    /// Appends new measurements; called about once a second.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Returns an error if they cannot be written.
     fn heartbeat(&mut self, run: &str, partial: &Partial<'_>) -> Result<(), StoreError>;
 
     /// Writes a run's result and measurement, flushed to the storage.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Returns an error if they cannot be written.
     fn finish_run(&mut self, result: &RunResult, measurement: &Measurement) -> Result<(), StoreError>;
 
     /// Marks a run as failed, with the reason.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Returns an error if this cannot be written.
     fn fail_run(&mut self, run: &str, reason: &str) -> Result<(), StoreError>;
 
-    /// The database that the run is in at last.
+    /// Returns the path of the database that finally holds the run.
     fn path(&self) -> &Path;
 
-    /// How long a write waits for another process from now on.
+    /// Sets how long later writes wait for another process.
     ///
     /// # Errors
-    /// It cannot be set.
+    /// Returns an error if the timeout cannot be set.
     fn wait_at_most(&self, time: Duration) -> Result<(), StoreError>;
 }
 
@@ -136,7 +133,7 @@ impl Store {
         })?
     }
 
-    /// Appends what is new. To be called about once a second; each call costs one small transaction without a flush.
+    /// Appends new measurements; called about once a second. Each call costs one small transaction without a flush.
     pub fn heartbeat(&mut self, run: &str, partial: &Partial<'_>) -> Result<(), StoreError> {
         let intervals = canonical::text(&canonical::value("the intervals", &partial.intervals)?);
         let at = nanos(Timestamp::now());
@@ -150,22 +147,22 @@ impl Store {
         })
     }
 
-    /// Stores a run's result and measurement in one transaction, flushed to the storage. Status becomes `ok`, or
-    /// `aborted` for a result that a signal ended, `failed` for one that an error ended. A run that was never begun is
-    /// inserted; one that is there is replaced.
+    /// Stores a run's result and measurement in one transaction, flushed to the storage. The status becomes `ok`, or
+    /// `aborted` for a result that a signal ended, or `failed` for one that an error ended. A run without a row is
+    /// inserted; an existing one is replaced.
     pub fn finish_run(&mut self, result: &RunResult, measurement: &Measurement) -> Result<(), StoreError> {
         let facts = self.facts(&result.environment, &result.target)?;
         let result = ResultIn::with_facts(result, measurement, facts)?;
         self.write("storing a result", Durability::Power, |transaction| result.write(transaction))
     }
 
-    /// What is stored of these facts; what the last run had is not made again.
+    /// Returns the rows for these facts, reusing those of the last run if they are equal.
     fn facts(
         &mut self,
         environment: &Environment,
         targets: &BTreeMap<String, TargetFacts>,
     ) -> Result<Rc<FactRows>, StoreError> {
-        if let Some(known) = self.facts.as_ref().filter(|known| known.are_of(environment, targets)) {
+        if let Some(known) = self.facts.as_ref().filter(|known| known.matches(environment, targets)) {
             return Ok(known.clone());
         }
         let made = Rc::new(FactRows::of(environment, targets)?);
@@ -173,12 +170,12 @@ impl Store {
         Ok(made)
     }
 
-    /// Marks a run as `failed`, with the reason; what its heartbeats brought is kept as series.
+    /// Marks a run as `failed`, with the reason; intervals from its heartbeats are kept as series.
     pub fn fail_run(&mut self, run: &str, reason: &str) -> Result<(), StoreError> {
         self.end_without_result(run, "failed", reason)
     }
 
-    /// Puts a tag on a run or takes it off. `run` is a whole id.
+    /// Adds a tag to a run or removes it. `run` is a whole id.
     pub fn tag(&mut self, run: &str, tag: &str, change: TagChange) -> Result<(), StoreError> {
         if tag.is_empty() || tag.chars().any(|c| c == ',' || c.is_whitespace() || c.is_control()) {
             return Err(StoreError::Tag { tag: tag.to_owned() });
@@ -194,8 +191,8 @@ impl Store {
         })
     }
 
-    /// Stores a comparison under an id (UUIDv7) as it is printed, and a `conclusion` for each of its contrasts.
-    /// `method` names the method and its version, so that a claim can be judged when methods have changed.
+    /// Stores a comparison as printed under an id (UUIDv7), and a `conclusion` for each of its contrasts. `method` is
+    /// the name and version of the method, so that a claim can be judged after methods have changed.
     pub fn save_comparison(&mut self, id: &str, method: &str, comparison: &Comparison) -> Result<(), StoreError> {
         let body = canonical::text(&canonical::value("the comparison", comparison)?);
         let runs = json!(comparison.runs).to_string();
@@ -238,10 +235,10 @@ impl Store {
     }
 }
 
-/// Name of the artifact that holds the whole result, exactly as it was.
+/// Name of the artifact that holds the whole result, exactly as it was stored.
 pub(crate) const RESULT_ARTIFACT: &str = "result.json";
 
-/// A result with everything that is written of it, made before the write lock is taken.
+/// A result with all its rows, prepared before the write lock is taken.
 pub(crate) struct ResultIn<'a> {
     result: &'a RunResult,
     row: RunRowIn<'a>,
@@ -251,7 +248,7 @@ pub(crate) struct ResultIn<'a> {
 }
 
 impl<'a> ResultIn<'a> {
-    /// Of a result from elsewhere, the measurement is empty: it has no histograms and no series.
+    /// Prepares a result from elsewhere. It has no measurement, and so no histograms and series.
     pub(crate) fn of(result: &'a RunResult, measurement: &'a Measurement) -> Result<ResultIn<'a>, StoreError> {
         let facts = Rc::new(FactRows::of(&result.environment, &result.target)?);
         ResultIn::with_facts(result, measurement, facts)
@@ -276,14 +273,14 @@ impl<'a> ResultIn<'a> {
         &self.result.id
     }
 
-    /// Writes it, in place of whatever there is of the run.
+    /// Writes the result and replaces all rows of the run.
     pub(crate) fn write(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         forget(&self.result.id, &["phase", "series", "lane", "latency_map"], transaction)?;
-        self.write_beside_series(transaction)
+        self.write_keeping_series(transaction)
     }
 
-    /// The same, but the series that are there stay.
-    pub(crate) fn write_beside_series(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    /// Writes the result and keeps the existing series.
+    pub(crate) fn write_keeping_series(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         let ResultIn { result, row, facts, phases, body } = self;
         let (status, reason) = match (&result.error, result.partial) {
             (Some(error), _) => ("failed", Some(error.as_str())),
@@ -307,12 +304,12 @@ impl<'a> ResultIn<'a> {
     }
 }
 
-/// A wall time; of an imported result 0 stands for one that is not known.
+/// Returns a wall time; `None` for an imported result with 0, which means unknown.
 fn wall(result: &RunResult, wall_ns: u64) -> Option<i64> {
     i64::try_from(wall_ns).ok().filter(|_| result.imported.is_none() || wall_ns > 0)
 }
 
-/// The columns of `run` that are known from the beginning.
+/// Columns of `run` that are known from the beginning.
 pub(crate) struct RunRowIn<'a> {
     pub(crate) id: &'a str,
     started_at: i64,
@@ -334,7 +331,7 @@ impl<'a> RunRowIn<'a> {
             .map_err(|_| StoreError::Time { id: id.to_owned(), text: started_at.to_owned() })?;
         let mut value = canonical::value("the workload", workload)?;
         let text = canonical::text(&value);
-        // What it is called does not change what it does.
+        // The workload's name does not change what it does.
         if let Some(fields) = value.as_object_mut() {
             fields.remove("name");
             fields.remove("description");
@@ -343,7 +340,7 @@ impl<'a> RunRowIn<'a> {
         Ok(RunRowIn { id, started_at: nanos(time), tool, name: &workload.name, workload: text, workload_hash })
     }
 
-    /// Inserts it as `running`.
+    /// Inserts the run as `running`.
     pub(crate) fn begin(
         &self,
         facts: &FactRows,
@@ -353,8 +350,8 @@ impl<'a> RunRowIn<'a> {
         transaction: &Transaction<'_>,
     ) -> rusqlite::Result<()> {
         self.insert(facts, transaction)?;
-        // Each Plumb looks for runs that were killed; without an index, through all that ever ran. It changes nothing that
-        // is stored, so that it is no migration: older programs read the file as before.
+        // Each Plumb process looks for killed runs; without this index it would scan all runs. The index changes no
+        // stored data, so it needs no migration: older programs read the file as before.
         execute(transaction, "CREATE INDEX IF NOT EXISTS run_by_running ON run (id) WHERE status = 'running'", [])?;
         execute(
             transaction,
@@ -373,7 +370,7 @@ impl<'a> RunRowIn<'a> {
         let tool: i64 = transaction
             .prepare_cached("SELECT id FROM tool WHERE name = ?1 AND version = ?2 AND git = '' AND build = ''")?
             .query_row(params![self.tool.name, self.tool.version], |row| row.get(0))?;
-        // The row is there before the facts, because run_target points at it; its environment follows.
+        // The row must exist before the facts, because run_target references it; its environment follows.
         execute(
             transaction,
             "INSERT INTO run (id, tool_id, origin, command, name, workload, workload_hash, started_at, status)
@@ -393,7 +390,7 @@ impl<'a> RunRowIn<'a> {
     }
 }
 
-/// A phase's blobs, made before the write lock is taken.
+/// A phase's blobs, computed before the write lock is taken.
 struct PhaseIn<'a> {
     measured: &'a PhaseMeasurement,
     histograms: Vec<HistogramIn>,
@@ -446,7 +443,7 @@ fn write_phases(result: &RunResult, measured: &[PhaseIn<'_>], transaction: &Tran
     insert_rows(transaction, "value (run_id, phase, metric, value, source_tier, device_share)", &values)?;
     for (i, phase) in measured.iter().enumerate() {
         let seq = i as i64 + 1;
-        // A measured phase without a result would be a bug upstream; its data are kept all the same.
+        // A measured phase without a result would be a bug elsewhere; its data are stored nevertheless.
         transaction.execute(
             "INSERT INTO phase (run_id, seq, name, steady) VALUES (?1, ?2, '', ?3)
              ON CONFLICT (run_id, seq) DO UPDATE SET steady = excluded.steady",
@@ -464,7 +461,7 @@ fn write_phases(result: &RunResult, measured: &[PhaseIn<'_>], transaction: &Tran
     Ok(())
 }
 
-/// Writes a phase's intervals as series; the phase's row is there.
+/// Writes a phase's intervals as series; the phase's row must exist.
 pub(crate) fn write_intervals(
     run: &str,
     seq: i64,
@@ -485,7 +482,7 @@ pub(crate) fn write_intervals(
     Ok(())
 }
 
-/// Writes what is drawn of a phase besides its series.
+/// Writes the lanes and latency maps that are drawn next to a phase's series.
 fn write_over_time(
     run: &str,
     seq: i64,
@@ -532,11 +529,11 @@ fn write_checks(run: &str, findings: &[Finding], transaction: &Transaction<'_>) 
     insert_rows(transaction, into, &rows)
 }
 
-/// So many at a time: SQLite takes 32,766 values in one statement.
+/// Number of rows per statement: SQLite accepts 32,766 values in one statement.
 const ROWS_MAX: usize = 100;
 
-/// Inserts rows, many with one statement: for each statement that checks a column against a list of words, SQLite builds a
-/// table of the words.
+/// Inserts rows, many per statement: for each statement that checks a column against a list of words, SQLite builds
+/// a table of those words.
 fn insert_rows<const N: usize>(transaction: &Transaction<'_>, into: &str, rows: &[[Value; N]]) -> rusqlite::Result<()> {
     let row = format!("({})", ["?"; N].join(", "));
     for rows in rows.chunks(ROWS_MAX) {
@@ -546,7 +543,7 @@ fn insert_rows<const N: usize>(transaction: &Transaction<'_>, into: &str, rows: 
     Ok(())
 }
 
-/// Removes what these tables hold of a run.
+/// Deletes the rows of a run from these tables.
 fn forget(run: &str, tables: &[&str], transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     for table in tables {
         transaction.execute(&format!("DELETE FROM {table} WHERE run_id = ?1"), [run])?;
@@ -554,12 +551,12 @@ fn forget(run: &str, tables: &[&str], transaction: &Transaction<'_>) -> rusqlite
     Ok(())
 }
 
-/// Unix nanoseconds; a time after 2262 is the last one that fits.
+/// Returns Unix nanoseconds; a time after 2262 becomes the last one that fits.
 pub(crate) fn nanos(time: Timestamp) -> i64 {
     i64::try_from(time.as_nanosecond()).unwrap_or(i64::MAX)
 }
 
-/// The inverse, as RFC 3339 in UTC.
+/// Formats Unix nanoseconds as RFC 3339 in UTC.
 pub(crate) fn rfc3339(nanos: i64) -> String {
     Timestamp::from_nanosecond(i128::from(nanos)).map(|time| time.to_string()).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! A kill at any moment, and several writers at once. Child processes are this test binary, told by a variable to play
-//! one of the tests below as the child.
+//! Tests kills at any moment, and concurrent writers. Child processes are this test binary; an environment variable
+//! tells them to play the child of one of the tests below.
 
 #![allow(clippy::disallowed_methods)] // tests write files
 
@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 const FILE: &str = "PLUMB_STORE_TEST_FILE";
 const ID: &str = "PLUMB_STORE_TEST_ID";
 
-/// The file to write to, when this process is a child.
+/// Returns the file to write to if this process is a child.
 fn as_child() -> Option<PathBuf> {
     std::env::var_os(FILE).map(PathBuf::from)
 }
@@ -29,14 +29,14 @@ fn child(test: &str, file: &Path, id: &str) -> Child {
         .unwrap()
 }
 
-/// Waits until the child has said `heartbeat N`.
+/// Waits until the child has printed `heartbeat N`.
 fn wait_for_heartbeat(child: &mut Child, number: u64) {
     let wanted = format!("heartbeat {number}");
     let output = BufReader::new(child.stdout.as_mut().unwrap());
-    assert!(output.lines().map_while(Result::ok).any(|line| line.ends_with(&wanted)), "the child never came so far");
+    assert!(output.lines().map_while(Result::ok).any(|line| line.ends_with(&wanted)), "the child never printed it");
 }
 
-fn heartbeats_for_ever(file: &Path) -> ! {
+fn write_heartbeats_forever(file: &Path) -> ! {
     let mut store = Store::open(file).unwrap();
     started(&std::env::var(ID).unwrap(), |start| store.begin_run(start)).unwrap();
     for i in 0.. {
@@ -51,18 +51,18 @@ fn heartbeats_for_ever(file: &Path) -> ! {
 #[test]
 fn a_kill_leaves_a_readable_database_with_what_was_measured() {
     if let Some(file) = as_child() {
-        heartbeats_for_ever(&file);
+        write_heartbeats_forever(&file);
     }
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("plumb.db");
-    // At several moments; the child writes without a pause, so that most kills hit it in the middle of something.
+    // Kill at several moments. The child writes without a pause, so most kills interrupt a write.
     for (round, heartbeats) in [1, 3, 10, 40].into_iter().enumerate() {
         let id = format!("018f0000-0000-7000-8000-0000000001{round:02}");
         let mut child = child("a_kill_leaves_a_readable_database_with_what_was_measured", &file, &id);
         wait_for_heartbeat(&mut child, heartbeats);
 
         let mut store = Store::open(&file).unwrap();
-        assert!(store.recover().unwrap().is_empty(), "its process lives");
+        assert!(store.recover().unwrap().is_empty(), "its process is alive");
         assert_eq!(
             store.list(&Filter::default()).unwrap().iter().filter(|r| r.status == RunStatus::Running).count(),
             1
@@ -76,13 +76,13 @@ fn a_kill_leaves_a_readable_database_with_what_was_measured() {
         let recovered = store.recover().unwrap();
         assert_eq!(recovered.len(), 1);
         assert_eq!(recovered[0].id, id);
-        assert!(recovered[0].intervals as u64 >= heartbeats, "what it had said was stored is stored");
+        assert!(recovered[0].intervals as u64 >= heartbeats, "heartbeats that it reported as stored are missing");
         let phases = store.intervals(&id).unwrap();
         assert_eq!(phases[0].name, "seq-write");
         assert_eq!(phases[0].intervals, intervals(0, recovered[0].intervals as u64));
         let rows = store.list(&Filter { limit: Some(1), ..Filter::default() }).unwrap();
         assert_eq!((rows[0].status, rows[0].reason.as_deref()), (RunStatus::Aborted, Some("its process was killed")));
-        assert!(store.recover().unwrap().is_empty(), "once is enough");
+        assert!(store.recover().unwrap().is_empty(), "a run is recovered only once");
     }
 }
 
@@ -116,20 +116,21 @@ fn two_processes_make_one_new_file_and_write_into_it_together() {
 }
 
 #[test]
-fn a_run_that_was_taken_for_dead_may_still_finish() {
-    // The owner's process cannot be faked from outside; ending it by hand is what recovery does.
+fn a_run_considered_dead_may_still_finish() {
+    // The owner's process cannot be faked from outside, so end the run by hand, as recovery does.
     let mut store = Store::open_in_memory().unwrap();
     started(FIRST, |start| store.begin_run(start)).unwrap();
     store.heartbeat(FIRST, &Partial { phase: 1, name: "p", intervals: &intervals(0, 2) }).unwrap();
-    store.fail_run(FIRST, "taken for dead").unwrap();
+    store.fail_run(FIRST, "considered dead").unwrap();
     store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap()[0].status, RunStatus::Ok);
     assert_eq!(store.intervals(FIRST).unwrap()[0].intervals, measurement().phases[0].intervals);
 }
 
-// Protects: a stored run is in the file and its log, which stays short; who only looks makes one file of both.
+// Protects: stored runs are in the file and its log, which stays short; opening the database to read
+// merges both into the file.
 #[test]
-fn results_stay_in_a_short_log_until_somebody_looks() {
+fn results_stay_in_a_short_log_until_the_next_reader() {
     let directory = tempfile::tempdir().unwrap();
     let [file, log] = ["plumb.db", "plumb.db-wal"].map(|name| directory.path().join(name));
     let log_bytes = || std::fs::metadata(&log).map_or(0, |log| log.len());
@@ -139,10 +140,14 @@ fn results_stay_in_a_short_log_until_somebody_looks() {
         store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
         longest = longest.max(log_bytes());
     }
-    assert!(longest > 1 << 20, "the test writes enough for the log to be folded: {longest}");
-    assert!(longest < 3 << 20, "it was not folded: {longest}");
+    assert!(longest > 1 << 20, "the test must write enough for a checkpoint of the log: {longest}");
+    assert!(longest < 3 << 20, "the log was not checkpointed: {longest}");
     drop(store);
-    assert!(log_bytes() > 0 && log_bytes() < 1 << 20, "it begins from its start behind that: {}", log_bytes());
+    assert!(
+        log_bytes() > 0 && log_bytes() < 1 << 20,
+        "the log restarts from its beginning after that: {}",
+        log_bytes()
+    );
 
     let copy = tempfile::tempdir().unwrap();
     for name in ["plumb.db", "plumb.db-wal"] {

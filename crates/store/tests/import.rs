@@ -1,4 +1,4 @@
-//! Results from files: what is taken, what is refused, and that no file brings the program down.
+//! Imports of results from files: accepted files, rejected files, and robustness against any file.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn count(store: &Store, sql: &str) -> i64 {
 }
 
 #[test]
-fn a_result_comes_in_once() {
+fn a_result_is_imported_once() {
     let mut store = Store::open_in_memory().unwrap();
     let results = read(text(&result(FIRST, 1)).as_bytes()).unwrap();
     assert_eq!(results, [result(FIRST, 1)]);
@@ -35,8 +35,8 @@ fn a_result_comes_in_once() {
     assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
 }
 
-// Protects: a file of another tool is one run, whatever it is called; a Plumb that reads more in it completes the run, and
-// another file cannot take its place. How long it ran is not known, which is not 0.
+// Protects: a file of another tool is one run, regardless of its name. A Plumb version that reads more from it
+// completes the run, and another file cannot replace it. An unknown duration is not stored as 0.
 #[test]
 fn a_file_of_another_tool_is_one_run() {
     use plumb_result::imported::{RawEncoding, RawText, TimeSource};
@@ -81,7 +81,7 @@ fn a_file_of_another_tool_is_one_run() {
 }
 
 #[test]
-fn what_export_writes_can_be_imported() {
+fn exported_results_can_be_imported() {
     let mut from = Store::open_in_memory().unwrap();
     from.finish_run(&result(FIRST, 1), &measurement()).unwrap();
     from.finish_run(&result(SECOND, 2), &measurement()).unwrap();
@@ -93,15 +93,15 @@ fn what_export_writes_can_be_imported() {
     assert_eq!(to.export_json(&[FIRST, SECOND]).unwrap(), exported);
 }
 
-/// A run that lost its database in the middle becomes whole, and keeps the seconds that were stored before.
+/// A run that lost its database half-way becomes complete, and keeps the seconds that were stored before.
 #[test]
-fn an_aborted_run_becomes_whole() {
+fn an_aborted_run_becomes_complete() {
     let mut store = Store::open_in_memory().unwrap();
     started(FIRST, |start| store.begin_run(start)).unwrap();
     store.heartbeat(FIRST, &Partial { phase: 1, name: "seq-write", intervals: &intervals(0, 3) }).unwrap();
     assert!(
         matches!(store.import(&result(FIRST, 1)), Err(StoreError::Begun { .. })),
-        "its process, this one, is still there"
+        "its process, which is this one, is still alive"
     );
     store.fail_run(FIRST, "cut").unwrap();
     assert_eq!(store.import(&result(FIRST, 1)).unwrap(), Imported::Completed);
@@ -115,7 +115,7 @@ fn an_aborted_run_becomes_whole() {
 }
 
 #[test]
-fn other_files_are_refused_with_the_reason() {
+fn other_files_are_rejected_with_the_reason() {
     let whole = text(&result(FIRST, 1));
     let said = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
     let with = |from: &str, to: &str| {
@@ -160,7 +160,7 @@ fn numbers_at_the_end_of_their_range_are_kept() {
     assert_eq!(count(&store, "SELECT count(*) FROM run"), 1);
 }
 
-/// What replaces a part of a result's text.
+/// Text fragments that replace parts of a result.
 fn scraps() -> impl Strategy<Value = String> {
     const FIXED: &[&str] =
         &["", "null", "-1", "1e308", "{}", "[]", "\"", ",", "}", "\u{0}", "18446744073709551616", "\"\\u001b\""];
@@ -170,9 +170,9 @@ fn scraps() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 512 }))]
 
-    /// The parser's fuzz test: a result with parts of its text replaced is refused, or read and stored exactly.
+    /// Fuzz test of the parser: a result with replaced parts is rejected, or read and stored exactly.
     #[test]
-    fn a_damaged_result_is_refused_or_stored_as_it_is(
+    fn a_damaged_result_is_rejected_or_stored_exactly(
         cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..40, scraps()), 1..4)
     ) {
         let mut damaged = text(&result(FIRST, 1));
@@ -195,7 +195,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_give_a_result_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = read(&bytes);
     }
 }

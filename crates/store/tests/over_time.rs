@@ -1,4 +1,4 @@
-//! What reports draw over time and over levels comes back as it was stored.
+//! Data that reports draw over time and over levels comes back as it was stored.
 
 mod common;
 
@@ -42,15 +42,15 @@ fn lanes_and_latencies_survive_and_are_replaced_with_their_run() {
     let phases = store.intervals(FIRST).unwrap();
     assert_eq!(phases[0].lanes, measured.phases[0].lanes);
     assert_eq!(phases[0].latency_map.columns, measured.phases[0].latency_map.columns);
-    // A run of which nobody watched the devices has none, as runs of older versions.
+    // A run without watched devices has no lanes, like runs of older versions.
     store.finish_run(&result(SECOND, 2), &measurement()).unwrap();
     let phases = store.intervals(SECOND).unwrap();
     assert!(phases[0].lanes.is_empty() && phases[0].latency_map.columns.is_empty());
 }
 
-// Rounds and a ladder are found by the tag of their runs, by their id and by each of the runs, and are read as they were.
+// Protects: rounds and a ladder are found by the tag of their runs, by their id and by each run, and are read back unchanged.
 #[test]
-fn what_was_repeated_is_found_and_read() {
+fn repeated_runs_are_found_and_read() {
     let of = |tag: &str, runs: &[&str]| RepeatedRuns {
         workload: "pts-iops-like".to_owned(),
         path: ".".to_owned(),
@@ -95,7 +95,7 @@ fn what_was_repeated_is_found_and_read() {
     for (text, id) in [("rounds-0190a0b0", first), ("abcd", first), ("ladder-0190a0b0", second), ("0190A0B1", second)] {
         assert_eq!(store.find_repeated(text).unwrap().as_deref(), Some(id), "{text}");
     }
-    // Both begin with it.
+    // Both ids begin with it.
     for text in ["", "0190a0b", "dead"] {
         assert_eq!(store.find_repeated(text).unwrap(), None, "{text}");
     }

@@ -1,5 +1,5 @@
-//! Runs that wait beside the database: they are stored as others are, whatever happens meanwhile. Child processes are this test
-//! binary, told by a variable to play one of the tests below as the child.
+//! Runs that wait next to the database are stored like others under all conditions. Child processes are this test
+//! binary; an environment variable tells them to play the child of one of the tests below.
 
 #![allow(clippy::disallowed_methods)] // tests write files
 
@@ -38,7 +38,7 @@ impl Place {
         Queue::of(&self.database()).expect("a database of this version has a queue")
     }
 
-    /// A run in the queue, begun and ended.
+    /// Begins and finishes a run in the queue.
     fn run(&self, id: &str) {
         let mut queue = self.queue();
         started(id, |start| queue.begin_run(start)).unwrap();
@@ -50,20 +50,20 @@ fn statuses(store: &Store) -> Vec<RunStatus> {
     store.list(&Filter::default()).unwrap().iter().map(|row| row.status).collect()
 }
 
-// Protects: what a queued run leaves in the database is what it would have left without the queue.
+// Protects: a queued run leaves the same rows in the database as a run without the queue.
 #[test]
-fn a_queued_run_is_stored_as_any_other() {
+fn a_queued_run_is_stored_like_any_other() {
     let (queued, direct) = (Place::new(), Place::new());
     queued.run(FIRST);
     let mut store = Store::open(&direct.database()).unwrap();
     started(FIRST, |start| store.begin_run(start)).unwrap();
     store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
     drop(store);
-    assert!(queued.file_of(FIRST).exists(), "it waits");
+    assert!(queued.file_of(FIRST).exists(), "the run waits in the queue");
 
     let [queued_store, direct_store] = [&queued, &direct].map(|place| Store::open(&place.database()).unwrap());
     assert!(queued_store.waiting().is_none());
-    assert!(!queued.file_of(FIRST).exists(), "it was taken in");
+    assert!(!queued.file_of(FIRST).exists(), "the run was imported");
     assert_eq!(queued_store.get(FIRST).unwrap(), result(FIRST, 1));
     let tables = queued_store.query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").unwrap().rows;
     assert!(tables.len() > 20);
@@ -82,7 +82,7 @@ fn a_killed_run_is_marked_and_a_running_one_is_shown() {
         println!("begun");
         std::io::stdout().flush().unwrap();
         let _ = std::io::stdin().read_line(&mut String::new());
-        unreachable!("it is killed before");
+        unreachable!("the process is killed before");
     }
     let place = Place::new();
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -96,8 +96,8 @@ fn a_killed_run_is_marked_and_a_running_one_is_shown() {
     assert!(output.lines().map_while(Result::ok).any(|line| line.ends_with("begun")));
     let mut store = Store::open(&place.database()).unwrap();
     assert_eq!(statuses(&store), [RunStatus::Running]);
-    assert!(store.recover().unwrap().is_empty(), "its process lives");
-    assert!(place.file_of(FIRST).exists(), "its process may still write to it");
+    assert!(store.recover().unwrap().is_empty(), "its process is alive");
+    assert!(place.file_of(FIRST).exists(), "its process may still write to the file");
     drop(store);
 
     child.kill().unwrap();
@@ -108,9 +108,9 @@ fn a_killed_run_is_marked_and_a_running_one_is_shown() {
     assert!(!place.file_of(FIRST).exists());
 }
 
-// Protects: who looks while a run goes on does not take its file away from it.
+// Protects: a reader during the run does not remove the file of the run.
 #[test]
-fn a_run_that_was_seen_running_ends_well() {
+fn a_run_listed_as_running_ends_well() {
     let place = Place::new();
     let mut queue = place.queue();
     started(FIRST, |start| queue.begin_run(start)).unwrap();
@@ -130,7 +130,7 @@ fn a_run_that_lasts_goes_to_the_database() {
     assert!(!place.file_of(FIRST).exists());
     assert_eq!(statuses(&Store::open(&place.database()).unwrap()), [RunStatus::Running]);
     queue.finish_run(&result(FIRST, 1), &measurement()).unwrap();
-    // The next one of the same command, too.
+    // The next run of the same command does so, too.
     started(SECOND, |start| queue.begin_run(start)).unwrap();
     queue.fail_run(SECOND, "no reason").unwrap();
     assert!(!place.file_of(SECOND).exists());
@@ -140,9 +140,9 @@ fn a_run_that_lasts_goes_to_the_database() {
     assert!(seen.contains(&(SECOND, RunStatus::Failed, Some("no reason"))), "{seen:?}");
 }
 
-// Protects: while a clock may run, nothing of other runs is read, written or flushed.
+// Protects: while measurement may be in progress, no data of other runs is read, written or flushed.
 #[test]
-fn a_run_that_lasts_takes_in_no_other() {
+fn a_run_that_lasts_imports_no_other() {
     let place = Place::new();
     place.run(SECOND);
     let mut queue = place.queue();
@@ -153,9 +153,9 @@ fn a_run_that_lasts_takes_in_no_other() {
     assert_eq!(Store::open(&place.database()).unwrap().list(&Filter::default()).unwrap().len(), 2);
 }
 
-// Protects: one run that the database cannot take does not keep the others from it, and is not lost either.
+// Protects: a run that the database rejects does not block other runs, and is not lost.
 #[test]
-fn a_run_that_cannot_be_stored_keeps_no_other_waiting() {
+fn a_run_that_cannot_be_stored_does_not_block_others() {
     let place = Place::new();
     let third = "018f0000-0000-7000-8000-0000000000cc";
     for id in [FIRST, SECOND, third] {
@@ -172,9 +172,9 @@ fn a_run_that_cannot_be_stored_keeps_no_other_waiting() {
     assert!(store.waiting().is_none());
     assert_eq!(store.get(third).unwrap(), result(third, 1));
     let aside = [FIRST, SECOND].map(|id| place.file_of(id).with_extension("unreadable"));
-    let mut told = store.set_aside().to_vec();
-    told.sort();
-    assert_eq!(told, aside);
+    let mut reported = store.set_aside().to_vec();
+    reported.sort();
+    assert_eq!(reported, aside);
     assert!(aside.iter().all(|path| path.exists()));
 }
 
@@ -189,15 +189,15 @@ fn a_failed_run_keeps_its_reason() {
     assert_eq!(rows[0].command, "plumb run seq.toml");
 }
 
-// Protects: another writer neither makes a short run wait nor loses it.
+// Protects: another writer neither delays a short run nor loses it.
 #[test]
-fn a_database_that_is_held_does_not_keep_a_run_waiting() {
+fn a_locked_database_does_not_delay_a_run() {
     let place = Place::new();
     let holder = rusqlite::Connection::open(place.database()).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     place.run(FIRST);
     let store = Store::open(&place.database()).unwrap();
-    let waiting = store.waiting().expect("it could not be taken in");
+    let waiting = store.waiting().expect("a run that could not be imported");
     assert!(matches!(waiting.reason, StoreError::Busy { .. }), "{:?}", waiting.reason);
     assert!(statuses(&store).is_empty());
     drop(store);
@@ -220,12 +220,12 @@ fn the_queue_does_not_grow_without_end() {
 }
 
 #[test]
-fn a_file_that_is_not_whole_or_not_ours_loses_no_other() {
+fn an_incomplete_or_foreign_file_loses_no_other() {
     let place = Place::new();
     for id in [FIRST, SECOND] {
         place.run(id);
     }
-    // A kill in the middle of the result: this process lives, so it may still be writing.
+    // A kill in the middle of the result: this process is alive, so it might still be writing.
     let whole = fs::read(place.file_of(FIRST)).unwrap();
     fs::write(place.file_of(FIRST), &whole[..whole.len() - 10]).unwrap();
     let damaged = age(&place.file_of("damaged"), &[0; 4096]);
@@ -242,10 +242,10 @@ fn a_file_that_is_not_whole_or_not_ours_loses_no_other() {
     fs::write(place.file_of(FIRST), whole).unwrap();
     let store = Store::open(&place.database()).unwrap();
     assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
-    assert!(store.set_aside().is_empty(), "it is said once");
+    assert!(store.set_aside().is_empty(), "a damaged file is reported only once");
 }
 
-/// A file that was written long ago.
+/// Creates a file with an old modification time.
 fn age(path: &Path, content: &[u8]) -> PathBuf {
     fs::write(path, content).unwrap();
     let file = fs::File::options().write(true).open(path).unwrap();
@@ -253,9 +253,9 @@ fn age(path: &Path, content: &[u8]) -> PathBuf {
     path.to_owned()
 }
 
-// Protects: where the database would refuse a run, its queue does not take it in silence.
+// Protects: the queue does not silently accept a run that the database would reject.
 #[test]
-fn what_is_no_database_of_this_plumb_has_no_queue() {
+fn other_databases_have_no_queue() {
     let place = Place::new();
     let changed = |sql: &str| {
         let path = place.directory.path().join(format!("{}.db", sql.len()));
@@ -274,7 +274,7 @@ fn what_is_no_database_of_this_plumb_has_no_queue() {
     assert!(Queue::of(&text).is_none());
     let blocked = changed("SELECT 1");
     fs::write(blocked.with_extension("db-queue"), "a file").unwrap();
-    let mut queue = Queue::of(&blocked).expect("the name is taken, which shows when a run begins");
+    let mut queue = Queue::of(&blocked).expect("a taken name is noticed only when a run begins");
     started(FIRST, |start| queue.begin_run(start)).unwrap();
     queue.finish_run(&result(FIRST, 1), &measurement()).unwrap();
     assert_eq!(Store::open(&blocked).unwrap().get(FIRST).unwrap(), result(FIRST, 1));

@@ -1,4 +1,4 @@
-//! What is put into a store comes out of it, and files that are not ours stay as they are.
+//! Stored data comes back unchanged, and foreign files are not touched.
 
 #![allow(clippy::disallowed_methods)] // tests write files
 
@@ -28,11 +28,11 @@ fn with_two_runs() -> Store {
 fn number(store: &Store, sql: &str) -> i64 {
     match store.query(sql).unwrap().rows[0][0] {
         QueryCell::Integer(number) => number,
-        ref other => panic!("{other:?} is no whole number"),
+        ref other => panic!("{other:?} is not an integer"),
     }
 }
 
-// Protects what was stored: a status has one name in the schema's CHECK, in documents and on pages.
+// Protects stored data: a status has the same name in the schema's CHECK, in documents and on pages.
 #[test]
 fn statuses_have_one_name() {
     fn agree<T: VariantArray + Serialize + Copy + Into<&'static str>>(store: &Store, table: &str) {
@@ -65,7 +65,7 @@ fn a_new_file_gets_the_schema_and_an_old_one_keeps_its_runs() {
 }
 
 #[test]
-fn a_metric_that_the_file_does_not_know_yet_is_added() {
+fn a_metric_missing_from_the_file_is_added() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("plumb.db");
     drop(Store::open(&path).unwrap());
@@ -77,7 +77,7 @@ fn a_metric_that_the_file_does_not_know_yet_is_added() {
     assert_eq!(number(&store, "SELECT count(*) FROM metric WHERE name IN ('write.old', 'write.bw')"), 2);
 }
 
-/// Each Plumb looks for killed runs: not through every run that was ever stored.
+/// Each Plumb process looks for killed runs, and must not scan every stored run.
 #[test]
 fn killed_runs_are_found_by_an_index() {
     let directory = tempfile::tempdir().unwrap();
@@ -92,7 +92,7 @@ fn killed_runs_are_found_by_an_index() {
 }
 
 #[test]
-fn a_result_comes_back_to_the_last_bit() {
+fn a_result_comes_back_bit_for_bit() {
     let store = with_two_runs();
     assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
     assert!(matches!(store.get("018f"), Err(StoreError::Ambiguous { .. })));
@@ -115,7 +115,7 @@ fn a_run_is_visible_while_it_runs_and_finishing_completes_its_row() {
     assert_eq!(row.started_at, "2024-05-01T12:00:01.123456789Z");
     assert_eq!((row.wall_ns, &row.paths[..]), (Some(3_000_000_000), &["/mnt/data".to_owned()][..]));
     assert_eq!(number(&store, "SELECT count(*) FROM heartbeat"), 0);
-    // A result that is stored twice is one run, not two.
+    // Storing a result twice gives one run, not two.
     store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
     assert_eq!(number(&store, "SELECT count(*) FROM run"), 1);
 }
@@ -138,7 +138,7 @@ fn a_run_that_a_signal_ended_is_aborted_with_its_result() {
 }
 
 #[test]
-fn a_failed_run_keeps_its_reason_and_what_it_had_measured() {
+fn a_failed_run_keeps_its_reason_and_measurements() {
     let mut store = Store::open_in_memory().unwrap();
     started(FIRST, |start| store.begin_run(start)).unwrap();
     for (phase, from) in [(1, 0), (1, 3), (2, 0)] {
@@ -160,7 +160,7 @@ fn a_failed_run_keeps_its_reason_and_what_it_had_measured() {
 fn intervals_and_histograms_survive() {
     let store = with_two_runs();
     assert_eq!(store.intervals(FIRST).unwrap()[0].intervals, measurement().phases[0].intervals);
-    // Empty histograms are not stored: nothing was measured.
+    // Empty histograms are not stored, because nothing was measured.
     let table = store.query(&format!("SELECT op, kind, hdr FROM histogram WHERE run_id = '{FIRST}'")).unwrap();
     assert_eq!(table.rows.len(), 1);
     let hdr = measurement().phases[0].ops[&OpKind::Write].service.to_hdr_v2().unwrap();
@@ -171,7 +171,7 @@ fn intervals_and_histograms_survive() {
 }
 
 #[test]
-fn what_was_not_measured_is_null_and_zero_is_zero() {
+fn missing_measurements_are_null_and_zero_is_zero() {
     let store = with_two_runs();
     let value = |metric: &str| {
         let sql = format!("SELECT value FROM result WHERE run = '{FIRST}' AND metric = '{metric}'");
@@ -183,12 +183,12 @@ fn what_was_not_measured_is_null_and_zero_is_zero() {
 }
 
 #[test]
-fn a_check_may_speak_of_several_phases() {
+fn a_check_may_concern_several_phases() {
     assert_eq!(number(&with_two_runs(), "SELECT count(*) FROM check_result WHERE code = 'A3'"), 4);
 }
 
 #[test]
-fn the_same_facts_are_one_row_whatever_the_free_space() {
+fn equal_facts_are_one_row_regardless_of_free_space() {
     let mut store = with_two_runs();
     let mut third = result("018f0000-0000-7000-8000-00000000002c", 3);
     third.target = targets(100);
@@ -199,7 +199,7 @@ fn the_same_facts_are_one_row_whatever_the_free_space() {
     };
     assert_eq!(counts(&store), [1, 1, 1]);
     assert_eq!(number(&store, "SELECT count(DISTINCT free_bytes) FROM run_target"), 2);
-    // Another kernel is another environment on the same machine, and the stack seen under it another target.
+    // Another kernel is another environment on the same machine, and the stack below it another target.
     let mut fourth = result("018f0000-0000-7000-8000-00000000003d", 4);
     fourth.environment.kernel = "6.12.0".to_owned();
     store.finish_run(&fourth, &measurement()).unwrap();
@@ -227,7 +227,7 @@ fn a_run_is_found_by_either_end_of_its_id_and_never_guessed() {
 }
 
 #[test]
-fn tags_filter_lists_and_come_off_again() {
+fn tags_filter_lists_and_can_be_removed() {
     let mut store = with_two_runs();
     store.tag("0a", "before", TagChange::Add).unwrap();
     store.tag("0a", "before", TagChange::Add).unwrap();
@@ -274,7 +274,7 @@ fn a_diff_names_only_what_differs() {
 }
 
 #[test]
-fn a_query_reads_and_nothing_else() {
+fn a_query_cannot_write() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("plumb.db");
     let mut in_file = Store::open(&path).unwrap();
@@ -309,7 +309,7 @@ fn a_query_reads_and_nothing_else() {
         plumb_document::json::to_string(&table).unwrap(),
         r#"{"columns":["one","half","missing","text","bytes"],"rows":[[1,0.5,null,"x","00ff"]]}"#
     );
-    // And the store can still write after a refused query in memory.
+    // The store can still write after a rejected in-memory query.
     let mut memory = with_two_runs();
     memory.query("DELETE FROM run").unwrap_err();
     memory.tag("0a", "still", TagChange::Add).unwrap();
@@ -344,7 +344,7 @@ fn json_export_is_what_was_stored() {
 }
 
 #[test]
-fn a_comparison_is_kept_whole_and_as_conclusions() {
+fn a_comparison_is_stored_whole_and_as_conclusions() {
     let contrast = Contrast {
         metric: Metric::bandwidth(OpKind::Write),
         phase: "seq-write".to_owned(),
@@ -442,9 +442,9 @@ fn noise(measured_at: &str, floor: f64) -> Noise {
     }
 }
 
-/// A floor of other work, or of another place, is no floor of this one.
+/// Protects: the floor of another workload or place is not used for this one.
 #[test]
-fn the_newest_noise_floor_of_this_work_at_this_place_is_found() {
+fn the_newest_noise_floor_of_a_workload_and_place_is_found() {
     let mut store = Store::open_in_memory().unwrap();
     let first = result(FIRST, 1);
     let print = serde_json::json!({"phase": [{"name": "seq-write"}]});
@@ -467,7 +467,7 @@ fn the_newest_noise_floor_of_this_work_at_this_place_is_found() {
     assert_eq!(store.noise_floors("/mnt/c", &print).unwrap(), None);
 }
 
-/// Whoever has results keeps them: a database of the first schema gains the tables and loses nothing.
+/// Protects users' results: a database with the first schema gains the new tables and loses no data.
 #[test]
 fn a_database_without_noise_floors_and_studies_gains_them() {
     let directory = tempfile::tempdir().unwrap();
@@ -489,9 +489,9 @@ fn a_database_without_noise_floors_and_studies_gains_them() {
     assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
 }
 
-/// A database of before network file systems had a tier keeps its values and takes the new word.
+/// A database from before network file systems had a tier keeps its values and accepts the new word.
 #[test]
-fn a_database_without_the_tier_of_servers_gains_it() {
+fn a_database_without_the_server_tier_gains_it() {
     use plumb_result::run::TierName;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("old.db");
@@ -524,13 +524,13 @@ fn a_database_without_the_tier_of_servers_gains_it() {
 }
 
 #[test]
-fn a_time_that_is_none_is_named() {
-    let wrong = plumb_result::RunResult { started_at: "yesterday".to_owned(), ..result(FIRST, 1) };
-    let error = Store::open_in_memory().unwrap().finish_run(&wrong, &measurement()).unwrap_err();
+fn a_malformed_time_is_named() {
+    let malformed = plumb_result::RunResult { started_at: "yesterday".to_owned(), ..result(FIRST, 1) };
+    let error = Store::open_in_memory().unwrap().finish_run(&malformed, &measurement()).unwrap_err();
     assert!(error.to_string().contains("yesterday"), "{error}");
 }
 
-/// Opens a file that must be refused, and sees that it was left alone.
+/// Opens a file that must be rejected, and checks that it was not changed.
 fn refused(path: &Path) -> StoreError {
     let before = fs::read(path).unwrap();
     let error = Store::open(path).unwrap_err();
@@ -540,7 +540,7 @@ fn refused(path: &Path) -> StoreError {
 }
 
 #[test]
-fn files_that_are_not_ours_are_refused_and_left_alone() {
+fn foreign_files_are_rejected_and_not_changed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.db");
 
@@ -561,13 +561,13 @@ fn files_that_are_not_ours_are_refused_and_left_alone() {
 }
 
 #[test]
-fn damage_inside_a_file_is_reported_and_not_repaired_away() {
+fn damage_inside_a_file_is_reported_and_not_repaired() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.db");
     let mut store = Store::open(&path).unwrap();
     store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
     drop(store);
-    // Who only looks folds the log into the file.
+    // Opening the database to read folds the log into the file.
     drop(Store::open_to_read(&path).unwrap());
     let mut bytes = fs::read(&path).unwrap();
     let after_the_header = bytes.len().min(4096);
@@ -590,9 +590,9 @@ fn the_environment_column_and_its_facts_agree() {
     assert_eq!(table.rows, [vec![kernel.clone(), kernel, QueryCell::Text("A CPU".to_owned())]]);
 }
 
-// Failed before: queries had no limits of time or memory.
+// Regression: queries had no time or memory limits.
 #[test]
-fn a_query_ends_at_its_limits() {
+fn queries_stop_at_their_limits() {
     let store = with_two_runs();
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)";
     let brief = QueryLimits { time: std::time::Duration::from_millis(50), ..QueryLimits::default() };

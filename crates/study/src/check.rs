@@ -1,4 +1,4 @@
-//! `plumb check`: what a run on this storage would find, without any load.
+//! `plumb check`: the findings of a run on this storage that need no load.
 
 use plumb_engine::guard::Guard;
 use plumb_probe::census::Census;
@@ -15,36 +15,35 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long the machine is watched.
+/// Time for which the machine is watched.
 const WATCHED: Duration = Duration::from_secs(1);
 
-/// How many samples of what changes are taken meanwhile.
-const LOOKS: u32 = 4;
+/// Number of samples of changing values during that time.
+const SAMPLES: u32 = 4;
 
-/// Checks that work on a machine at rest. All others need a load.
+/// Checks that work on an idle machine. All others need a load.
 const WITHOUT_LOAD: &[&str] = &[
     "A1", "A5", "A7", "A9", "B8", "C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C14",
     "D1", "D3",
 ];
 
-/// Timers due within this time would disturb a measurement that begins now, seconds.
+/// Timers due within this many seconds would disturb a measurement that begins now.
 const AHEAD_S: u64 = 3600;
 
-/// What was seen.
+/// Observations and findings of `plumb check`.
 #[derive(Debug, Clone, Serialize)]
 pub struct CheckOutcome {
-    /// The machine.
     pub environment: Environment,
     /// The storage under the path.
     pub target: TargetFacts,
-    /// What the checks find that need no load, the most serious first.
+    /// Findings of the checks that need no load, the most serious first.
     pub checks: Vec<Finding>,
-    /// Why a run that writes here would be refused, and the way out.
+    /// The reason why a run that writes here would be refused, and the way out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
-/// Why nothing could be checked.
+/// The reason why nothing could be checked.
 #[derive(Debug, thiserror::Error)]
 #[error("`{path}`: {}; name an existing file, directory or device", plumb_bench::place::why_not(path, source))]
 pub struct CheckError {
@@ -52,7 +51,7 @@ pub struct CheckError {
     source: std::io::Error,
 }
 
-/// A workload that does nothing, so that the checks see a machine at rest.
+/// Returns a workload that does nothing, so that the checks see an idle machine.
 fn idle(path: &Path) -> Workload {
     let target = FileTarget {
         path: path.to_owned(),
@@ -70,7 +69,8 @@ fn idle(path: &Path) -> Workload {
     }
 }
 
-/// Watches the machine for a second and examines the storage under a path. `guard` has what the user named as expendable.
+/// Watches the machine for a second and examines the storage under a path. `guard` knows what the
+/// user allowed to be overwritten.
 pub fn look(path: &Path, guard: &Guard) -> Result<CheckOutcome, CheckError> {
     std::fs::metadata(path).map_err(|source| CheckError { path: path.to_owned(), source })?;
     let environment = plumb_probe::environment();
@@ -81,9 +81,9 @@ pub fn look(path: &Path, guard: &Guard) -> Result<CheckOutcome, CheckError> {
     watch.begin(&census);
     let (others, clock, before) =
         (IoWatch::start_on(&target.leaves, &census), ClockWatch::start(), counters::sample(&samples));
-    for _ in 0..LOOKS {
+    for _ in 0..SAMPLES {
         watch.tick();
-        std::thread::sleep(WATCHED / LOOKS);
+        std::thread::sleep(WATCHED / SAMPLES);
     }
     let after = counters::sample(&samples);
     let census = census.later();

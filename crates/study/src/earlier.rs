@@ -1,4 +1,4 @@
-//! What an earlier study of the same name says about the next.
+//! Reads the spread for a plan from an earlier study of the same name.
 
 use crate::answer::{StudyEvidence, answer};
 pub use crate::earlier_spread::{EarlierSpread, FoundSpread};
@@ -9,10 +9,11 @@ use plumb_result::study::StudyReport;
 use plumb_stats::estimate::spread_of_interval;
 use plumb_store::{Store, StoreError};
 
-/// The spread of the newest study of this name whose runs suffice to see one: a pilot's, or the last time's.
+/// Returns the spread of the newest study of this name with enough runs to estimate it: a pilot, or the
+/// previous run of the study.
 ///
 /// # Errors
-/// The store's.
+/// The store failed.
 pub fn spread(store: &Store, name: &str) -> Result<Option<EarlierSpread>, StoreError> {
     for row in store.studies()?.into_iter().filter(|row| row.name == name) {
         let evidence = StudyEvidence::load(store, &row.id)?;
@@ -28,13 +29,14 @@ pub fn spread(store: &Store, name: &str) -> Result<Option<EarlierSpread>, StoreE
     Ok(None)
 }
 
-/// `None` of nothing, or where the degrees of freedom are not known.
+/// Returns `None` without values, or if the degrees of freedom are unknown.
 fn median(found: impl Iterator<Item = (f64, u32)>) -> Option<FoundSpread> {
     let (all, freedom): (Vec<f64>, Vec<u32>) = found.filter(|(_, freedom)| *freedom > 0).unzip();
     Some(FoundSpread { cv: plumb_stats::median(&all)?, freedom: freedom.into_iter().min()? })
 }
 
-/// From the intervals of contrasts whose units are plots: what their ratios vary by beyond what their runs do.
+/// Computes the variation of effects between plots from the intervals of contrasts whose units are plots, less
+/// the variation of their runs.
 fn effects(report: &StudyReport, planned: PlannedVerdicts, runs: FoundSpread) -> Option<FoundSpread> {
     let of_runs = 2.0 * runs.cv.powi(2) / f64::from(planned.runs.max(1));
     let of_contrast = |contrast: &Contrast| {

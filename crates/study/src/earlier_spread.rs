@@ -1,23 +1,23 @@
-//! How much the numbers of an earlier study spread.
+//! The spread of an earlier study's numbers.
 
-/// How much something varied.
+/// The spread between units of one kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FoundSpread {
-    /// As a coefficient of variation: the median over the numbers of a study.
+    /// Coefficient of variation: the median over the numbers of a study.
     pub cv: f64,
-    /// Degrees of freedom of one of them; the fewest.
+    /// Degrees of freedom of one of the estimates; the smallest.
     pub freedom: u32,
 }
 
-/// How much the numbers of an earlier study spread.
+/// The spread of an earlier study's numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EarlierSpread {
-    /// The study.
     pub id: String,
-    /// From one plot to the next, beyond what runs vary by.
+    /// Spread between plots, beyond that of runs.
     pub plots: FoundSpread,
-    /// From one run to the next on one plot.
+    /// Spread between runs on one plot.
     pub runs: FoundSpread,
-    /// Variation of a factor's effect from one plot to the next, beyond that of runs. Present where an easy factor was compared on several plots.
+    /// Variation of a factor's effect between plots, beyond that of runs. `None` unless an easy factor
+    /// was compared on several plots.
     pub effects: Option<FoundSpread>,
 }

@@ -1,7 +1,7 @@
-//! Whether storage is good enough for a use: several runs of its load, compared with limits that others have published.
+//! Judges whether storage is good enough for a use: several runs of its load, compared with published limits.
 //!
-//! The unit is a run; a number is the geometric mean of the runs with its 95 % t interval on the log scale
-//! (`plumb_stats::estimate`). A limit is met where the whole interval is on its good side, and missed where the whole
+//! The unit is a run. A number is the geometric mean of the runs with its 95 % t interval on the log scale
+//! (`plumb_stats::estimate`). A limit is met if the whole interval is on its good side, and missed if the whole
 //! interval is on its bad side.
 
 use plumb_bench::run::{failed, rejected_because};
@@ -21,22 +21,20 @@ use plumb_workload::OpKind;
 use plumb_workload::named::Use;
 use std::time::{Duration, Instant};
 
-/// Coverage of the intervals.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// With fewer runs, an interval is too wide to answer anything.
 pub(crate) const LEAST_RUNS: usize = 3;
 
-/// What a use is judged by: a condition with who published it.
+/// A condition of a use, with its publisher.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitCondition {
-    /// The condition.
     pub assertion: Assertion,
-    /// Who published it, and where.
+    /// Publisher and reference.
     pub source: String,
 }
 
-/// What the runs came to.
+/// The runs of a use's load.
 pub struct FitRuns {
     /// The runs, in their order.
     pub outcomes: Vec<RunOutcome>,
@@ -44,7 +42,8 @@ pub struct FitRuns {
     pub cut_short: Option<String>,
 }
 
-/// Runs a load up to `runs` times, and no further run where the last one would end after `budget`. A signal ends it.
+/// Runs a load up to `runs` times, but starts no run that would end after `budget` at the length of the last
+/// one. A signal ends it.
 ///
 /// # Errors
 /// A run cannot begin.
@@ -83,12 +82,12 @@ pub fn measure(
     Ok(measured)
 }
 
-/// Judges the runs of a use's load by its conditions; `numbers` are shown besides, each `PHASE/METRIC`.
+/// Judges the runs of a use's load by its conditions; `numbers` are also shown, each `PHASE/METRIC`.
 pub fn judge(wanted: &Use, path: &str, measured_at: &str, conditions: &[FitCondition], runs: &[&RunResult]) -> FitFor {
     let (rejected, good): (Vec<&RunResult>, Vec<&RunResult>) =
         runs.iter().partition(|run| run.verdict == RunVerdict::Reject);
     let enough = good.len() >= LEAST_RUNS;
-    // Where nothing can be believed, what was measured is shown all the same.
+    // Without an accepted run, show the measured numbers anyway.
     let shown = if enough { &good } else { runs };
     let mut limits: Vec<FitLimit> = conditions.iter().flat_map(|condition| limits(condition, shown)).collect();
     let numbers = wanted.numbers.iter().filter_map(|name| {
@@ -108,14 +107,14 @@ pub fn judge(wanted: &Use, path: &str, measured_at: &str, conditions: &[FitCondi
         if let Some(load) = under_load.as_ref().filter(|_| codes.iter().all(|code| LOAD.contains(code))) {
             refused_because.push(under_undeclared_load(load));
         }
-        // The findings say why.
+        // The findings give the reasons.
         let (rejected, all) = (rejected.len(), runs.len());
         refused_because.push(format!("The checks rejected {rejected} of {all} runs ({}).", codes.join(", ")));
     }
     let all_rejected = !refused_because.is_empty();
     for limit in &mut limits {
         let reason = not_the_device(&limit.number);
-        // A row of its own must not say `yes` of what the whole refuses.
+        // A row must not answer `yes` while the whole is refused.
         if all_rejected || reason.is_some() {
             limit.answer = FitAnswer::Refused;
         }
@@ -155,7 +154,7 @@ fn left_out(run: &RunResult, path: &str) -> LeftOut {
     LeftOut { run: run.id.clone(), side: path.to_owned(), reason: rejected_because(run) }
 }
 
-/// A condition in each phase that it is about; in none, where no phase has its metric, it cannot be judged.
+/// Evaluates a condition in each phase that it applies to. If no phase has its metric, it cannot be judged.
 fn limits(condition: &FitCondition, runs: &[&RunResult]) -> Vec<FitLimit> {
     let Assertion { metric, .. } = condition.assertion;
     let phases: Vec<&str> = match (&condition.assertion.phase, runs.first()) {
@@ -179,7 +178,7 @@ fn limit(condition: &FitCondition, phase: &str, runs: &[&RunResult]) -> FitLimit
         && let Some(lower) =
             below(assertion.metric).into_iter().map(|lower| self::number(phase, lower, runs)).find(is_measured)
     {
-        // A lower percentile is no larger. If even that one misses the limit, the limit is missed.
+        // A lower percentile is not larger. If even that one misses the limit, the limit is missed.
         if self::answer(assertion, &lower) == FitAnswer::No {
             answer = FitAnswer::No;
         }
@@ -201,7 +200,7 @@ fn answer(assertion: &Assertion, number: &FitNumber) -> FitAnswer {
     }
 }
 
-/// The percentiles of the same times below one, the nearest first.
+/// Returns the lower percentiles of the same times, the nearest first.
 fn below(metric: Metric) -> Vec<Metric> {
     let (Quantity::Latency(stat) | Quantity::Response(stat)) = metric.quantity else { return Vec::new() };
     let Some(quantile) = stat.quantile() else { return Vec::new() };
@@ -215,7 +214,7 @@ fn below(metric: Metric) -> Vec<Metric> {
     lower.into_iter().map(|stat| Metric { quantity: of(stat), ..metric }).collect()
 }
 
-/// A number of all runs; without a value where one of them lacks it.
+/// Returns a number of all runs; without a value if one of them lacks it.
 fn number(phase: &str, metric: Metric, runs: &[&RunResult]) -> FitNumber {
     let phases: Vec<&PhaseResult> =
         runs.iter().filter_map(|run| run.phases.iter().find(|one| one.name == phase)).collect();
@@ -235,7 +234,7 @@ fn number(phase: &str, metric: Metric, runs: &[&RunResult]) -> FitNumber {
     }
 }
 
-/// What moved the bytes that a metric is about: of a flush, those that were written.
+/// Returns the tier of the bytes that a metric is about: for a flush, those that were written.
 fn tier(phase: &PhaseResult, metric: Metric) -> Option<TierName> {
     let kind = match metric.subject {
         Subject::Op(OpKind::Fsync | OpKind::Fdatasync) => OpKind::Write,
@@ -248,7 +247,7 @@ fn tier(phase: &PhaseResult, metric: Metric) -> Option<TierName> {
     phase.metrics.get(&Metric::bandwidth(kind))?.tier
 }
 
-/// Why a number with a limit says nothing of the device.
+/// Returns the reason if a number with a limit does not describe the device.
 fn not_the_device(number: &FitNumber) -> Option<String> {
     let FitNumber { phase, metric, .. } = number;
     match number.tier {
@@ -327,7 +326,7 @@ mod tests {
         }
     }
 
-    // Protects: only what the device did can answer; what was not measured is not refused as well.
+    // Protects: only numbers of the device can answer, and an unmeasured number is not refused.
     #[test]
     fn other_tiers_are_refused_with_a_reason() {
         let of = |tier| FitNumber { tier, ..number("fdatasync.lat.p99", 1.0, 2.0) };

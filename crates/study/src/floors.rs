@@ -1,4 +1,4 @@
-//! The noise floors that hold for a comparison: the newest of each place and work, where nothing has changed since.
+//! The noise floors for a comparison: the newest of each place and work, if nothing has changed since.
 
 use crate::compare::claims::CellClaim;
 use crate::compare::comparison_log::{ComparedCell, ComparisonLog};
@@ -12,37 +12,35 @@ use plumb_trust::{ComparisonSide, SideRecord};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What was found in the store.
+/// Noise floors from the store.
 #[derive(Default)]
 pub(crate) struct Floors {
-    /// By number; the larger of the two places'.
+    /// By number; the larger of the two places' floors.
     pub(crate) floors: BTreeMap<ComparedCell, Floor>,
-    /// What was found and cannot be used, with the reason.
+    /// Unusable floors, with the reason.
     pub(crate) notes: Vec<String>,
 }
 
-/// A work on one side: where its floor was kept, and what must be the same for it to hold.
+/// A work on one side: the key of its floor, and the facts that must be equal for it to hold.
 pub(crate) struct FloorOf<'a> {
-    /// The side's name.
     pub(crate) side: &'a str,
-    /// The place, as `plumb noise` keeps it.
+    /// The place, as `plumb noise` stores it.
     pub(crate) place: String,
-    /// The work.
     pub(crate) workload: &'a str,
-    /// What it does, without seed, place and length of phases.
+    /// Fingerprint of the work, without seed, place and length of phases.
     pub(crate) print: Value,
     pub(crate) environment: &'a Environment,
     pub(crate) targets: Option<&'a BTreeMap<String, TargetFacts>>,
 }
 
-/// A place, and the processes that measure it together: what holds for one of them does not for several.
+/// Names a place together with the processes that measure it: a floor of one process does not hold for several.
 pub(crate) fn with_ranks(place: String, ranks: Option<&Ranks>) -> String {
     let Some(ranks) = ranks else { return place };
     let hosts: Vec<String> = ranks.hosts.iter().map(|host| format!("{} {}", host.ranks, host.name)).collect();
     format!("{place} by {}", hosts.join(","))
 }
 
-/// Every work on both sides of a comparison on this machine, or on the hosts that it leads.
+/// Returns every work on both sides of a comparison, on this machine or on the hosts that it leads.
 pub(crate) fn of_request<'a>(
     request: &'a CompareRequest<'_>,
     comparison_log: &'a ComparisonLog,
@@ -65,8 +63,8 @@ pub(crate) fn of_request<'a>(
     request.sides().into_iter().enumerate().flat_map(of_side).collect()
 }
 
-/// Looks the floors of both places up. A floor is of this comparison where work, place and every fact of machine and
-/// storage are the same; how full the file system is may differ.
+/// Looks up the floors of both places. A floor applies if work, place and all facts about machine and storage are the
+/// same; the fullness of the file system may differ.
 pub(crate) fn floors(store: &Store, works: &[FloorOf<'_>], claims: &[CellClaim]) -> Floors {
     let mut found = Floors::default();
     for work in works {
@@ -116,7 +114,7 @@ impl Floors {
     }
 }
 
-/// The first fact in which machine or storage differ from when the floor was measured.
+/// Returns the first fact about machine or storage that has changed since the floor was measured.
 fn changed(stored: &StoredFloors, work: &FloorOf<'_>) -> Option<Difference> {
     let record = SideRecord::default();
     let side = |name, environment, targets| ComparisonSide { name, environment, targets, runs: 0, record: &record };
@@ -125,7 +123,7 @@ fn changed(stored: &StoredFloors, work: &FloorOf<'_>) -> Option<Difference> {
     plumb_trust::differences(&then, &now).into_iter().find(|difference| difference.factor != "fullness")
 }
 
-/// The day of an RFC 3339 time.
+/// Returns the day of an RFC 3339 time.
 pub(crate) fn date(time: &str) -> &str {
     time.split('T').next().unwrap_or(time)
 }

@@ -1,4 +1,4 @@
-//! The smallest difference that a set-up can show: a place against itself, in the design of a comparison.
+//! The smallest difference that a set-up can show: a place compared with itself, in the design of a comparison.
 
 use crate::compare::comparison_log::{ComparedCell, ComparisonLog, LogRow};
 use crate::compare::{CompareRequest, CompareSide, ComparisonEnded, Measured, claims, measure, messages, view};
@@ -16,17 +16,15 @@ use plumb_workload_text::named::{NamedWorkload, Scale};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Which noise to measure.
 pub struct NoiseRequest<'a> {
     /// The place, as typed.
     pub place: String,
     /// The place twice: the same plots for a floor of runs, plots of two numbers for a floor of plots.
     pub sides: [CompareSide; 2],
-    /// For which work.
     pub workloads: Vec<&'static NamedWorkload>,
     /// Size of a run; `place` is set.
     pub scale: Scale,
-    /// How long it may take altogether, preparation included.
+    /// Total time limit, preparation included.
     pub budget: Duration,
     /// When to stop: the rule of the comparisons that the floor is for.
     pub rule: StopRule,
@@ -37,7 +35,7 @@ pub struct NoiseRequest<'a> {
 }
 
 impl NoiseRequest<'_> {
-    /// The place against itself, as a comparison.
+    /// Returns the comparison of the place with itself.
     pub fn compared(&self) -> CompareRequest<'_> {
         let [baseline, candidate] = self.sides.clone();
         CompareRequest {
@@ -55,20 +53,20 @@ impl NoiseRequest<'_> {
     }
 }
 
-/// What it came to.
+/// The outcome of a noise measurement.
 pub struct NoiseOutcome {
     /// The floors, as stored.
     pub noise: Noise,
-    /// A signal ended it early; nothing is kept for later comparisons then.
+    /// Whether a signal ended it early; then nothing is stored for later comparisons.
     pub interrupted: bool,
-    /// Runs that were rejected by their checks.
+    /// Number of runs rejected by their checks.
     pub rejected: usize,
 }
 
-/// Checks over a comparison that say something of a place against itself.
-const TELLING: &[&str] = &["E1", "E4", "E5", "E10"];
+/// Checks of a comparison that are meaningful for a place compared with itself.
+const RELEVANT: &[&str] = &["E1", "E4", "E5", "E10"];
 
-/// Measures and keeps the noise floor of a place.
+/// Measures and stores the noise floor of a place.
 pub fn noise(
     bench: &mut Bench,
     request: &NoiseRequest<'_>,
@@ -84,7 +82,7 @@ pub fn noise(
     let floors: Vec<NoiseFloor> = claims
         .iter()
         .zip(judged.modes)
-        // Both sides are one place: either shows its speeds.
+        // Both sides are one place, so either shows its speeds.
         .map(|(claim, modes)| (claim, if modes.baseline.is_empty() { modes.candidate } else { modes.baseline }))
         .filter_map(|(claim, modes)| Some(NoiseFloor { modes, ..floor(claim, &measured)? }))
         .collect();
@@ -110,7 +108,7 @@ pub fn noise(
         runs: comparison_log.runs.clone(),
         left_out: comparison_log.left_out.clone(),
         notes,
-        checks: judged.findings.into_iter().filter(|one| TELLING.contains(&one.code.as_str())).collect(),
+        checks: judged.findings.into_iter().filter(|one| RELEVANT.contains(&one.code.as_str())).collect(),
     };
     let interrupted = *ended == ComparisonEnded::Interrupted;
     if let Some(store) = bench.results.store.as_mut().filter(|_| !interrupted && !noise.floors.is_empty()) {
@@ -131,7 +129,7 @@ pub fn noise(
     Ok(NoiseOutcome { rejected: noise.left_out.len(), noise, interrupted })
 }
 
-/// Numbers all of whose blocks have a rejected run.
+/// Returns numbers with a rejected run in every block.
 fn rejected(log: &ComparisonLog) -> Vec<RejectedNumber> {
     let number = |(cell, rows): (&ComparedCell, &Vec<LogRow>)| {
         let values: Vec<f64> = rows.iter().map(|row| row.value).collect();
@@ -148,7 +146,7 @@ fn rejected(log: &ComparisonLog) -> Vec<RejectedNumber> {
     log.rejected_rows.iter().filter(|(cell, _)| !log.rows.contains_key(cell)).filter_map(number).collect()
 }
 
-/// The floor of one number; none where there are too few blocks or plots for any claim.
+/// Returns the floor of one number; `None` with too few blocks or plots for any claim.
 fn floor(claim: &crate::compare::claims::CellClaim, measured: &Measured) -> Option<NoiseFloor> {
     let assessment = &claim.assessment;
     if matches!(assessment.note, Note::TooFewBlocks | Note::TooFewPlots) {
@@ -182,7 +180,7 @@ fn note(
     let left_out = log.left_out.len();
     let largest = floors.iter().map(|floor| floor.floor).fold(0.0, f64::max);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
-    let mut said = match floors {
+    let mut text = match floors {
         [] if left_out > 0 => {
             let why = messages::why_rejected(&log.run_checks([place, place]), &log.side_loads([place, place]));
             format!("{why} No noise floor for {place}: the checks rejected too many runs.")
@@ -195,25 +193,25 @@ fn note(
         ),
     };
     if !differing.is_empty() {
-        said.push_str(&format!(
+        text.push_str(&format!(
             " The two equal sides differ significantly in {}: find out what favours one of them before comparing anything.",
             differing.join(", ")
         ));
     }
     if left_out > 0 {
         let runs = if left_out == 1 { "run was" } else { "runs were" };
-        said.push_str(&format!(" {left_out} {runs} rejected by checks and left out."));
+        text.push_str(&format!(" {left_out} {runs} rejected by checks and left out."));
     }
     match ended {
-        ComparisonEnded::Interrupted => said.push_str(" Interrupted: not stored for later comparisons."),
+        ComparisonEnded::Interrupted => text.push_str(" Interrupted: not stored for later comparisons."),
         ComparisonEnded::By(StopReason::Budget) if floors.is_empty() => {
             let runs = log.runs.len().max(1) as f64;
             let blocks = log.order.len().max(1) as f64;
             let needed = log.run_seconds.map(|seconds| seconds * runs * f64::from(MIN_RUNS_TO_CLAIM + 1) / blocks);
             let remedy = Remedy::LargerBudget { at_least_ns: needed.map(|seconds| (seconds * 1e9) as u64) };
-            said.push_str(&format!(" The time budget is spent. {}", sentences(&[remedy], asked)));
+            text.push_str(&format!(" The time budget is spent. {}", sentences(&[remedy], asked)));
         }
         ComparisonEnded::By(_) | ComparisonEnded::NothingAccepted => {}
     }
-    said
+    text
 }

@@ -1,4 +1,4 @@
-//! Where stored runs belong in studies: their plot, their repetition and the levels of their factors.
+//! Places stored runs in studies: their plot, their repetition and the levels of their factors.
 
 use crate::conduct::FrozenStudy;
 use crate::plan::{Levels, Plan};
@@ -8,13 +8,11 @@ use std::collections::BTreeMap;
 /// A stored run of a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlacedRun {
-    /// The study's id.
     pub study: String,
-    /// The study's name.
     pub name: String,
     /// Its plot, from 0.
     pub plot: u32,
-    /// Which repetition on its plot, from 0.
+    /// Repetition on its plot, from 0.
     pub repeat: u32,
     /// The level of every factor.
     pub levels: Levels,
@@ -27,10 +25,10 @@ pub(crate) struct StudyPlaces {
 }
 
 impl StudyPlaces {
-    /// The plan of a study, by its whole id.
+    /// Returns the plan of a study by its complete id.
     ///
     /// # Errors
-    /// The store's.
+    /// The store failed.
     pub(crate) fn plan(&mut self, store: &Store, study: &str) -> Result<&Plan, StoreError> {
         if !self.plans.contains_key(study) {
             self.plans.insert(study.to_owned(), FrozenStudy::open(store, study)?.plan);
@@ -38,10 +36,10 @@ impl StudyPlaces {
         Ok(&self.plans[study])
     }
 
-    /// The place of a run, by its whole id; `None` for one of no study.
+    /// Returns the place of a run by its complete id; `None` for a run outside of studies.
     ///
     /// # Errors
-    /// The store's.
+    /// The store failed.
     pub(crate) fn of(&mut self, store: &Store, run: &str) -> Result<Option<PlacedRun>, StoreError> {
         let Some(place) = store.study_place(run)? else { return Ok(None) };
         let plan = self.plan(store, &place.study)?;
@@ -56,11 +54,11 @@ impl StudyPlaces {
     }
 }
 
-/// Columns for runs that belong to studies: the study, plot and repetition as pages count them, from 1, and `factor.NAME` for each
-/// factor. None where no run belongs to one.
+/// Returns columns for runs that belong to studies: study, plot and repetition, counted from 1 as in reports, and
+/// `factor.NAME` for each factor. Empty if no run belongs to a study.
 ///
 /// # Errors
-/// The store's.
+/// The store failed.
 pub fn columns(store: &Store, runs: &[String]) -> Result<FurtherColumns, StoreError> {
     let mut places = StudyPlaces::default();
     let mut placed: BTreeMap<String, PlacedRun> = BTreeMap::new();

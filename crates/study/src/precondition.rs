@@ -1,9 +1,9 @@
-//! Conditions under which storage is measured: brought to a steady state first, and measured until it is steady. Pure but
-//! for [`capacity_bytes`](plumb_bench::place::capacity_bytes).
+//! Measurement conditions: storage is brought to a steady state first, and measured until it is
+//! steady. Pure except for [`capacity_bytes`](plumb_bench::place::capacity_bytes).
 //!
-//! Source: SNIA Solid State Storage Performance Test Specification 2.0.1: workload-independent preconditioning writes
-//! twice the capacity in sequence with 128 KiB, workload-based preconditioning runs the work itself in rounds until it is
-//! steady.
+//! Source: SNIA Solid State Storage Performance Test Specification 2.0.1: workload-independent preconditioning
+//! writes twice the capacity in sequence with 128 KiB, workload-based preconditioning runs the work itself in
+//! rounds until it is steady.
 
 use plumb_result::assertion::PRECONDITIONING;
 use plumb_workload::units::UnitError;
@@ -12,16 +12,16 @@ use plumb_workload::{
     Workload,
 };
 
-/// What the fill writes at once.
+/// Bytes of one write of the fill.
 const FILL_BLOCK: u64 = 128 << 10;
 
-/// How often the fill goes over the capacity.
+/// Number of times that the fill writes the capacity.
 const FILL_PASSES: u64 = 2;
 
-/// Writes of the fill in flight, where it bypasses the cache: sequence, not latency, is what it is for.
+/// Writes of the fill in flight, if it bypasses the cache: it needs sequence, not low latency.
 const FILL_DEPTH: u32 = 8;
 
-/// What preconditioning adds to a workload.
+/// Phases that preconditioning adds to a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preconditioning {
     /// The targets that are filled.
@@ -33,74 +33,58 @@ pub struct Preconditioning {
 /// A target that is filled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilledTarget {
-    /// Its name.
     pub target: String,
-    /// Bytes that are written to it: twice its capacity; `None` where that cannot be seen.
+    /// Bytes written to it: twice its capacity; `None` if that is unknown.
     pub bytes: Option<u64>,
 }
 
 /// The rounds before a phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundPlan {
-    /// The phase.
     pub phase: String,
-    /// They are over after this at the latest.
+    /// Time limit of the rounds.
     pub longest: Nanos,
 }
 
-/// Why a workload cannot be brought under a condition.
+/// The reason why a workload cannot meet a condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
-    /// No block target.
+    /// It has no block target.
     #[error(
         "there is nothing to precondition: `{workload}` has no work on a file or device of known extent; programs over file \
          sets start from files that each run lays out"
     )]
-    NothingToFill {
-        /// The workload.
-        workload: String,
-    },
-    /// No phase that time ends.
+    NothingToFill { workload: String },
+    /// No phase is ended by time.
     #[error(
         "no phase of `{workload}` is ended by time, so that none can go on until it is steady; add `--set time=4s`, or \
          `stop.time` in its file"
     )]
-    NothingTimed {
-        /// The workload.
-        workload: String,
-    },
+    NothingTimed { workload: String },
 }
 
-/// `--until`: what ends timed phases.
+/// Condition of `--until` that ends timed phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Until {
-    /// Length of a round.
     pub round: Nanos,
 }
 
-/// Why a text is no condition of `--until`.
+/// The reason why a text is not a condition of `--until`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UntilError {
-    /// No condition is called so.
+    /// No condition has this name.
     #[error("{}", unknown(text))]
-    Unknown {
-        /// What was written.
-        text: String,
-    },
-    /// The length of a round is none.
+    Unknown { text: String },
+    /// The length of a round is malformed.
     #[error("{}: {source}", unknown(text))]
     Round {
-        /// What was written.
         text: String,
-        /// What is wrong with the length.
+        /// The error in the length.
         source: UnitError,
     },
     /// Rounds are too short to be counted in.
     #[error("rounds of {round} are too short: use at least one second")]
-    TooShort {
-        /// Their length.
-        round: Nanos,
-    },
+    TooShort { round: Nanos },
 }
 
 fn unknown(text: &str) -> String {
@@ -110,7 +94,7 @@ fn unknown(text: &str) -> String {
 impl std::str::FromStr for Until {
     type Err = UntilError;
     fn from_str(text: &str) -> Result<Until, UntilError> {
-        let wrong = || UntilError::Unknown { text: text.to_owned() };
+        let unknown_condition = || UntilError::Unknown { text: text.to_owned() };
         match text.split_once(':') {
             None if text == "steady" => Ok(Until { round: Steady::default().round }),
             Some(("steady", round)) => {
@@ -121,13 +105,13 @@ impl std::str::FromStr for Until {
                 }
                 Ok(Until { round })
             }
-            _ => Err(wrong()),
+            _ => Err(unknown_condition()),
         }
     }
 }
 
-/// Every phase that time ends goes on until it is steady by SNIA's rule, or for 25 rounds; its time is then the bound that
-/// the rule never reaches.
+/// Extends every timed phase until it is steady by SNIA's rule, or for 25 rounds. Its time limit becomes a bound
+/// that the rule never reaches.
 ///
 /// # Errors
 /// [`ConditionError::NothingTimed`].
@@ -147,14 +131,14 @@ pub fn until_steady(workload: &mut Workload, until: Until) -> Result<(), Conditi
 
 fn steady_stop(stop: &Stop, round: Nanos) -> Stop {
     let steady = Steady { round, ..Steady::default() };
-    // One round more than the rule takes: intervals are seconds as they pass, not to the nanosecond.
+    // One round more than the rule takes: intervals are seconds as they pass, not exact to the nanosecond.
     let time = Nanos(round.0.saturating_mul(u64::from(steady.max_rounds) + 1));
     Stop { time: Some(time), steady: Some(steady), ..stop.clone() }
 }
 
-/// Puts preconditioning before the phases of a workload: each file and device that block I/O works on is written twice in
-/// sequence; then, before each phase that writes, its own writes run in rounds until they are steady. `capacity` tells the
-/// size of a target that names none.
+/// Inserts preconditioning before the phases of a workload: each file and device with block I/O is written twice in
+/// sequence. Then, before each phase that writes, its own writes run in rounds until they are steady. `capacity`
+/// returns the size of a target that sets none.
 ///
 /// # Errors
 /// [`ConditionError::NothingToFill`].
@@ -203,7 +187,8 @@ pub fn precondition(
 }
 
 fn fill(target: &str, bytes: Option<u64>, cache: CachePolicy) -> Phase {
-    // A size that is no multiple of the block ends in a smaller one; round the cache, blocks must fit in whole.
+    // A size that is not a multiple of the block ends in a smaller one. When bypassing the cache,
+    // blocks must divide the size.
     let fitting = bytes
         .filter(|bytes| *bytes > 0)
         .map_or(FILL_BLOCK, |bytes| FILL_BLOCK.min(1 << bytes.trailing_zeros().min(62)));
@@ -229,7 +214,7 @@ fn fill(target: &str, bytes: Option<u64>, cache: CachePolicy) -> Phase {
     }
 }
 
-/// The phase's own writes, as fast as they go, until they are steady.
+/// Returns the phase's own writes, at full speed, until they are steady.
 fn rounds(phase: &Phase) -> Option<Phase> {
     let writers = phase.workers.iter().filter_map(|group| {
         let blocks = group.work.blocks().filter(|blocks| blocks.mix.write > 0)?;
@@ -270,12 +255,12 @@ mod tests {
     }
 
     #[test]
-    fn twice_the_capacity_then_rounds_then_what_is_measured() {
+    fn twice_the_capacity_then_rounds_then_the_measured_phase() {
         let mut work = workload("random-write");
         let measured = work.phase[0].clone();
         let added = precondition(&mut work, capacity_bytes).unwrap();
         assert_eq!(names(&work), ["preconditioning-fill-data", "preconditioning-rounds-random-write", "random-write"]);
-        assert_eq!(work.phase[2], measured, "what is measured stays as it is");
+        assert_eq!(work.phase[2], measured, "the measured phase is unchanged");
         assert_eq!(added.fills, [FilledTarget { target: "data".to_owned(), bytes: Some(2 << 30) }]);
         assert_eq!(work.phase[0].workers[0].limit.passes, Some(2));
         assert!(work.phase[1].stop.steady.is_some());
@@ -283,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_reads_is_filled_and_has_no_rounds() {
+    fn a_phase_that_only_reads_is_filled_without_rounds() {
         let mut work = workload("random-read");
         let added = precondition(&mut work, capacity_bytes).unwrap();
         assert_eq!(names(&work), ["preconditioning-fill-data", "random-read"]);

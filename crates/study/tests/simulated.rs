@@ -1,5 +1,5 @@
-//! The checks on the simulated device, through the whole of a run: what is healthy raises nothing above a note, and what
-//! is wrong is called so.
+//! Runs the checks on the simulated device, through complete runs: healthy devices raise nothing above a
+//! note, and faults are reported.
 
 use plumb_bench::{Bench, Policies, RunRequest, Silent};
 use plumb_engine::guard::Permissions;
@@ -44,7 +44,7 @@ fn above_note(findings: Vec<Finding>) -> Vec<Finding> {
     findings.into_iter().filter(|finding| finding.level >= Level::Warn).collect()
 }
 
-/// Protects: nobody is warned of what is in order. The bar of the project is 1 % of runs; of these, it is none.
+/// Protects: no warning about a healthy device. The project allows 1 % of runs; of these, it is none.
 #[test]
 fn clean_runs_raise_nothing_above_a_note() {
     let seeds = if is_lab() { 20 } else { 3 };
@@ -68,7 +68,7 @@ fn clean_runs_raise_nothing_above_a_note() {
     assert!(raised.is_empty(), "{} of {runs} clean runs:\n{}", raised.len(), raised.join("\n"));
 }
 
-/// Phases long enough for the checks that look at the seconds of a run.
+/// Phases long enough for the checks of a run's seconds.
 #[test]
 fn clean_long_runs_have_one_level_and_no_trend() {
     let mut bench = bench();
@@ -110,7 +110,7 @@ fn always(device: &str, name: &str, seconds: u64, code: &str, at_least: Level) {
     assert!(levels.iter().all(|level| *level >= at_least), "{code} on {device}, {name}: {levels:?}");
 }
 
-/// Protects: a flush that does nothing is flagged wherever one was asked for, also once at the end.
+/// Protects: a flush that does nothing is flagged wherever one was requested, also once at the end.
 #[test]
 fn a_lying_flush_is_always_flagged() {
     for device in ["sim:hdd?lying-flush", "sim:ssd?lying-flush", "sim:nvme?lying-flush"] {
@@ -151,7 +151,7 @@ fn open_load(rate: u32, depth: u32, arrival: &str) -> Workload {
     plumb_workload_text::native::parse("open.toml", &text).expect("a workload")
 }
 
-/// An open load below saturation with room to start is in order; beyond it misses its rate; without room it is late.
+/// An open load below saturation with room to start is fine; beyond it, it misses its rate; without room it is late.
 #[test]
 fn open_loads_are_held_to_their_rate_and_their_due_times() {
     let mut bench = bench();

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_read_as_it_is() {
+    fn input_within_the_limit_is_read_unchanged() {
         assert_eq!(bytes_of(&b"abc"[..], 3).unwrap(), b"abc");
         assert!(bytes_of(&b"abcd"[..], 3).is_err());
         assert_eq!(text_of(&b"\xff"[..]).unwrap_err().kind(), ErrorKind::InvalidData);
@@ -150,7 +150,7 @@ mod tests {
 
         // Protects: reading by lines gives the same lines as splitting the whole text.
         #[test]
-        fn lines_are_those_of_the_text(text in "[ab\n]{0,40}") {
+        fn lines_match_those_of_the_text(text in "[ab\n]{0,40}") {
             let mut input = text.as_bytes();
             let mut lines = Vec::new();
             while let Some(line) = line_of(&mut input).unwrap() {

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_are_read_and_their_end_is_waited_for() {
+    fn heads_are_parsed_once_complete() {
         let whole = "GET /metrics?x=1 HTTP/1.1\r\nHost: a\r\nAuthorization:  Bearer x \r\n\r\nbody";
         let head = parse(whole).unwrap().unwrap();
         assert_eq!((head.method, head.path), ("GET", "/metrics"));
@@ -127,7 +127,7 @@ mod tests {
     proptest! {
         // Protects servers: no input makes the parser panic, and what it accepts is a printable path.
         #[test]
-        fn any_input_is_answered(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        fn any_input_returns_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
             for start in [&b""[..], b"GET /", b"GET / HTTP/1.1\r\n"] {
                 let input = [start, &bytes].concat();
                 if let Ok(Some(head)) = RequestHead::parse(&input) {

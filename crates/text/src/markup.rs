@@ -1,6 +1,7 @@
 //! Escaping of text for HTML, XML and SVG.
 
-/// Escapes text for elements and for attributes in double quotes. Control characters become spaces: XML has no place for them.
+/// Escapes text for elements and for attributes in double quotes. Control characters become spaces, because
+/// XML does not allow them.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

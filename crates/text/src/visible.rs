@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_any_script_stays_as_it_is() {
+    fn text_of_any_script_is_unchanged() {
         for text in ["plain\n\ttext", "größe 磁盘 … → ✓ ░█", "می\u{200c}خواهم", "👩\u{200d}💻", "e\u{301}"]
         {
             assert!(matches!(visible(text), Cow::Borrowed(same) if same == text), "{text}");
@@ -164,7 +164,7 @@ mod tests {
 
         // Protects printed JSON: an escape decodes to the original character.
         #[test]
-        fn an_escape_is_that_of_json(character in any::<char>()) {
+        fn escapes_match_json(character in any::<char>()) {
             let mut out = String::new();
             push_escaped(&mut out, character);
             let units: Vec<u16> = out.split("\\u").skip(1).map(|digits| u16::from_str_radix(digits, 16).unwrap()).collect();

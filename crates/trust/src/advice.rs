@@ -1,4 +1,5 @@
-//! Remedies in words. This is the only place that knows which command accepts which option, and what its user already set.
+//! Puts remedies into words. Only this module knows which command accepts which option, and
+//! what its user already set.
 
 use plumb_result::{Finding, Remedy};
 use plumb_workload::{Bytes, Nanos};
@@ -25,10 +26,10 @@ pub enum Running {
     FitFor,
     /// `plumb study run`, whose settings are in a file.
     Study,
-    /// The command of another tool, whose options are not Plumb's.
+    /// Another tool's command, without Plumb's options.
     #[default]
     Tool,
-    /// No command: the documentation, which names the options of all.
+    /// The documentation, which names the options of all commands.
     Documentation,
 }
 
@@ -37,38 +38,31 @@ impl Running {
     pub const ALL: &[Running] = Running::VARIANTS;
 }
 
-/// Whether something was asked for.
+/// Whether the user typed an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Typed {
-    /// The user typed it.
     Yes,
-    /// The user did not type it.
     #[default]
     No,
 }
 
-/// The command at hand, and what its user already set.
+/// The current command, and the options that its user set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// The command that runs.
     pub running: Running,
-    /// Length of each timed phase, as typed or chosen, ns.
+    /// Length of each timed phase in ns, as typed or chosen.
     pub time_ns: Option<u64>,
-    /// Time for all runs together, ns.
+    /// Time for all runs together, in ns.
     pub budget_ns: Option<u64>,
-    /// The pause between runs, ns.
+    /// The pause between runs, in ns.
     pub settle_ns: Option<u64>,
-    /// Size of the test file.
     pub file_bytes: Option<u64>,
-    /// Runs that the command means to make at least.
+    /// Smallest number of runs that the command plans to make.
     pub runs: Option<u32>,
-    /// Timed phases of a run.
+    /// Number of timed phases in a run.
     pub timed_phases: u32,
-    /// Whether `--precondition` was typed.
     pub precondition: Typed,
-    /// Whether `--until steady` was typed.
     pub until_steady: Typed,
-    /// Whether `--under-load` was typed.
     pub under_load: Typed,
 }
 
@@ -87,24 +81,25 @@ impl Asked {
         under_load: Typed::No,
     };
 
-    /// A command of which no option was typed.
+    /// Creates the context of a command without typed options.
     pub fn of(running: Running) -> Asked {
         Asked { running, ..Asked::default() }
     }
 }
 
-/// Puts the remedies of findings into words for a command.
+/// Words the remedies of findings for a command.
 pub fn reword(findings: &mut [Finding], asked: &Asked) {
     for finding in findings.iter_mut().filter(|finding| !finding.remedies.is_empty()) {
         finding.remedy = sentences(&finding.remedies, asked);
     }
 }
 
-/// Remedies in whole sentences, the first of which stands alone. A remedy that the user already applied is left out.
+/// Returns remedies as complete sentences; the first can stand alone. A remedy that the user
+/// already applied is left out.
 pub fn sentences(remedies: &[Remedy], asked: &Asked) -> String {
-    let said: Vec<String> = remedies.iter().filter_map(|remedy| sentence(remedy, asked)).collect();
+    let all: Vec<String> = remedies.iter().filter_map(|remedy| sentence(remedy, asked)).collect();
     let mut text = String::new();
-    for one in said {
+    for one in all {
         if text.is_empty() {
             text = one;
         } else {
@@ -114,7 +109,7 @@ pub fn sentences(remedies: &[Remedy], asked: &Asked) -> String {
     text
 }
 
-/// One remedy; `None` where it was applied already, or there is nothing to say.
+/// Returns one remedy as a sentence; `None` if it was already applied, or there is nothing to say.
 pub fn sentence(remedy: &Remedy, asked: &Asked) -> Option<String> {
     match remedy {
         Remedy::Words(text) => (!text.is_empty()).then(|| text.to_string()),
@@ -138,7 +133,7 @@ pub fn sentence(remedy: &Remedy, asked: &Asked) -> Option<String> {
     }
 }
 
-/// `Request: `option``; without an option that the command accepts, the request alone.
+/// Formats `Request: `option``; without an option that the command accepts, only the request.
 fn request(what: &str, option: Option<String>) -> String {
     option.map_or_else(|| format!("{what}."), |option| format!("{what}: `{option}`."))
 }
@@ -177,9 +172,9 @@ fn longer_time(phase: Option<&str>, at_least_ns: Option<u64>, asked: &Asked) -> 
     })
 }
 
-/// The budget that as many runs take at a longer time; `None` where the one of now is enough.
+/// Returns the budget for the same number of runs at a longer time; `None` if the current budget is enough.
 fn budget_for(time_ns: u64, asked: &Asked) -> Option<String> {
-    // Files are laid out and caches dropped between timed phases: as much again, up to three seconds a run.
+    // Between timed phases, files are laid out and caches dropped: the same time again, up to three seconds a run.
     const AROUND_NS: u64 = 3_000_000_000;
     let runs = u64::from(asked.runs?);
     let timed_ns = time_ns.saturating_mul(u64::from(asked.timed_phases.max(1)));
@@ -240,7 +235,7 @@ fn name_phase(phase: &str, asked: &Asked) -> Option<String> {
     }
 }
 
-/// A command that measures a workload alone, for what the command at hand has no option.
+/// A command that measures one workload, for remedies that the current command has no option for.
 const RUN: &str = "plumb run WORKLOAD";
 
 fn precondition(asked: &Asked) -> Option<String> {
@@ -339,7 +334,7 @@ fn short_time(ns: u64) -> String {
     crate::text::nanos(ns as f64)
 }
 
-/// Within a sentence; a word in capitals stays.
+/// Lowercases the start, for use within a sentence; a word in capitals stays.
 fn lower_first(text: &str) -> String {
     let mut letters = text.chars();
     match (letters.next(), letters.clone().next()) {
@@ -360,13 +355,13 @@ mod tests {
         Remedy::LongerTime { phase: None, at_least_ns: Some(at_least * SECOND) }
     }
 
-    // Protects: a remedy carries a value that helps, in the option of the command that prints it.
+    // Protects: a remedy has a value that helps, in the option of the command that prints it.
     #[test]
     fn the_same_remedy_is_worded_for_each_command() {
-        let said = |asked: &Asked| sentences(&[longer(30)], asked);
-        assert_eq!(said(&Asked::of(Running::Try)), "Run longer: `--time 30s`.");
-        assert_eq!(said(&Asked::of(Running::Tool)), "Run longer, for at least 30 s.");
-        assert_eq!(said(&Asked::DOCUMENTATION), "Run longer (`--time`).");
+        let worded = |asked: &Asked| sentences(&[longer(30)], asked);
+        assert_eq!(worded(&Asked::of(Running::Try)), "Run longer: `--time 30s`.");
+        assert_eq!(worded(&Asked::of(Running::Tool)), "Run longer, for at least 30 s.");
+        assert_eq!(worded(&Asked::DOCUMENTATION), "Run longer (`--time`).");
         let compare = Asked {
             time_ns: Some(5 * SECOND),
             budget_ns: Some(300 * SECOND),
@@ -374,9 +369,9 @@ mod tests {
             timed_phases: 1,
             ..Asked::of(Running::Compare)
         };
-        assert_eq!(said(&compare), "Run longer than the 5 s of now: `--time 30s --budget 9m`.");
+        assert_eq!(worded(&compare), "Run longer than the 5 s of now: `--time 30s --budget 9m`.");
         let enough = Asked { budget_ns: Some(3600 * SECOND), ..compare };
-        assert_eq!(said(&enough), "Run longer than the 5 s of now: `--time 30s`.");
+        assert_eq!(worded(&enough), "Run longer than the 5 s of now: `--time 30s`.");
         let phase = Remedy::LongerTime { phase: Some(Cow::Borrowed("seq-write")), at_least_ns: Some(30 * SECOND) };
         let run = Asked { timed_phases: 3, ..Asked::of(Running::Run) };
         assert_eq!(sentences(&[phase], &run), "Run longer: `--set phase.seq-write.stop.time=30s`.");
@@ -384,7 +379,7 @@ mod tests {
 
     // Protects: advice leaves out options that were typed.
     #[test]
-    fn what_was_already_done_is_not_advised() {
+    fn applied_remedies_are_not_advised() {
         let long = Asked { time_ns: Some(60 * SECOND), ..Asked::of(Running::Compare) };
         assert_eq!(
             sentences(&[longer(30), Remedy::words("Flush inside the clock.")], &long),

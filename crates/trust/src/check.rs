@@ -1,26 +1,26 @@
-//! What a check is, and what it can find.
+//! The definition of a check, and its possible outcomes.
 
 use crate::advice::{Asked, sentences};
 use crate::evidence::{ComparisonView, PhaseView, RunView};
 use plumb_result::{Finding, Level, Remedy};
 
-/// One named test of a result's validity. Codes are stable interface.
+/// One named test of a result's validity. Codes are a stable interface.
 pub struct Check {
     /// `A1` … `E15`.
     pub code: &'static str,
-    /// A few words.
+    /// A few words, as in the heading of its page.
     pub title: &'static str,
-    /// What it looks for.
+    /// The question that it answers.
     pub what: &'static str,
-    /// Why it matters, with the paper or source.
+    /// The reason why it matters, with a paper or another source.
     pub why: &'static str,
-    /// The signal that it reads.
+    /// The data that it reads.
     pub how: &'static str,
-    /// Where it draws the line.
+    /// Limits between the levels.
     pub threshold: &'static str,
-    /// Why the threshold is what it is: an experiment with its numbers, a calculation, or the reasoning.
+    /// The reason for the threshold: an experiment with its numbers, a calculation, or an argument.
     pub settled: &'static str,
-    /// Remedies of its findings that do not carry others.
+    /// Remedies of findings that have none of their own.
     pub fix: &'static [Remedy],
     /// Its functions, one for each scope.
     pub judges: &'static [Judge],
@@ -29,27 +29,21 @@ pub struct Check {
 /// The function of a check, by its scope.
 #[derive(Clone, Copy)]
 pub enum Judge {
-    /// One phase of a run.
     Phase(fn(&PhaseView<'_>) -> Outcome),
-    /// A whole run.
     Run(fn(&RunView<'_>) -> Outcome),
-    /// Two sides of a comparison.
     Comparison(fn(&ComparisonView<'_>) -> Outcome),
 }
 
-/// What a check examines.
+/// The object that a check examines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// One phase of a run.
     Phase,
-    /// A whole run.
     Run,
-    /// Two sides of a comparison.
     Comparison,
 }
 
 impl Scope {
-    /// As printed.
+    /// Returns the printed name.
     pub const fn name(self) -> &'static str {
         match self {
             Scope::Phase => "each phase",
@@ -60,7 +54,7 @@ impl Scope {
 }
 
 impl Judge {
-    /// What it examines.
+    /// Returns the scope of the function.
     pub const fn scope(self) -> Scope {
         match self {
             Judge::Phase(_) => Scope::Phase,
@@ -77,29 +71,27 @@ pub enum Outcome {
     NotApplicable,
     /// The evidence is missing.
     Skipped {
-        /// Why it is missing.
         reason: String,
     },
-    /// Checked, and nothing found.
+    /// The check found no problem.
     Pass {
-        /// What was seen.
+        /// The observed value, for the report.
         observed: String,
     },
-    /// Something was found.
     Found(Found),
 }
 
-/// What a check found.
+/// A problem that a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// Note, warn or fail.
     pub level: Level,
-    /// What was seen.
+    /// The observed value, for the report.
     pub observed: String,
-    /// The first sentence, of at most 110 characters where possible, stands alone as a line on a page: what was found,
-    /// with the number. Details follow in further sentences.
+    /// The first sentence stands alone as a line on a page, with the problem and its number; it has at most 110
+    /// characters if possible. Further sentences give details.
     pub message: String,
-    /// What to do; the check's [`fix`](Check::fix) when absent.
+    /// Remedies; `None` for the check's [`fix`](Check::fix).
     pub remedies: Option<Vec<Remedy>>,
 }
 
@@ -128,12 +120,12 @@ impl Outcome {
         Outcome::found(Level::Fail, observed, message)
     }
 
-    /// Replaces the check's general remedies by one that fits what was asked for.
+    /// Replaces the check's general remedies by one for this case.
     pub(crate) fn remedy(self, remedy: impl Into<Remedy>) -> Outcome {
         self.remedies(vec![remedy.into()])
     }
 
-    /// Replaces the check's general remedies by these; there is nothing to do where there are none.
+    /// Replaces the check's general remedies; an empty list means that there is nothing to do.
     pub(crate) fn remedies(self, remedies: Vec<Remedy>) -> Outcome {
         match self {
             Outcome::Found(found) => Outcome::Found(Found { remedies: Some(remedies), ..found }),
@@ -143,12 +135,12 @@ impl Outcome {
 }
 
 impl Check {
-    /// Returns [`Check::fix`] as the documentation words it.
+    /// Returns [`Check::fix`] as worded in the documentation.
     pub fn fix_in_words(&self) -> String {
         sentences(self.fix, &Asked::DOCUMENTATION)
     }
 
-    /// The finding that an outcome is; `None` where the question does not arise.
+    /// Turns an outcome into a finding; `None` if the check does not apply.
     pub(crate) fn finding(&self, phase: Option<&str>, outcome: Outcome) -> Option<Finding> {
         let (level, observed, message, remedies) = match outcome {
             Outcome::NotApplicable => return None,
@@ -172,14 +164,14 @@ impl Check {
             observed,
             threshold: self.threshold.to_owned(),
             message,
-            // `reword` replaces this where the command is known.
+            // `reword` replaces this once the command is known.
             remedy: sentences(&remedies, &Asked::default()),
             remedies,
         })
     }
 }
 
-/// The level of a value against two limits, each of which must be exceeded.
+/// Returns the level of a value against two limits, each of which must be exceeded.
 pub(crate) fn grade(value: f64, warn_above: f64, fail_above: f64) -> Option<Level> {
     if value > fail_above {
         Some(Level::Fail)

@@ -1,4 +1,4 @@
-//! What the checks of a comparison look at: two sides, what each ran, and the numbers run by run.
+//! Input of a comparison's checks: two sides, the works of each, and the numbers run by run.
 
 use crate::factors::Factor;
 use crate::same_work::WorkPrint;
@@ -8,17 +8,17 @@ use plumb_result::{Better, Histogram, Metric, UnderLoad};
 use plumb_stats::schedule::Side;
 use std::collections::BTreeMap;
 
-/// Two sides of a comparison, and what was declared to differ.
+/// Two sides of a comparison, and their declared difference.
 pub struct ComparisonView<'a> {
-    /// The side that the candidate is compared with.
+    /// The reference side.
     pub baseline: ComparisonSide<'a>,
-    /// The side in question.
+    /// The side that is compared with it.
     pub candidate: ComparisonSide<'a>,
     /// The factor that was declared to vary.
     pub varying: Option<&'static Factor>,
-    /// Every number that was compared, run by run.
+    /// Every compared number, run by run.
     pub numbers: &'a [NumberView<'a>],
-    /// Every number that was planned; empty where there was no plan.
+    /// Every planned number; empty without a plan.
     pub planned: &'a [Planned],
     /// Times of single ops, the runs of each side merged.
     pub latencies: &'a [LatencyView<'a>],
@@ -29,51 +29,49 @@ pub struct ComparisonView<'a> {
 /// Runs in the order in which they happened.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sequence<'a> {
-    /// The side of the run before each, by [`RunValue::run`]: `None` for a first one. Empty if runs of
-    /// something else may have come in between.
+    /// The side of the run before each, by [`RunValue::run`]: `None` for a first one. Empty if other runs
+    /// may have come in between.
     pub previous: &'a [Option<Side>],
-    /// Mean time of a run with what it needs before and after, in seconds.
+    /// Mean time of a run including its preparation and cleanup, in seconds.
     pub run_seconds: Option<f64>,
 }
 
 /// One side of a comparison.
 #[derive(Clone, Copy)]
 pub struct ComparisonSide<'a> {
-    /// How it is called.
     pub name: &'a str,
-    /// The machine.
     pub environment: &'a Environment,
     /// The storage under each target, by the target's name.
     pub targets: &'a BTreeMap<String, TargetFacts>,
-    /// Runs of each work that were not left out; the fewest, where there are several works.
+    /// Runs of each work that were not left out; with several works, the fewest.
     pub runs: u32,
-    /// Everything else that is known of its runs.
+    /// Other facts about its runs.
     pub record: &'a SideRecord,
 }
 
-/// What a side's runs were.
+/// Facts about a side's runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SideRecord {
-    /// Provisionings that the runs are spread over.
+    /// Number of plots that the runs are spread over.
     pub plots: u32,
-    /// Runs that their checks rejected.
+    /// Number of runs that their checks rejected.
     pub rejected: u32,
     /// Codes of the checks that rejected them, each once.
     pub rejected_by: Vec<String>,
-    /// Facts in which its places differ from the first of them, where it has several.
+    /// Facts in which its places differ from the first of them, if it has several.
     pub unlike_plots: Vec<Difference>,
-    /// What was run, one entry for each distinct workload.
+    /// Its workloads, each distinct one once.
     pub works: Vec<WorkPrint>,
-    /// What ran it, one entry for each distinct program.
+    /// The programs that ran it, each distinct one once.
     pub tools: Vec<ToolPrint>,
-    /// What the probe saw around the phases of the first of them.
+    /// Observations around the phases of its first run.
     pub phases: Vec<PhaseObservations>,
     /// The load of other processes in each run that was not left out.
     pub loads: Vec<Option<UnderLoad>>,
 }
 
 impl Default for SideRecord {
-    /// One place, and nothing known of its runs.
+    /// A side with one place and unknown runs.
     fn default() -> SideRecord {
         SideRecord {
             plots: 1,
@@ -91,57 +89,53 @@ impl Default for SideRecord {
 /// The program that made a run's numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ToolPrint {
-    /// `plumb`, `fio` …
+    /// Such as `plumb` or `fio`.
     pub name: String,
-    /// Its version, as it states it.
+    /// Version as printed by the program.
     pub version: String,
-    /// The dialect whose meanings the run followed; `None` for Plumb's own.
+    /// The dialect that the run was interpreted in; `None` for Plumb's own.
     pub dialect: Option<DialectPrint>,
 }
 
-/// Another tool's language, in the meaning that a run gave it.
+/// Another tool's language, in one version of its interpretation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DialectPrint {
-    /// `fio`, `iozone` …
+    /// Such as `fio` or `iozone`.
     pub name: String,
-    /// Version of the meanings; it grows when the same words come to mean something else.
+    /// Version of the interpretation; it grows when the same words change their meaning.
     pub semantics: u32,
 }
 
 impl DialectPrint {
-    /// The meanings that a dialect began with. None has changed yet.
+    /// The first version of a dialect. None has changed yet.
     pub const FIRST_SEMANTICS: u32 = 1;
 }
 
-/// One number that is compared, run by run.
+/// One compared number, run by run.
 pub struct NumberView<'a> {
-    /// Which work.
     pub workload: &'a str,
-    /// Which phase of it.
     pub phase: &'a str,
-    /// Which number.
     pub metric: Metric,
-    /// The baseline's runs.
     pub baseline: &'a [RunValue],
-    /// The candidate's runs.
     pub candidate: &'a [RunValue],
-    /// What the statistics found, before any check spoke.
+    /// The statistics' result, before any check.
     pub found: NumberFinding,
-    /// The smallest difference that the set-up can show, as a share (0.03 is × or ÷ 1.03); `None` where no `plumb noise`
-    /// measured it.
+    /// The smallest difference that the set-up can show, as a share (0.03 is × or ÷ 1.03); `None` if
+    /// no `plumb noise` measured it.
     pub floor: Option<f64>,
-    /// Unit and direction as somebody else stated them; `None` for Plumb's own numbers, which have the metric's.
+    /// Unit and direction as stated by a publisher; `None` for Plumb's own numbers, which have the metric's.
     pub stated: Option<Stated<'a>>,
 }
 
 impl NumberView<'_> {
-    /// `random-read: read.iops`; with the phase where it is called otherwise than the work.
+    /// Returns the name, `random-read: read.iops`; with the phase if its name differs from that of the work.
     pub fn name(&self) -> String {
         number_name(self.workload, self.phase, self.metric)
     }
 }
 
-/// `random-read: read.iops`; with the phase where it is called otherwise than the work.
+/// Formats the name of a number like `random-read: read.iops`; with the phase if its name differs
+/// from that of the work.
 pub fn number_name(workload: &str, phase: &str, metric: Metric) -> String {
     if workload == phase { format!("{workload}: {metric}") } else { format!("{workload}/{phase}: {metric}") }
 }
@@ -149,30 +143,28 @@ pub fn number_name(workload: &str, phase: &str, metric: Metric) -> String {
 /// A number that was meant to be compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Planned {
-    /// Which work.
     pub workload: String,
-    /// Which number of it.
     pub metric: Metric,
 }
 
 /// One run's value of a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunValue {
-    /// The run's place in the order in which all runs of the comparison happened, from 0. Numbers of one run have the
-    /// same place.
+    /// Position of the run in the order of all runs of the comparison, from 0. Numbers of one
+    /// run have the same position.
     pub run: u32,
-    /// Which plot of its side it ran on, from 0.
+    /// Plot of its side that it ran on, from 0.
     pub plot: u32,
     /// The value, in the metric's unit; above 0.
     pub value: f64,
 }
 
-/// What the statistics found of a number.
+/// The statistics' result for a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NumberFinding {
-    /// A difference beyond chance: this factor.
+    /// A difference beyond chance, by this factor.
     Difference {
-        /// Candidate against baseline, turned so that above 1 is better.
+        /// Candidate against baseline, with the direction chosen so that above 1 is better.
         ratio: f64,
     },
     /// Equal within this share.
@@ -180,35 +172,30 @@ pub enum NumberFinding {
         /// 0.05 is × or ÷ 1.05.
         margin: f64,
     },
-    /// Neither.
+    /// Neither of them.
     Nothing,
 }
 
-/// Unit and direction of a number, as stated by whoever published it.
+/// Unit and direction of a number, as stated by its publisher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stated<'a> {
-    /// The unit as written, `MB/s`.
+    /// The unit as written, such as `MB/s`.
     pub unit: Option<&'a str>,
-    /// The direction that was drawn or written.
+    /// The direction as drawn or written.
     pub better: Option<Better>,
 }
 
-/// Times of one kind of op in one phase, all runs of each side merged, ns.
+/// Times of one kind of op in one phase, all runs of each side merged, in ns.
 pub struct LatencyView<'a> {
-    /// Which work.
     pub workload: &'a str,
-    /// Which phase of it.
     pub phase: &'a str,
-    /// Which op.
     pub op: &'a str,
-    /// The baseline's runs.
     pub baseline: &'a Histogram,
-    /// The candidate's runs.
     pub candidate: &'a Histogram,
 }
 
 impl NumberView<'_> {
-    /// The sides in the order in which their runs happened.
+    /// Returns the sides in the order of their runs.
     pub(crate) fn order(&self) -> Vec<Side> {
         let of = |runs: &[RunValue], side: Side| runs.iter().map(|run| (run.run, side)).collect::<Vec<(u32, Side)>>();
         let mut runs = [of(self.baseline, Side::A), of(self.candidate, Side::B)].concat();
@@ -216,8 +203,8 @@ impl NumberView<'_> {
         runs.into_iter().map(|(_, side)| side).collect()
     }
 
-    /// What is left of each run once its side's and its plot's own level is taken away: the logarithm of value over
-    /// geometric mean of its plot, in the order of the runs.
+    /// Returns the residual of each run in run order: the logarithm of its value over the geometric mean
+    /// of its side and plot.
     pub(crate) fn residuals(&self) -> Vec<Residual> {
         let mut all: Vec<Residual> = Vec::with_capacity(self.baseline.len() + self.candidate.len());
         for side in [self.baseline, self.candidate] {
@@ -235,10 +222,10 @@ impl NumberView<'_> {
     }
 }
 
-/// A run's distance from the level of its place.
+/// A run's distance from the level of its plot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Residual {
-    /// The run's place in the order.
+    /// Position of the run.
     pub(crate) run: u32,
     /// Logarithm of value / level.
     pub(crate) log: f64,

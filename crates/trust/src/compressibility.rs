@@ -1,10 +1,10 @@
-//! What below a target shrinks data, and which content it can shrink.
+//! Detects layers below a target that shrink data, and content that they can shrink.
 
 use plumb_result::observe::{BlockLayer, LayerKind, TargetFacts};
 use plumb_workload::{Content, Target, WorkerGroup, Workload};
 use std::path::Path;
 
-/// What is written to a target; what has no content of its own counts as random.
+/// Returns the content written to a target; work without its own content counts as random.
 pub(crate) fn content(workload: &Workload, target: &str) -> Content {
     let groups = || {
         let groups = workload.phase.iter().flat_map(|phase| &phase.workers);
@@ -28,7 +28,7 @@ pub(crate) fn content(workload: &Workload, target: &str) -> Content {
     }
 }
 
-/// A copy of `/dev/zero` is written to a target.
+/// Returns `true` if a copy of `/dev/zero` is written to a target.
 fn copies_zeros(workload: &Workload, target: &str) -> bool {
     let mut copies = workload.phase.iter().flat_map(|phase| &phase.workers).filter_map(|group| group.work.copy());
     copies.any(|copy| {
@@ -38,7 +38,7 @@ fn copies_zeros(workload: &Workload, target: &str) -> bool {
     })
 }
 
-/// What below a target compresses or deduplicates, as people know it.
+/// Names the layer below a target that compresses or deduplicates, as users know it.
 pub(crate) fn compressor(facts: &TargetFacts) -> Option<String> {
     let filesystem = facts.filesystem.value().and_then(|fs| {
         let option = fs.options.iter().find(|option| compresses(option));
@@ -52,8 +52,9 @@ pub(crate) fn compressor(facts: &TargetFacts) -> Option<String> {
     filesystem.or_else(|| facts.stack.iter().find_map(layer))
 }
 
-/// `compress=zstd:3`, `compress-force=lzo` (btrfs), `compress_algorithm=lz4` (f2fs), `compression=lz4` (bcachefs).
-/// Source: btrfs(5), Documentation/filesystems/f2fs.rst.
+/// Returns `true` if a mount option enables compression: `compress=zstd:3`, `compress-force=lzo` (btrfs),
+/// `compress_algorithm=lz4` (f2fs), `compression=lz4` (bcachefs). Source: btrfs(5),
+/// Documentation/filesystems/f2fs.rst.
 fn compresses(option: &str) -> bool {
     const ALGORITHM: [&str; 4] = ["compress", "compress-force", "compress_algorithm", "compression"];
     match option.split_once('=') {
@@ -62,7 +63,8 @@ fn compresses(option: &str) -> bool {
     }
 }
 
-/// VDO is a target of the device mapper: on its own, or as the pool `…-vpool` of an LVM volume. Source: lvmvdo(7).
+/// Names a block layer that compresses or deduplicates. VDO is a target of the device mapper: on its own, or as the
+/// pool `…-vpool` of an LVM volume. Source: lvmvdo(7).
 fn layer(layer: &BlockLayer) -> Option<String> {
     if layer.kind == LayerKind::Zram {
         return Some(format!("{} (zram)", layer.name));
@@ -85,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn each_file_system_says_it_in_its_own_words() {
+    fn each_file_system_has_its_own_option() {
         for (kind, option) in [
             ("btrfs", "compress=zstd:3"),
             ("btrfs", "compress-force=lzo"),
@@ -105,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn vdo_is_known_by_its_name_in_the_device_mapper() {
+    fn vdo_is_recognized_by_its_name_in_the_device_mapper() {
         let facts = |name: &str, value: &str| TargetFacts {
             stack: vec![BlockLayer {
                 kind: LayerKind::Lvm,

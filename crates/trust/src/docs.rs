@@ -1,16 +1,16 @@
-//! The checks, for people: `plumb explain CODE` and `docs/checks.md`.
+//! The checks for readers: `plumb explain CODE` and `docs/checks.md`.
 
 use crate::check::Check;
 use crate::checks::CHECKS;
 use crate::text::paragraph;
 use std::borrow::Cow;
 
-/// The check with this code, in either case of letters.
+/// Returns the check with this code, in upper or lower case.
 pub fn explain(code: &str) -> Option<&'static Check> {
     CHECKS.iter().find(|check| check.code.eq_ignore_ascii_case(code.trim())).copied()
 }
 
-/// Everything about one check as plain text, in lines of at most `width` columns; `None` for an unknown code.
+/// Returns everything about one check as plain text, in lines of at most `width` columns; `None` for an unknown code.
 pub fn explanation(code: &str, width: usize) -> Option<String> {
     let check = explain(code)?;
     let mut text = format!("{} · {} ({})\n", check.code, check.title, scopes(check));
@@ -21,7 +21,7 @@ pub fn explanation(code: &str, width: usize) -> Option<String> {
     Some(text)
 }
 
-/// `docs/checks.md`.
+/// Returns the text of `docs/checks.md`.
 pub fn docs() -> String {
     let mut text = String::from(HEAD);
     text.push_str("\n| code | title | scope | threshold |\n|---|---|---|---|\n");
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// The page that people read is the table that decides.
+    /// The documentation must agree with the table of checks.
     #[test]
     fn the_page_of_checks_is_the_table() {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/checks.md");

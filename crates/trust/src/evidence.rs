@@ -1,4 +1,4 @@
-//! What the checks examine: one view of a phase, of a run, of a comparison, with the counters already subtracted.
+//! The evidence for checks: one view of a phase, of a run, of a comparison, with the counters already subtracted.
 
 use crate::client::{self, ClientTraffic};
 use crate::compressibility;
@@ -14,98 +14,88 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use crate::comparison::{ComparisonSide, ComparisonView};
 
-/// A whole run.
 pub struct RunView<'a> {
-    /// What was asked for.
     pub workload: &'a Workload,
-    /// What the engine measured.
     pub measurement: &'a Measurement,
-    /// What the probe saw.
     pub observations: &'a Observations,
     /// Every measured phase that the workload knows, in order.
     pub phases: Vec<PhaseView<'a>>,
 }
 
-/// One phase of a run.
 pub struct PhaseView<'a> {
-    /// What was asked for, all of it.
+    /// The whole requested workload, of which `plan` is this phase.
     pub workload: &'a Workload,
-    /// What was asked for in this phase.
     pub plan: &'a Phase,
-    /// What the engine measured.
     pub measured: &'a PhaseMeasurement,
-    /// What the engine measured of the phases before, in order.
+    /// The engine's measurements of earlier phases, in order.
     pub earlier: &'a [PhaseMeasurement],
-    /// What the probe saw; nothing, with the reason, where it did not look.
+    /// The probe's observations; each missing one has the reason.
     pub seen: PhaseObservations,
-    /// The machine.
     pub environment: &'a Environment,
     /// The storage under each target, by the target's name.
     pub targets: &'a BTreeMap<String, TargetFacts>,
-    /// What the phase's targets stand on.
+    /// Kind of storage under the phase's targets.
     pub ground: Ground,
-    /// What moved.
     pub(crate) traffic: Traffic,
 }
 
-/// What a phase's targets stand on.
+/// Kind of storage under a phase's targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ground {
-    /// Devices whose counters tell what moved.
+    /// Devices with counters of their traffic.
     Device,
     /// Memory: tmpfs, ramfs, zram, a RAM disk.
     Memory,
-    /// A network file system: its client's counters tell what went to the server.
+    /// A network file system, whose client counts the traffic with the server.
     Remote,
-    /// Nothing: the null target.
+    /// The null target.
     Nothing,
-    /// It could not be seen, for this reason.
+    /// Unknown, with the reason.
     Unseen(String),
 }
 
-/// What moved while the clock ran.
+/// The traffic while the clock ran.
 pub(crate) struct Traffic {
     /// Bytes that reads returned.
     pub(crate) app_read: u64,
     /// Bytes given to writes.
     pub(crate) app_write: u64,
-    /// Bytes trimmed.
     pub(crate) app_trim: u64,
-    /// What the leaf devices moved, together.
+    /// Sum over the leaf devices.
     pub(crate) device: Result<DeviceCounters, NotSeen>,
-    /// What the layers directly under the file systems moved, together; `None` where they are the leaves themselves, or
-    /// do not count. A partition leaves out its neighbours, a mirror counts once.
+    /// Sum over the layers directly under the file systems; `None` if these are the leaves themselves, or do not
+    /// count. A partition excludes its neighbours, and a mirror counts once.
     pub(crate) top: Option<DeviceCounters>,
-    /// What the kernel charged to Plumb's own processes.
+    /// I/O that the kernel charged to Plumb's own processes.
     pub(crate) own: Result<OwnIo, NotSeen>,
-    /// What the clients of network file systems moved.
+    /// Sum over the clients of network file systems.
     pub(crate) client: Result<ClientTraffic, NotSeen>,
-    /// How many copies of a byte the file system itself writes (btrfs profiles).
+    /// Number of copies of a byte that the file system itself writes (btrfs profiles).
     pub(crate) copies: u64,
 }
 
-/// Where the bytes of reads came from; the three add up to what reads returned.
+/// Sources of the bytes of reads; the three add up to the bytes that reads returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReadSources {
     /// The page cache above the file system under test.
     pub(crate) page_cache: u64,
     /// Memory below it: the cached backing file of a loop device.
     pub(crate) below: u64,
-    /// The lowest devices that count.
+    /// The lowest devices with counters.
     pub(crate) device: u64,
-    /// Who says how much passed the page cache.
+    /// The counter of bytes past the page cache.
     pub(crate) witness: &'static str,
 }
 
-/// Bytes that came from below the page cache, and which counter says so.
+/// Bytes that came from below the page cache, and the counter that shows it.
 pub(crate) struct StorageBytes {
     pub(crate) bytes: u64,
     pub(crate) witness: &'static str,
 }
 
 impl Traffic {
-    /// Bytes of reads that the devices served. Others' I/O inflates the devices' counters, and a cache below the block
-    /// layer that was asked (a loop device's backing file) inflates our own, so the smaller of the two is believed.
+    /// Returns the bytes of reads that the devices served. Others' I/O inflates the devices' counters. A cache below
+    /// the requested block layer (a loop device's backing file) inflates our own. So it uses the smaller of the two.
     pub(crate) fn read_from_device(&self) -> Result<StorageBytes, NotSeen> {
         let device = self.device.as_ref().map(|device| StorageBytes { bytes: device.read_bytes, witness: DEVICES });
         match (device, self.read_past_page_cache()) {
@@ -115,7 +105,7 @@ impl Traffic {
         }
     }
 
-    /// Where the bytes of reads came from.
+    /// Returns the sources of the bytes of reads.
     pub(crate) fn read_sources(&self) -> Result<ReadSources, NotSeen> {
         let past = self.read_past_page_cache()?;
         let passed = past.bytes.min(self.app_read);
@@ -123,7 +113,7 @@ impl Traffic {
         Ok(ReadSources { page_cache: self.app_read - passed, below: passed - device, device, witness: past.witness })
     }
 
-    /// Bytes of reads that missed the page cache, whatever answered below it.
+    /// Returns the bytes of reads that missed the page cache, from any layer below it.
     pub(crate) fn read_past_page_cache(&self) -> Result<StorageBytes, NotSeen> {
         match (&self.own, &self.top, &self.device) {
             (Ok(own), _, _) => Ok(StorageBytes { bytes: own.read_bytes, witness: "/proc/self/io" }),
@@ -133,7 +123,7 @@ impl Traffic {
         }
     }
 
-    /// Bytes of writes that reached the devices, copies counted once.
+    /// Returns the bytes of writes that reached the devices, with copies counted once.
     pub(crate) fn written_to_device(&self) -> Result<u64, NotSeen> {
         let device = self.device.as_ref().map_err(NotSeen::clone)?;
         let written = self.top.map_or(device.write_bytes, |top| top.write_bytes.min(device.write_bytes));
@@ -161,14 +151,14 @@ impl<'a> RunView<'a> {
         RunView { workload, measurement, observations, phases }
     }
 
-    /// Every target is null or simulated, so that no storage of this machine is involved.
+    /// Returns `true` if every target is null or simulated, so that no storage of this machine is involved.
     pub(crate) fn is_synthetic(&self) -> bool {
         self.workload.target.values().all(|target| matches!(target, Target::Null(_) | Target::Sim(_)))
     }
 }
 
 impl<'a> PhaseView<'a> {
-    /// The last measured phase; `None` where there is none or the workload does not know it.
+    /// Returns the last measured phase; `None` if there is none or the workload does not know it.
     pub(crate) fn last(
         workload: &'a Workload,
         measurement: &'a Measurement,
@@ -211,13 +201,13 @@ impl<'a> PhaseView<'a> {
         }
     }
 
-    /// What the page cache was asked to be.
+    /// Returns the requested cache policy.
     pub(crate) fn cache(&self) -> plumb_workload::CachePolicy {
         plan::cache(self.plan)
     }
 
-    /// Ops in flight that were asked for, of all workers: of a search for a depth, what it found. `None` where one has
-    /// found none.
+    /// Returns the requested number of ops in flight, over all workers; for a depth search, its result. `None` if
+    /// a search has no result.
     pub(crate) fn depth_asked(&self) -> Option<u64> {
         let searches = plan::searches_depth(self.plan);
         let of_worker = |worker: &WorkerMeasurement| match worker.depth_search {
@@ -231,17 +221,17 @@ impl<'a> PhaseView<'a> {
         workers.iter().map(of_worker).sum()
     }
 
-    /// Time comes from the simulated device, so that the machine's clocks and processors say nothing.
+    /// Returns `true` if time comes from the simulated device, so that the machine's
+    /// clocks and processors are irrelevant.
     pub(crate) fn is_virtual_time(&self) -> bool {
         self.measured.clock == "virtual"
     }
 
-    /// Nothing was measured, as under `plumb check`.
+    /// Returns `true` if nothing was measured, as under `plumb check`.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.measured.ops.is_empty()
     }
 
-    /// The machine is virtual.
     pub(crate) fn is_virtual_machine(&self) -> bool {
         self.environment.virtualisation.value().is_some_and(|name| name != "none")
     }
@@ -250,18 +240,17 @@ impl<'a> PhaseView<'a> {
         storage_names(self.workload, self.plan, self.targets)
     }
 
-    /// Facts of the phase's targets, as far as known.
+    /// Returns the known facts of the phase's targets.
     pub(crate) fn facts(&self) -> impl Iterator<Item = &'a TargetFacts> {
         let targets = self.targets;
         self.target_names().into_iter().filter_map(move |name| targets.get(name))
     }
 
-    /// Every block layer under the phase's targets.
+    /// Returns every block layer under the phase's targets.
     pub(crate) fn layers(&self) -> impl Iterator<Item = &'a BlockLayer> {
         self.facts().flat_map(|facts| &facts.stack)
     }
 
-    /// The leaf devices' layers.
     pub(crate) fn leaves(&self) -> Vec<&'a BlockLayer> {
         let mut leaves: Vec<&BlockLayer> = Vec::new();
         for facts in self.facts() {
@@ -274,23 +263,23 @@ impl<'a> PhaseView<'a> {
         leaves
     }
 
-    /// Ops of one kind that completed.
+    /// Returns the number of completed ops of one kind.
     pub(crate) fn ops(&self, kind: OpKind) -> u64 {
         self.measured.ops.get(&kind).map_or(0, |op| op.count)
     }
 
-    /// Reads are to be served by the device.
+    /// Returns `true` if the device should serve reads.
     pub(crate) fn wants_device_reads(&self) -> bool {
         matches!(self.plan.cache, CachePolicy::Cold | CachePolicy::Direct)
     }
 
-    /// Dirty pages as the clock stopped, all targets together.
+    /// Returns dirty pages when the clock stopped, over all targets.
     pub(crate) fn dirty(&self) -> Result<Residency, NotSeen> {
         let sum = self.residency(&self.seen.dirty_after)?;
         if sum.dirty_known { Ok(sum) } else { Err(NotSeen::NoDirtyPages) }
     }
 
-    /// Pages in the cache as the clock started, all targets together.
+    /// Returns cached pages when the clock started, over all targets.
     pub(crate) fn resident(&self) -> Result<Residency, NotSeen> {
         self.residency(&self.seen.resident_before)
     }
@@ -308,13 +297,13 @@ impl<'a> PhaseView<'a> {
         Ok(sum)
     }
 
-    /// Extents as the clock started, all targets together.
+    /// Returns the extents when the clock started, over all targets.
     pub(crate) fn extents(&self) -> Result<Extents, NotSeen> {
         self.extents_in(&self.seen.extents_before)
     }
 
-    /// Extents of which bytes are blank only since the clock started, and not by this phase's own trims and writes; `None`
-    /// where nothing of that kind was seen.
+    /// Returns extents whose bytes became blank after the clock started, other than by this phase's own trims and
+    /// writes; `None` if there are none.
     pub(crate) fn emptied(&self) -> Option<Extents> {
         let Traffic { app_trim, app_write, .. } = self.traffic;
         if app_trim > 0 || app_write > 0 || !plan::is_block_io(self.plan) {
@@ -338,42 +327,43 @@ impl<'a> PhaseView<'a> {
         Ok(sum)
     }
 
-    /// Share of the files' bytes that were never written, 0–1; `None` where it could not be seen or there are none.
+    /// Returns the share of the files' bytes that were never written, 0–1; `None` if unknown or without files.
     pub(crate) fn blank_share(&self) -> Option<f64> {
         let extents = self.extents().ok()?;
         share(extents.hole_bytes + extents.unwritten_bytes, extents.total_bytes)
     }
 
-    /// Share of the files' bytes that are stored compressed, so that device bytes cannot be compared with them.
+    /// Returns the share of the files' bytes that are stored compressed, so that device bytes
+    /// cannot be compared with them.
     pub(crate) fn encoded_share(&self) -> Option<f64> {
         let extents = self.extents().ok()?;
         share(extents.encoded_bytes, extents.total_bytes)
     }
 
-    /// What is written can shrink on its way: the content compresses, and so does something below.
+    /// Returns `true` if writes can shrink on their way: the content compresses, and so does a layer below.
     pub(crate) fn may_shrink(&self) -> bool {
         self.target_names().into_iter().any(|name| {
             compressibility::content(self.workload, name) != Content::Random && self.compressor(name).is_some()
         })
     }
 
-    /// What below a target compresses or deduplicates.
+    /// Names the layer below a target that compresses or deduplicates.
     pub(crate) fn compressor(&self, target: &str) -> Option<String> {
         compressibility::compressor(self.targets.get(target)?)
     }
 
-    /// Names of the leaf devices, as a sentence names them.
+    /// Lists the names of the leaf devices for a sentence.
     pub(crate) fn leaf_names(&self) -> String {
         let names: Vec<&str> = self.leaves().iter().map(|leaf| leaf.name.as_str()).collect();
         if names.is_empty() { "the device".to_owned() } else { names.join(" and ") }
     }
 
-    /// The first loop device of the stack.
+    /// Returns the first loop device of the stack.
     pub(crate) fn loop_device(&self) -> Option<&'a BlockLayer> {
         self.layers().find(|layer| layer.kind == LayerKind::Loop)
     }
 
-    /// A layer in the stack is of this kind.
+    /// Returns `true` if a layer in the stack is of this kind.
     pub(crate) fn has_layer(&self, kind: LayerKind) -> bool {
         self.layers().any(|layer| layer.kind == kind)
     }
@@ -383,11 +373,11 @@ fn seen_of<T: Copy>(by_target: &BTreeMap<String, Seen<T>>, name: &str) -> Result
     match by_target.get(name) {
         Some(Seen::Yes(value)) => Ok(*value),
         Some(Seen::No(reason)) => Err(NotSeen::Refused { what: name.to_owned(), reason: reason.clone() }),
-        None => Err(NotSeen::NotLookedAt { what: name.to_owned() }),
+        None => Err(NotSeen::NotRead { what: name.to_owned() }),
     }
 }
 
-/// The phase's targets; one end of a copy may be something that keeps nothing, and says nothing of the other.
+/// Returns the phase's targets. An end of a copy that stores nothing does not count, because the other end decides.
 fn storage_names<'a>(workload: &Workload, plan: &'a Phase, targets: &BTreeMap<String, TargetFacts>) -> Vec<&'a str> {
     let is_copy = plan.workers.iter().any(|group| group.work.copy().is_some());
     let keeps_nothing = |name: &str| match workload.target.get(name) {
@@ -428,7 +418,7 @@ fn ground_of(workload: &Workload, targets: &BTreeMap<String, TargetFacts>, name:
     ground_of_facts(name, facts)
 }
 
-/// What a target stands on, by the facts about it.
+/// Determines the kind of storage from the facts about a target.
 pub(crate) fn ground_of_facts(name: &str, facts: &TargetFacts) -> Ground {
     if let Some(filesystem) = facts.filesystem.value() {
         if filesystem.in_memory {
@@ -455,27 +445,27 @@ pub(crate) fn ground_of_facts(name: &str, facts: &TargetFacts) -> Ground {
     Ground::Device
 }
 
-/// What the probe says the bytes are stored in, where that is not a drive.
+/// Returns the probe's word for the storage medium, if that is not a drive.
 pub(crate) fn medium(layer: &BlockLayer) -> Option<&str> {
     layer.settings.get("medium").map(String::as_str)
 }
 
-/// A disk that a hypervisor emulates: what it reports about rotation is no evidence.
+/// Returns `true` for a disk that a hypervisor emulates: its reported rotation is not evidence.
 pub(crate) fn is_virtual_disk(layer: &BlockLayer) -> bool {
     medium(layer) == Some("virtual disk")
 }
 
-/// A RAM disk, compressed memory, or a loop device whose backing file is in memory.
+/// Returns `true` for a RAM disk, compressed memory, or a loop device whose backing file is in memory.
 fn is_memory(layer: &BlockLayer) -> bool {
     if medium(layer) == Some("memory") {
         return true;
     }
-    // Results of before the probe said it.
+    // In results from before the probe recorded it.
     let stands_on = layer.settings.get("stands_on").and_then(|text| text.split(' ').next());
     layer.kind == LayerKind::Zram || (layer.kind == LayerKind::Loop && matches!(stands_on, Some("tmpfs" | "ramfs")))
 }
 
-/// `ram0` …: the kernel's RAM disk (brd), which the block stack does not tell from a disk.
+/// Returns `true` for the kernel's RAM disks (brd), `ram0` …, which the block stack does not distinguish from disks.
 fn is_ram_disk(name: &str) -> bool {
     name.strip_prefix("ram")
         .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -509,7 +499,8 @@ fn device_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Result<Devi
     delta_of(seen, leaves)
 }
 
-/// A layer that has never counted anything does not count (the head of an NVMe multipath before Linux 6.4).
+/// Returns the traffic of the top layers. A layer that has never counted anything does not count (the head of an
+/// NVMe multipath before Linux 6.4).
 fn top_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Option<DeviceCounters> {
     let tops = BTreeSet::from_iter(facts.iter().flat_map(|facts| tops(facts)));
     let leaves = BTreeSet::from_iter(facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str));
@@ -523,7 +514,7 @@ fn top_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Option<DeviceC
     delta_of(seen, tops).ok()
 }
 
-/// Names of the layers that no other layer stands on.
+/// Returns the names of the layers that have no other layer above them.
 fn tops(facts: &TargetFacts) -> impl Iterator<Item = &str> {
     let stood_on = |name: &String| facts.stack.iter().any(|layer| layer.below.contains(name));
     facts.stack.iter().map(|layer| &layer.name).filter(move |name| !stood_on(name)).map(String::as_str)
@@ -554,7 +545,7 @@ fn counters_of(seen: Option<&Seen<DeviceCounters>>, leaf: &str) -> Result<Device
     match seen {
         Some(Seen::Yes(counters)) => Ok(*counters),
         Some(Seen::No(reason)) => Err(NotSeen::Refused { what: what(), reason: reason.clone() }),
-        None => Err(NotSeen::NotLookedAt { what: what() }),
+        None => Err(NotSeen::NotRead { what: what() }),
     }
 }
 
@@ -574,7 +565,8 @@ fn own_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Result<OwnIo, 
     })
 }
 
-/// What btrfs writes of each byte, by the profile of its data. Source: mkfs.btrfs(8), "PROFILES".
+/// Returns the number of copies that btrfs writes of each byte, by the profile of
+/// its data. Source: mkfs.btrfs(8), "PROFILES".
 fn copies(facts: &TargetFacts) -> u64 {
     let profile = facts.filesystem.value().and_then(|fs| fs.features.get("data_profile"));
     match profile.map(String::as_str) {

@@ -1,4 +1,4 @@
-//! What a replay kept of its recording, line by line, each with a verdict. Pure.
+//! Compares a replay with its recording, line by line, each with a verdict. Pure.
 
 use crate::host_evidence::HostEvidence;
 use plumb_result::{
@@ -9,15 +9,15 @@ use plumb_workload::{ReplayOrder, Timing};
 /// Bounds of a line: a pass up to the first, a warning up to the second.
 type Bounds = [f64; 2];
 
-/// A replay at its own times is as long as its recording. Source: the specification of traces, from what fio (1.5 % to 18.7 %) and
-/// absolute deadlines (0.02 %) reach.
+/// A replay at its own times is as long as its recording. Source: the specification of traces, from the accuracy of
+/// fio (1.5 % to 18.7 %) and of absolute deadlines (0.02 %).
 const LENGTH: Bounds = [0.001, 0.01];
 
-/// An op begins no later than this behind its time, ns; 99 % of them. Source: Anderson et al., "Buttress", FAST 2004, which keep
-/// 100 us.
+/// Largest lag of an op after its time, in ns, for 99 % of them. Source: Anderson et al., "Buttress", FAST
+/// 2004, which keep 100 us.
 const LAG_NS: Bounds = [100_000.0, 1_000_000.0];
 
-/// Shares of ops or bytes that may be missing, or come to something else.
+/// Shares of ops or bytes that may be missing, or have a different outcome.
 const MISSING: Bounds = [0.0, 0.001];
 
 /// Shares of kinds of ops.
@@ -26,7 +26,7 @@ const MIX: Bounds = [0.001, 0.01];
 /// Largest difference of the shares of gaps up to any length.
 const GAPS: Bounds = [0.05, 0.2];
 
-/// Differences of rates by their mean, root of the mean square.
+/// Root mean square of the differences of rates, over their mean.
 const RATES: Bounds = [0.05, 0.2];
 
 fn judge(value: f64, bounds: Bounds) -> FidelityVerdict {
@@ -47,14 +47,14 @@ fn off(recorded: f64, replayed: f64) -> f64 {
 struct Sheet(Vec<FidelityLine>);
 
 impl Sheet {
-    /// Numbers that should be the same.
+    /// Adds a line for numbers that should be the same.
     fn same(&mut self, name: &str, unit: FidelityUnit, numbers: [f64; 2], bounds: Option<Bounds>) -> &mut FidelityLine {
         let [recorded, replayed] = numbers;
         let verdict = bounds.map_or(FidelityVerdict::Info, |bounds| judge(off(recorded, replayed), bounds));
         self.line(name, unit, Some(recorded), replayed, verdict, bounds)
     }
 
-    /// A number that should be small.
+    /// Adds a line for a number that should be small.
     fn small(&mut self, name: &str, unit: FidelityUnit, value: f64, bounds: Option<Bounds>) -> &mut FidelityLine {
         let verdict = bounds.map_or(FidelityVerdict::Info, |bounds| judge(value, bounds));
         self.line(name, unit, None, value, verdict, bounds)
@@ -78,7 +78,7 @@ impl Sheet {
     }
 }
 
-/// The sheet of a phase; empty where it replays nothing.
+/// Returns the sheet of a phase; empty if it replays nothing.
 pub(crate) fn sheet(measured: &PhaseMeasurement) -> Vec<FidelityLine> {
     let Some(replay) = &measured.replay else { return Vec::new() };
     let mut sheet = Sheet(Vec::new());
@@ -88,10 +88,10 @@ pub(crate) fn sheet(measured: &PhaseMeasurement) -> Vec<FidelityLine> {
     sheet.0
 }
 
-/// Lines that each host has of its own, where there are several.
+/// Lines that are also reported for each of several hosts.
 const OF_HOSTS: [&str; 6] = ["length", "lag p99", "own lag p99", "gaps", "ops", "outcomes that differ"];
 
-/// Adds what each of several hosts kept to the sheets of all of them.
+/// Adds the lines of each of several hosts to the sheets of all of them.
 pub fn fidelity_of_hosts(phases: &mut [PhaseResult], hosts: &[HostEvidence]) {
     if hosts.len() < 2 {
         return;
@@ -189,7 +189,7 @@ fn in_words(result: i64) -> String {
 
 fn order(sheet: &mut Sheet, replay: &ReplayMeasurement) {
     let share = |count: u64| count as f64 / replay.begun.max(1) as f64;
-    // Only a total order promises it; the others let calls of several threads overtake each other.
+    // Only a total order promises it; the others allow calls of several threads to overtake each other.
     let promised = replay.order == Some(ReplayOrder::Total);
     let line = sheet.small("overtaken", FidelityUnit::Share, share(replay.overtaken), promised.then_some([0.0, 0.0]));
     line.about = match replay.order {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_passes() {
+    fn a_faithful_replay_passes() {
         let lines = sheet(&kept());
         let failed: Vec<_> = lines.iter().filter(|line| line.verdict > FidelityVerdict::Pass).collect();
         assert!(failed.is_empty(), "{failed:?}");
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_kept_warns_and_fails() {
+    fn deviations_warn_and_fail() {
         use FidelityVerdict::{Fail, Info, Warn};
         let length = |ns| changed(|replay| replay.replayed_length_ns = ns);
         assert_eq!(verdict(&length(1_005_000_000), "length"), Warn);

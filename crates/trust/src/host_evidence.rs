@@ -3,15 +3,14 @@
 use plumb_result::{Measurement, Observations};
 use plumb_workload::Workload;
 
-/// What one host's ranks measured, and what was seen of that machine.
+/// Measurements of one host's ranks, and observations of its machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostEvidence {
-    /// Its name.
     pub name: String,
-    /// What its ranks run together.
+    /// The workload of its ranks together.
     pub workload: Workload,
-    /// All its ranks together, their workers side by side.
+    /// Sum over its ranks, with their workers listed separately.
     pub measurement: Measurement,
-    /// The machine, its storage and all its ranks.
+    /// Observations of the machine, its storage and all its ranks.
     pub observations: Observations,
 }

@@ -1,4 +1,4 @@
-//! Judges a run of several hosts: each by its own evidence, and what is a matter of numbers alone by the sum.
+//! Judges a run of several hosts: each by its own evidence, and numbers alone by their sum.
 
 use crate::host_evidence::HostEvidence;
 use crate::judge::judge;
@@ -7,7 +7,7 @@ use crate::tier::{Beyond, PhaseTiers, RateTier};
 use plumb_result::{Finding, Level, Limiter, Measurement, PhaseMeasurement};
 use plumb_workload::{OpKind, Workload};
 
-/// A workload as this many ranks run it together: every phase has each rank's groups.
+/// Returns a workload as this many ranks run it together: every phase has each rank's groups.
 pub fn of_ranks(workload: &Workload, ranks: u32) -> Workload {
     let mut all = workload.clone();
     for phase in &mut all.phase {
@@ -16,23 +16,21 @@ pub fn of_ranks(workload: &Workload, ranks: u32) -> Workload {
     all
 }
 
-/// Workers of one target that overlap: it is a matter of who uses the same files, and of no host.
+/// The check for workers of one target that overlap: it depends on shared files, not on hosts.
 const OF_ONE_RANK: &str = "B7";
 
-/// A workload and what was measured of it.
+/// A workload with its measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Measured<'a> {
-    /// What was run.
     pub workload: &'a Workload,
-    /// What it came to.
     pub measurement: &'a Measurement,
 }
 
-/// Judges what was measured by the ranks of several hosts: `whole` by all of them, `one` by those whose files may be the same, which
-/// are the workers of a single rank where ranks have files of their own. Pure.
+/// Judges the measurements of the ranks of several hosts: `whole` has all of them. `one` has those whose files may be
+/// the same: the workers of a single rank if ranks have their own files. Pure.
 ///
-/// The checks of samples and series (E) take the whole: a percentile is that of all. The others take each host's own evidence, and
-/// name the hosts where not all are alike.
+/// The checks of samples and series (E) use the whole: a percentile is that of all. The others use each host's own
+/// evidence, and name the hosts if not all are alike.
 pub fn judge_hosts(whole: Measured<'_>, one: Measured<'_>, hosts: &[HostEvidence]) -> Judgement {
     let [first, others @ ..] = hosts else {
         return Judgement {
@@ -69,11 +67,11 @@ pub fn judge_hosts(whole: Measured<'_>, one: Measured<'_>, hosts: &[HostEvidence
     all
 }
 
-/// One finding for each check and phase: the worst, with the hosts where it is so.
-fn of_hosts(judged: &[(&str, &Judgement)], takes: impl Fn(&Finding) -> bool) -> Vec<Finding> {
+/// Returns one finding for each check and phase: the worst, with the hosts that have it.
+fn of_hosts(judged: &[(&str, &Judgement)], selects: impl Fn(&Finding) -> bool) -> Vec<Finding> {
     let mut found: Vec<(Finding, Vec<&str>)> = Vec::new();
     for &(host, judgement) in judged {
-        for finding in judgement.findings.iter().filter(|finding| takes(finding)) {
+        for finding in judgement.findings.iter().filter(|finding| selects(finding)) {
             match found.iter_mut().find(|(known, _)| known.code == finding.code && known.phase == finding.phase) {
                 None => found.push((finding.clone(), vec![host])),
                 Some((known, hosts)) if known.level == finding.level => hosts.push(host),
@@ -93,7 +91,7 @@ fn of_hosts(judged: &[(&str, &Judgement)], takes: impl Fn(&Finding) -> bool) -> 
     found.into_iter().map(named).collect()
 }
 
-/// `a`, `a and b`, `a, b and 7 more`.
+/// Formats `a`, `a and b`, `a, b and 7 more`.
 fn names(hosts: &[&str]) -> String {
     match hosts {
         [] => String::new(),
@@ -103,7 +101,7 @@ fn names(hosts: &[&str]) -> String {
     }
 }
 
-/// What all hosts' bytes came from, by their number.
+/// Returns the tiers of all hosts' bytes, weighted by their number.
 fn tiers(number: usize, judged: &[(&str, &Judgement)], phases: &[Option<&PhaseMeasurement>]) -> PhaseTiers {
     let mut all = judged[0].1.tiers[number].clone();
     for (kind, tier) in &mut all.tiers {
@@ -137,12 +135,12 @@ fn tiers(number: usize, judged: &[(&str, &Judgement)], phases: &[Option<&PhaseMe
     all
 }
 
-/// Bytes of ops that move some, else ops.
+/// Returns the bytes of ops that move some, else the number of ops.
 fn moved(measured: &PhaseMeasurement, kind: OpKind) -> u64 {
     measured.ops.get(&kind).map_or(0, |op| if kind.moves_bytes() { op.bytes } else { op.count })
 }
 
-/// What bounded the hosts, where it was the same; that of the first otherwise, with its name.
+/// Returns the limiter of the hosts if it was the same; otherwise that of the first, with its name.
 fn limiter(number: usize, judged: &[(&str, &Judgement)]) -> Option<Limiter> {
     let first = judged[0].1.limiters.get(number)?;
     let same =
@@ -192,9 +190,9 @@ mod tests {
         );
     }
 
-    // Protects: what all hosts say is said once, and of none in particular.
+    // Protects: a finding of all hosts is reported once, without a host.
     #[test]
-    fn what_is_so_everywhere_is_said_once() {
+    fn a_finding_of_all_hosts_is_reported_once() {
         let cached = Scene::reading(1000 * MIB).device_read(0).own_read(0);
         let judgement = judged(&[&cached, &cached]);
         let a1: Vec<&Finding> = judgement.findings.iter().filter(|finding| finding.code == "A1").collect();
@@ -202,7 +200,7 @@ mod tests {
         assert_eq!(judgement.tiers[0].tiers[&OpKind::Read].tier, Tier::Cache);
     }
 
-    // Protects: a host where nothing could be seen leaves the tier unknown, whatever the others moved.
+    // Protects: a host without observations leaves the tier unknown, even if all others moved bytes.
     #[test]
     fn a_blind_host_leaves_the_tier_unknown() {
         let blind = Scene::reading(1000 * MIB).unseen_devices("no /proc/diskstats").unseen_own("no /proc/self/io");
@@ -211,7 +209,7 @@ mod tests {
         assert_eq!(judgement.verdict, RunVerdict::Unknown);
     }
 
-    // Protects: ranks of a host are as many workers as they are, so that a host of four ranks lacks no queue depth.
+    // Protects: ranks of a host count as separate workers, so that a host of four ranks does not lack queue depth.
     #[test]
     fn a_hosts_plan_has_the_groups_of_all_its_ranks() {
         let scene = Scene::reading(1000 * MIB);

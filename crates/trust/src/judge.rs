@@ -1,4 +1,4 @@
-//! From evidence to findings, tiers and a verdict.
+//! Turns evidence into findings, tiers and a verdict.
 
 use crate::check::Judge;
 use crate::checks::CHECKS;
@@ -54,7 +54,7 @@ pub fn judge_comparison(view: &ComparisonView<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The phases of a result, with the judgement's tiers on their rates.
+/// Returns the phases of a result, with the judgement's tiers on their rates.
 pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: &Judgement) -> Vec<PhaseResult> {
     let known = measurement
         .phases
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_under_o_direct_a_cached_read_an_unflushed_write_and_an_fallocated_read_are_called_what_they_are() {
+    fn a_hole_under_o_direct_a_cached_read_an_unflushed_write_and_an_fallocated_read_are_recognized() {
         let direct = || Scene::reading(1000 * MIB).cache(CachePolicy::Direct).device_read(0).own_read(0);
         let traps = [
             ("A4", "holes", OpKind::Read, direct().holes(1000 * MIB)),
@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    /// Memory speed that calls itself so is an honest number.
+    /// Memory speed reported as memory speed is an honest number.
     #[test]
     fn asking_for_the_cache_is_not_rejected() {
         let cached =
@@ -137,7 +137,7 @@ mod tests {
         let blind = Scene::reading(1000 * MIB).unseen_devices("no /proc/diskstats").unseen_own("no /proc/self/io");
         assert_eq!(blind.judge().verdict, RunVerdict::Unknown);
         assert_eq!(Scene::reading(1000 * MIB).remote().judge().verdict, RunVerdict::Unknown);
-        // What is known to be wrong stays wrong.
+        // A known failure stays a failure.
         assert_eq!(blind.fault("EIO").judge().verdict, RunVerdict::Reject);
     }
 
@@ -154,12 +154,12 @@ mod tests {
         assert!(findings.is_sorted_by(|one, other| one.level > other.level || order(one) <= order(other)));
     }
 
-    /// Characters of a finding's first sentence.
+    /// Longest first sentence of a finding, in characters.
     const LINE: usize = 120;
 
-    /// Every finding must stand on its own on a screen.
+    /// Every finding must be understandable on its own.
     #[test]
-    fn findings_speak_in_whole_sentences() {
+    fn findings_are_whole_sentences() {
         let scenes = [
             Scene::reading(1000 * MIB).device_read(0).own_read(0).short(2).fault("EIO").swapped_pages(3).steal(0.2),
             Scene::writing(1000 * MIB).dirty(1000 * MIB).device_write(0).unseen_kernel_log("EPERM").free(0.01),
@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    /// A phase that the probe never looked at is not a phase in which all was well.
+    /// A phase that the probe never observed does not count as healthy.
     #[test]
     fn a_phase_without_observations_is_unknown() {
         let mut scene = Scene::reading(1000 * MIB);

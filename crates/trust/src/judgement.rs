@@ -1,23 +1,23 @@
-//! What trust says of a run, and how findings add up to a verdict.
+//! The result of judging a run, and the verdict from its findings.
 
 use crate::tier::PhaseTiers;
 use plumb_result::{Finding, Level, Limiter, RunVerdict, UnderLoad};
 
-/// Checks without which it is not known what was measured: where one of them could not look, a run cannot pass.
+/// Checks that show what was measured: if one of them lacks its evidence, a run cannot pass.
 const DECISIVE: &[&str] = &["A1", "A3"];
 
-/// What trust says of a run.
+/// The result of judging a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// What the checks say, worst first; equals in the order of [`CHECKS`](crate::CHECKS), then of the phases.
+    /// Findings, worst first; equals in the order of [`CHECKS`](crate::CHECKS), then of the phases.
     pub findings: Vec<Finding>,
-    /// What every rate measured, one entry for each measured phase.
+    /// Tiers of all rates, one entry for each measured phase.
     pub tiers: Vec<PhaseTiers>,
-    /// What bounded every measured phase, in the same order.
+    /// The limiter of every measured phase, in the same order.
     pub limiters: Vec<Limiter>,
     /// Whether the run can be believed.
     pub verdict: RunVerdict,
-    /// The load of other processes, where it was a part of the numbers.
+    /// The load of other processes, if it was a part of the numbers.
     pub under_load: Option<UnderLoad>,
 }
 

@@ -1,9 +1,9 @@
-//! Says whether a number can be believed. Pure functions: a workload, what the engine measured and what the probe
-//! observed go in; [findings](plumb_result::Finding), a [tier](RateTier) for every rate and a verdict come out.
+//! Judges whether a number can be believed. Pure functions: a workload, the engine's measurement and the probe's
+//! observations go in; [findings](plumb_result::Finding), a [tier](RateTier) for every rate and a verdict come out.
 //!
-//! Every check is one row of [`CHECKS`]: its words, its threshold and its function stand together in a file of
-//! [`checks`], and `plumb explain`, `docs/checks.md` and the tests read the same row. A check that lacks its evidence
-//! is `skipped` with the reason, never `pass`.
+//! Every check is one row of [`CHECKS`]: its texts, its threshold and its function are in one file of [`checks`], and
+//! `plumb explain`, `docs/checks.md` and the tests read the same row. A check that lacks its evidence is `skipped`
+//! with the reason, never `pass`.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

@@ -1,10 +1,10 @@
-//! How fast the link to a device is, from what its layer says of it.
+//! The speed of the link to a device, from the facts about its layer.
 
 use crate::not_seen::NotSeen;
 use plumb_result::observe::{BlockLayer, LayerKind};
 
-/// Bytes per second that the narrowest known link to a device carries in one direction; an error says why it is not
-/// known. A simulated device states its own; else it is the smaller of the SATA link and the PCIe link.
+/// Returns the bytes per second that the narrowest known link to a device carries in one direction, or the reason why
+/// it is unknown. A simulated device states its own; otherwise it is the smaller of the SATA link and the PCIe link.
 pub(crate) fn bytes_per_second(layer: &BlockLayer, virtualised: bool) -> Result<f64, NotSeen> {
     let device = || layer.name.clone();
     let setting = |name: &str| layer.settings.get(name).map(String::as_str);
@@ -12,7 +12,7 @@ pub(crate) fn bytes_per_second(layer: &BlockLayer, virtualised: bool) -> Result<
         let stated = setting("link_bytes_per_second").and_then(|text| text.parse().ok());
         return stated.ok_or_else(|| NotSeen::LinkNotStated { device: device() });
     }
-    // A hypervisor's buses say 2.5 GT/s of a disk that knows no such limit.
+    // A hypervisor's buses report 2.5 GT/s for a disk without such a limit.
     if virtualised {
         return Err(NotSeen::InventedLink { device: device() });
     }
@@ -25,15 +25,16 @@ pub(crate) fn bytes_per_second(layer: &BlockLayer, virtualised: bool) -> Result<
     }
 }
 
-/// `6.0 Gbps` is the rate of the line, of which 8b/10b coding leaves 8 in 10. Source: Serial ATA revision 3.
+/// Parses the speed of a SATA link. `6.0 Gbps` is the line rate, of which 8b/10b coding leaves 8 in 10.
+/// Source: Serial ATA revision 3.
 fn sata(speed: &str) -> Option<f64> {
     let gigabits: f64 = speed.strip_suffix("Gbps")?.trim().parse().ok()?;
     Some(gigabits * 1e9 * 8.0 / 10.0 / 8.0).filter(|rate| *rate > 0.0)
 }
 
-/// `8.0 GT/s PCIe` times the lanes, less the line's coding: 8b/10b up to 5 GT/s, 128b/130b up to 32, flits of 242 bytes
-/// in 256 from 64 on. Headers of packets are left in, so that the limit is never too low. Source: PCI Express base
-/// specification 6.0, 4.2.
+/// Computes the speed of a PCIe link: `8.0 GT/s PCIe` times the lanes, less the line's coding. That is 8b/10b up to 5
+/// GT/s, 128b/130b up to 32, and flits of 242 bytes in 256 from 64 on. Packet headers are included, so that the limit
+/// is never too low. Source: PCI Express base specification 6.0, 4.2.
 fn pcie(speed: &str, width: &str) -> Option<f64> {
     let transfers: f64 = speed.split_once("GT/s")?.0.trim().parse().ok()?;
     let lanes: f64 = width.trim().parse().ok()?;
@@ -75,7 +76,7 @@ mod tests {
 
     /// A virtio disk behind an emulated root port of 2.5 GT/s does 1.2 GB/s and more.
     #[test]
-    fn a_hypervisors_link_is_no_limit() {
+    fn a_hypervisors_link_is_not_a_limit() {
         let pci = [("pci_link_speed", "2.5 GT/s PCIe"), ("pci_link_width", "1")];
         assert!(bytes_per_second(&layer(LayerKind::Disk, &pci), true).is_err());
         assert_eq!(bytes_per_second(&layer(LayerKind::Sim, &[("link_bytes_per_second", "500")]), true), Ok(500.0));

@@ -1,4 +1,4 @@
-//! Findings while a run goes on: which checks can already speak part-way through a phase, and when each is reported.
+//! Findings during a run: the checks that can judge part of a phase, and the time at which each is reported.
 
 use crate::check::Judge;
 use crate::checks::CHECKS;
@@ -8,20 +8,21 @@ use plumb_result::{Finding, Level, Measurement, Observations};
 use plumb_workload::Workload;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// When a check may speak before the end of its phase.
+/// When a check may report before the end of its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cadence {
-    /// It rests on what was seen before the first op or on events that cannot be undone, and is reported at once.
+    /// It depends on observations from before the first op or on irreversible events, and is reported at once.
     Fact,
-    /// It rests on rates, which begin roughly: it is reported when it held in two seconds in a row.
+    /// It depends on rates, which start unsteadily: it is reported when it held in two consecutive seconds.
     Rate,
-    /// As [`Cadence::Fact`], but it costs too much for every second: when the seconds are a power of two.
+    /// Like [`Cadence::Fact`], but too expensive for every second: it runs when the number of seconds
+    /// is a power of two.
     Sparse,
 }
 
-/// Checks that are meaningful part-way, with what they rest on. The others need a whole phase: what is flushed at its end
-/// (A3, A5), whole passes (A7, A10), its processor time (B2), its distributions (C11, E6). A code that is not among
-/// [`CHECKS`] does nothing here.
+/// Checks that are meaningful for part of a phase, with their cadence. The others need a whole phase: flushes at its
+/// end (A3, A5), whole passes (A7, A10), its processor time (B2), its distributions (C11, E6). A code that is not
+/// among [`CHECKS`] has no effect here.
 const LIVE: &[(&str, Cadence)] = &[
     ("A1", Cadence::Rate),
     ("A2", Cadence::Fact),
@@ -49,7 +50,8 @@ const LIVE: &[(&str, Cadence)] = &[
     ("E3", Cadence::Sparse),
 ];
 
-/// [`Cadence::Sparse`] checks look at this many seconds first, and last: a search over a series grows with its square.
+/// The first and the last number of seconds at which [`Cadence::Sparse`] checks run: a search over a
+/// series grows with its square.
 const SPARSE_SECONDS: std::ops::RangeInclusive<usize> = 16..=512;
 
 /// A finding's check and phase: it is reported once for each.
@@ -59,40 +61,40 @@ fn key(finding: &Finding) -> Key {
     (finding.code.clone(), finding.phase.clone())
 }
 
-/// Watches a run go on, and says each finding above `note` once, when it becomes true.
+/// Judges a run in progress, and reports each finding above `note` once, when it becomes true.
 #[derive(Debug, Default)]
 pub struct LiveJudge {
     /// Seconds of this phase so far.
     seconds: usize,
     /// True in the second before, and not reported yet.
     pending: BTreeSet<Key>,
-    told: BTreeMap<Key, Finding>,
-    /// The load of others was declared and is not reported.
+    reported: BTreeMap<Key, Finding>,
+    /// Whether the load of others was declared, and so is not reported.
     is_load_declared: bool,
 }
 
-/// What the end of a phase changes.
+/// Changes at the end of a phase.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PhaseNews {
-    /// What is true of the whole phase and was not reported before, worst first.
+    /// Findings about the whole phase that were not reported before, worst first.
     pub found: Vec<Finding>,
-    /// What was reported while it ran and is not true of the whole phase.
+    /// Findings reported during the phase that do not hold for the whole phase.
     pub withdrawn: Vec<Finding>,
 }
 
 impl LiveJudge {
-    /// Nothing was reported yet.
+    /// Creates a judge without earlier reports.
     pub fn new() -> LiveJudge {
         LiveJudge::default()
     }
 
-    /// The same where the load of others is a part of the set-up.
+    /// Creates a judge for a set-up that includes the load of others.
     pub fn under_declared_load() -> LiveJudge {
         LiveJudge { is_load_declared: true, ..LiveJudge::default() }
     }
 
-    /// A second has passed. The last phase of `measurement` and of `observations` is the one that runs: counts, bytes,
-    /// intervals and errors so far, and the counters now. Returns what is to be reported, worst first.
+    /// Judges the current phase after a second. It is the last phase of `measurement` and of `observations`: counts,
+    /// bytes, intervals and errors so far, and the current counters. Returns the findings to report, worst first.
     pub fn second(
         &mut self,
         workload: &Workload,
@@ -115,9 +117,9 @@ impl LiveJudge {
                     (Judge::Run(look), Some(run)) => check.finding(None, look(run)),
                     _ => None,
                 };
-                let Some(finding) = finding.filter(|finding| self.is_worth_saying(finding)) else { continue };
+                let Some(finding) = finding.filter(|finding| self.is_worth_reporting(finding)) else { continue };
                 let key = key(&finding);
-                if self.told.contains_key(&key) {
+                if self.reported.contains_key(&key) {
                     continue;
                 }
                 if *cadence == Cadence::Rate && !self.pending.contains(&key) {
@@ -128,10 +130,10 @@ impl LiveJudge {
             }
         }
         self.pending = pending;
-        self.tell(found)
+        self.report(found)
     }
 
-    /// The last phase of `measurement` is over, and everything of it is known.
+    /// Judges the last phase of `measurement` after its end.
     pub fn phase_ended(
         &mut self,
         workload: &Workload,
@@ -149,24 +151,28 @@ impl LiveJudge {
                 Judge::Phase(look) => check.finding(Some(name), look(&phase)),
                 Judge::Run(_) | Judge::Comparison(_) => None,
             })
-            .filter(|finding| self.is_worth_saying(finding))
+            .filter(|finding| self.is_worth_reporting(finding))
             .collect();
-        let holds = |told: &Finding| findings.iter().any(|finding| finding.code == told.code);
-        let withdrawn: Vec<Finding> =
-            self.told.values().filter(|told| told.phase.as_ref() == Some(name) && !holds(told)).cloned().collect();
+        let holds = |reported: &Finding| findings.iter().any(|finding| finding.code == reported.code);
+        let withdrawn: Vec<Finding> = self
+            .reported
+            .values()
+            .filter(|reported| reported.phase.as_ref() == Some(name) && !holds(reported))
+            .cloned()
+            .collect();
         for finding in &withdrawn {
-            self.told.remove(&key(finding));
+            self.reported.remove(&key(finding));
         }
-        let new = findings.into_iter().filter(|finding| !self.told.contains_key(&key(finding))).collect();
-        PhaseNews { found: self.tell(new), withdrawn }
+        let new = findings.into_iter().filter(|finding| !self.reported.contains_key(&key(finding))).collect();
+        PhaseNews { found: self.report(new), withdrawn }
     }
 
-    /// Whether it is worth the cost to find out who else does I/O: the devices under the last phase moved more than it
-    /// requested, and that was not reported yet.
+    /// Returns `true` if it is worth the cost to look for other processes that do I/O: the devices under the last
+    /// phase moved more than it requested, and that was not reported yet.
     pub fn suspects_others(&self, workload: &Workload, measurement: &Measurement, observations: &Observations) -> bool {
         const TOLERATED_BYTES: u64 = 1 << 20;
         let Some(phase) = PhaseView::last(workload, measurement, observations) else { return false };
-        if self.is_load_declared || self.told.contains_key(&("C1".to_owned(), Some(phase.measured.name.clone()))) {
+        if self.is_load_declared || self.reported.contains_key(&("C1".to_owned(), Some(phase.measured.name.clone()))) {
             return false;
         }
         let (Ground::Device | Ground::Memory, Ok(device)) = (&phase.ground, &phase.traffic.device) else {
@@ -178,21 +184,21 @@ impl LiveJudge {
         beyond > TOLERATED_BYTES && beyond > expected / 50
     }
 
-    fn is_worth_saying(&self, finding: &Finding) -> bool {
+    fn is_worth_reporting(&self, finding: &Finding) -> bool {
         finding.level > Level::Note && !(self.is_load_declared && LOAD.contains(&finding.code.as_str()))
     }
 
-    fn tell(&mut self, mut found: Vec<Finding>) -> Vec<Finding> {
+    fn report(&mut self, mut found: Vec<Finding>) -> Vec<Finding> {
         found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
-        self.told.extend(found.iter().map(|finding| (key(finding), finding.clone())));
+        self.reported.extend(found.iter().map(|finding| (key(finding), finding.clone())));
         found
     }
 }
 
-/// Whether a check is due after this many intervals.
+/// Returns `true` if a check is due after this many intervals.
 fn due(cadence: Cadence, intervals: usize) -> bool {
     match cadence {
-        // Even what was seen before may need some traffic to matter: all of these are looked at every second.
+        // Even earlier observations may need some traffic to matter, so all of these run every second.
         Cadence::Fact | Cadence::Rate => true,
         Cadence::Sparse => intervals.is_power_of_two() && SPARSE_SECONDS.contains(&intervals),
     }
@@ -206,8 +212,8 @@ mod tests {
     use plumb_result::conditions::{Upkeep, UpkeepKind};
 
     fn second(judge: &mut LiveJudge, scene: &Scene) -> Vec<String> {
-        let told = judge.second(&scene.workload, &scene.measurement, &scene.observations);
-        told.into_iter().map(|finding| finding.code).collect()
+        let reported = judge.second(&scene.workload, &scene.measurement, &scene.observations);
+        reported.into_iter().map(|finding| finding.code).collect()
     }
 
     fn ended(judge: &mut LiveJudge, scene: &Scene) -> PhaseNews {
@@ -224,8 +230,8 @@ mod tests {
         let order = |code: &str| (code.as_bytes()[0], code[1..].parse::<u32>().unwrap());
         assert!(LIVE.is_sorted_by(|one, other| order(one.0) < order(other.0)));
         for code in ["A1", "A2", "A4", "A6", "A8", "B1", "B6", "B8", "B9", "C1", "C5", "C9", "D1"] {
-            assert!(LIVE.iter().any(|(live, _)| *live == code), "{code} is not told live");
-            assert!(CHECKS.iter().any(|check| check.code == code), "{code} is no check");
+            assert!(LIVE.iter().any(|(live, _)| *live == code), "{code} is not reported live");
+            assert!(CHECKS.iter().any(|check| check.code == code), "{code} is not a check");
         }
     }
 
@@ -239,7 +245,7 @@ mod tests {
         assert_eq!(ended(&mut judge, &scene), PhaseNews::default());
     }
 
-    /// The first second of a cold read may begin with what the kernel happened to hold.
+    /// The first second of a cold read may begin with cached data.
     #[test]
     fn a_rate_must_hold_in_two_seconds_running() {
         let (quiet, noisy) = (Scene::reading(1000 * MIB), Scene::reading(1000 * MIB).device_read(0).own_read(0));
@@ -253,19 +259,19 @@ mod tests {
     }
 
     #[test]
-    fn facts_and_what_was_seen_before_are_told_at_once() {
+    fn facts_and_earlier_observations_are_reported_at_once() {
         let scene = Scene::reading(1000 * MIB).fault("EIO").holes(1000 * MIB).device_read(0).own_read(0).short(3);
         let mut judge = LiveJudge::new();
-        let told = second(&mut judge, &scene);
-        assert!(["A4", "A8", "B9"].iter().all(|code| told.iter().any(|one| one == code)), "{told:?}");
+        let reported = second(&mut judge, &scene);
+        assert!(["A4", "A8", "B9"].iter().all(|code| reported.iter().any(|one| one == code)), "{reported:?}");
         // Worst first.
-        assert_eq!(told.last().map(String::as_str), Some("A8"));
+        assert_eq!(reported.last().map(String::as_str), Some("A8"));
         assert!(second(&mut judge, &scene).is_empty());
     }
 
     /// A rebuild may begin part-way, and end before the phase does.
     #[test]
-    fn a_rebuild_that_begins_meanwhile_is_told_in_that_second() {
+    fn a_rebuild_that_begins_during_a_phase_is_reported_in_that_second() {
         let upkeep = Upkeep { on: "md0".to_owned(), kind: UpkeepKind::Resync, detail: String::new() };
         let (quiet, rebuilding) = (Scene::reading(1000 * MIB), Scene::reading(1000 * MIB));
         let rebuilding = rebuilding.conditions(|seen| seen.meanwhile.push(upkeep.clone()));
@@ -275,23 +281,24 @@ mod tests {
         assert!(second(&mut judge, &rebuilding).is_empty());
     }
 
-    /// Until a run is over, it is short; that, and what a few seconds cannot show, is nothing to tell meanwhile.
+    /// A run is short until it is over. That, and findings that a few seconds cannot show, are
+    /// not reported during the run.
     #[test]
-    fn that_a_run_is_short_so_far_is_never_told() {
+    fn a_run_that_is_short_so_far_is_never_reported() {
         assert!(!LIVE.iter().any(|(code, _)| *code == "E7"), "it is judged over the whole run");
         let mut judge = LiveJudge::new();
         let scene = Scene::reading(100 * MIB).wall_ns(1_000_000_000);
         for _ in 0..3 {
-            let told = judge.second(&scene.workload, &scene.measurement, &scene.observations);
-            assert!(told.iter().all(|finding| finding.level > Level::Note), "{told:?}");
-            assert!(told.is_empty(), "{told:?}");
+            let reported = judge.second(&scene.workload, &scene.measurement, &scene.observations);
+            assert!(reported.iter().all(|finding| finding.level > Level::Note), "{reported:?}");
+            assert!(reported.is_empty(), "{reported:?}");
         }
         let news = ended(&mut judge, &scene);
         assert!(codes(&news.found).is_empty(), "{news:?}");
     }
 
     #[test]
-    fn what_does_not_hold_over_the_whole_phase_is_withdrawn() {
+    fn a_finding_that_does_not_hold_for_the_whole_phase_is_withdrawn() {
         let noisy = Scene::reading(1000 * MIB).device_read(0).own_read(0);
         let mut judge = LiveJudge::new();
         second(&mut judge, &noisy);
@@ -304,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_end_shows_is_told_at_the_end() {
+    fn findings_about_the_end_are_reported_at_the_end() {
         let scene = Scene::writing(1000 * MIB).dirty(1000 * MIB).device_write(0);
         let mut judge = LiveJudge::new();
         assert!(second(&mut judge, &scene).is_empty());
@@ -313,7 +320,7 @@ mod tests {
 
     /// The file system's fullness is one finding of the run, not one of each phase.
     #[test]
-    fn findings_of_the_run_are_told_once() {
+    fn findings_of_the_run_are_reported_once() {
         let full = Scene::reading(MIB).free(0.03);
         let mut judge = LiveJudge::new();
         assert_eq!(second(&mut judge, &full), ["D1"]);
@@ -322,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_that_the_workload_does_not_know_is_no_panic() {
+    fn a_phase_that_the_workload_does_not_know_does_not_panic() {
         let mut scene = Scene::reading(MIB);
         scene.measured().name = "other".to_owned();
         let mut judge = LiveJudge::new();
@@ -338,7 +345,7 @@ mod tests {
         assert!(!suspects(&Scene::reading(1000 * MIB).device_read(1010 * MIB)));
         assert!(suspects(&Scene::reading(1000 * MIB).device_read(1030 * MIB)));
         assert!(suspects(&Scene::writing(1000 * MIB).device_write(1030 * MIB)));
-        // Once it was told, names would change nothing.
+        // After the report, names would change nothing.
         let busy = Scene::reading(1000 * MIB).device_read(1300 * MIB);
         let mut judge = LiveJudge::new();
         second(&mut judge, &busy);

@@ -1,4 +1,4 @@
-//! The load of other processes: what is recorded of it, and what declaring it changes.
+//! The load of other processes: its record, and the effect of declaring it.
 
 use crate::checks::c1::load_of;
 use crate::checks::c5::taken_by_programs;
@@ -7,7 +7,7 @@ use crate::judgement::{Judgement, verdict, worst_first};
 use plumb_result::verdict::LOAD;
 use plumb_result::{Finding, Level, LoadDeclared, RunResult, RunVerdict, UnderLoad};
 
-/// The load in the phase in which others took most of the devices' and processors' time.
+/// Returns the load in the phase in which others took most of the devices' and processors' time.
 pub(crate) fn of_run(run: &RunView<'_>) -> Option<UnderLoad> {
     run.phases.iter().filter_map(of_phase).max_by(|one, other| size(one).total_cmp(&size(other)))
 }
@@ -33,7 +33,8 @@ fn of_phase(view: &PhaseView<'_>) -> Option<UnderLoad> {
 }
 
 impl Judgement {
-    /// Takes the load of others as a part of the set-up, as the user declared it: it is noted, and no longer an objection.
+    /// Treats the load of others as a part of the set-up, as declared by the user: it is noted,
+    /// and no longer an objection.
     pub fn declare_load(&mut self) {
         self.verdict = declare(&mut self.findings, self.under_load.as_mut());
     }
@@ -75,9 +76,9 @@ mod tests {
         Scene::reading(1000 * MIB).device_read(1900 * MIB).other("dd", 900 * MIB, 0)
     }
 
-    // Protects: a declared load leaves the run valid, and the result says what it was.
+    // Protects: a declared load leaves the run valid, and the result records it.
     #[test]
-    fn a_declared_load_is_recorded_and_no_objection() {
+    fn a_declared_load_is_recorded_and_not_an_objection() {
         let mut judgement = under_load().judge();
         assert_eq!(judgement.verdict, RunVerdict::Reject);
         let load = judgement.under_load.clone().expect("a load");

@@ -1,4 +1,4 @@
-//! Whether two sides of a comparison were measured under the same load of other processes.
+//! Compares the loads of other processes on two sides of a comparison.
 
 use crate::check::Outcome;
 use crate::comparison::SideRecord;
@@ -9,22 +9,23 @@ use plumb_result::{Level, LoadDeclared, UnderLoad};
 /// A load that differs by more than this factor between the sides may explain a difference between them.
 const WARN_FACTOR: f64 = 1.2;
 
-/// Above this one, the sides were not measured under the same load.
+/// Above this factor, the sides were not measured under the same load.
 const FAIL_FACTOR: f64 = 1.5;
 
-/// Shares of the workers' time that others took may differ by this between the sides: the median of one run more or less.
+/// Shares of the workers' time that others took may differ by this between the sides: the median of
+/// one run more or less.
 const WARN_PROCESSORS: f64 = 0.05;
 
-/// From here on, the processors were not loaded alike.
+/// From this difference on, the processors were not loaded alike.
 const FAIL_PROCESSORS: f64 = 0.10;
 
-/// Declared loads of one side, in bytes each second; a run without one counts as 0.
+/// Returns the declared loads of one side, in bytes per second; a run without one counts as 0.
 fn rates(record: &SideRecord) -> Vec<f64> {
     let of = |load: &Option<UnderLoad>| load.as_ref().map_or(0.0, UnderLoad::bytes_per_second);
     record.loads.iter().map(of).collect()
 }
 
-/// The same of the processors, as shares of the workers' time.
+/// Returns the declared loads of the processors, as shares of the workers' time.
 fn processors(record: &SideRecord) -> Vec<f64> {
     record.loads.iter().map(|load| load.as_ref().map_or(0.0, |load| load.processor_share)).collect()
 }
@@ -33,7 +34,7 @@ fn is_declared(record: &SideRecord) -> bool {
     record.loads.iter().flatten().any(|load| load.declared == LoadDeclared::Yes)
 }
 
-/// The process that made the load of most runs. In single runs another one may have been larger.
+/// Returns the process that made the load of most runs. In single runs another one may have been larger.
 fn command(record: &SideRecord) -> Option<&str> {
     let names = || record.loads.iter().flatten().filter_map(|load| load.by.as_ref()).map(|by| by.command.as_str());
     names().max_by_key(|name| names().filter(|other| other == name).count())
@@ -44,7 +45,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Whether both sides were measured under the same declared load.
+/// Judges whether both sides were measured under the same declared load.
 pub(crate) fn alike(view: &ComparisonView<'_>) -> Outcome {
     let sides = [&view.baseline, &view.candidate];
     if !sides.iter().any(|side| is_declared(side.record)) {
@@ -103,7 +104,7 @@ mod tests {
         })
     }
 
-    // Protects: a difference between two sides is not that between their loads.
+    // Protects: a difference between two sides is not one between their loads.
     #[test]
     fn both_sides_need_the_same_load() {
         let level = |a: Option<UnderLoad>, b: Option<UnderLoad>| {

@@ -1,4 +1,4 @@
-//! The numbers of a phase, each with what it measured, and none where the sample does not carry it (E6, E9).
+//! The numbers of a phase with their tiers, without numbers that the sample does not support (E6, E9).
 
 use crate::plan::expected_kinds;
 use crate::tier::PhaseTiers;
@@ -8,9 +8,9 @@ use plumb_result::{Histogram, Metric, MetricValue, PhaseMeasurement};
 use plumb_workload::{OpKind, Phase};
 use std::collections::BTreeMap;
 
-/// Every number of a phase. A kind of op that the phase was meant to make and did not, and a quantile that the sample
-/// does not carry, is there with the value `None`; nothing is ever 0 for want of a measurement. Every rate carries
-/// its tier, `unknown` where `tiers` does not name it.
+/// Returns every number of a phase. A kind of op that was planned but did not happen, and a quantile that the sample
+/// does not support, have the value `None`; a missing measurement is never 0. Every rate has its tier, `unknown` if
+/// `tiers` does not have it.
 pub fn metrics(plan: &Phase, measured: &PhaseMeasurement, tiers: &PhaseTiers) -> BTreeMap<Metric, MetricValue> {
     let mut kinds = expected_kinds(plan);
     kinds.extend(measured.ops.keys());
@@ -39,7 +39,7 @@ pub fn metrics(plan: &Phase, measured: &PhaseMeasurement, tiers: &PhaseTiers) ->
         let metric = Metric { subject: Subject::Transaction, quantity: Quantity::Rate };
         all.insert(metric, plain(metric, measured.per_second(transactions)));
     }
-    // Processor time is real even where the clock is simulated; a ratio of the two would mean nothing.
+    // Processor time is real even if the clock is simulated; a ratio of the two would be meaningless.
     if measured.clock != "virtual" {
         for (quantity, spent) in [(Quantity::User, measured.cpu_user_ns), (Quantity::System, measured.cpu_system_ns)] {
             let metric = Metric { subject: Subject::Cpu, quantity };
@@ -50,7 +50,7 @@ pub fn metrics(plan: &Phase, measured: &PhaseMeasurement, tiers: &PhaseTiers) ->
     all
 }
 
-/// The rates until the first worker was done, where several worked and not all of them were done at once.
+/// Returns the rates until the first worker was done, if there were several and not all were done at once.
 pub(crate) fn first_done(measured: &PhaseMeasurement, tiers: &PhaseTiers) -> Option<FirstDone> {
     let at_ns = measured.first_done_ns.filter(|at_ns| *at_ns > 0)?;
     if measured.until_first_done.is_empty() {
@@ -67,7 +67,7 @@ pub(crate) fn first_done(measured: &PhaseMeasurement, tiers: &PhaseTiers) -> Opt
     Some(FirstDone { at_ns, metrics: all })
 }
 
-/// A number of a distribution; `None` where the sample does not carry it.
+/// Returns a number of a distribution; `None` if the sample does not support it.
 fn number(histogram: &Histogram, stat: Stat) -> Option<f64> {
     match (stat, stat.quantile()) {
         (Stat::Min, _) => histogram.min().map(|value| value as f64),
@@ -83,7 +83,7 @@ fn plain(metric: Metric, value: Option<f64>) -> MetricValue {
 }
 
 fn tiered(metric: Metric, value: Option<f64>, kind: OpKind, tiers: &PhaseTiers) -> MetricValue {
-    // No storage answers what goes over a network.
+    // Network traffic is not served by storage.
     if kind.is_network() {
         return plain(metric, value);
     }
@@ -108,8 +108,8 @@ mod tests {
         all.into_iter().map(|(metric, value)| (metric.to_string(), value)).collect()
     }
 
-    // Protects the rates of a phase whose workers were not done together: what came until the first was done counts
-    // against that time, and nothing is said where nobody was first.
+    // Protects the rates of a phase whose workers finish at different times: ops until the first was done count
+    // against that time, and there are no such rates if no worker was first.
     #[test]
     fn rates_until_the_first_was_done_have_its_time() {
         let mut scene = Scene::reading(1000 * MIB);
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(found.metrics[&Metric::bandwidth(OpKind::Read)].value, Some(800.0));
     }
 
-    // Protects rates from time in which nobody was there to do such ops: busy processors that outlast the load, and the
+    // Protects rates from time in which no worker could do such ops: busy processors that outlast the load, and the
     // part of a job that reads back what the other part wrote.
     #[test]
     fn rates_have_the_time_of_their_own_ops() {
@@ -136,7 +136,7 @@ mod tests {
             WorkerMeasurement { depth_asked: 1, wall_ns: 2 * second, ops: measured.ops.clone(), ..Default::default() };
         measured.workers = vec![worker.clone()];
         let rate = |measured: &PhaseMeasurement, kind| measured.per_second_of(kind, measured.ops[&kind].count);
-        assert_eq!(rate(&measured, OpKind::Read), Some(25.0), "who does I/O was there to the end");
+        assert_eq!(rate(&measured, OpKind::Read), Some(25.0), "the workers that do I/O were there to the end");
         let busy = WorkerMeasurement { depth_asked: 0, wall_ns: 4 * second, ..Default::default() };
         measured.workers.push(busy);
         assert_eq!(rate(&measured, OpKind::Read), Some(50.0));
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(
             rate(&measured, OpKind::Read),
             Some(100.0 / 3.0),
-            "one that tells nothing apart did both all the time"
+            "a measurement without times per kind did both all the time"
         );
     }
 
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_and_never_happened_is_missing_and_not_zero() {
+    fn requested_ops_that_never_happened_are_missing_and_not_zero() {
         let all = metrics_of(&Scene::reading(MIB).also_writes());
         assert_eq!(all["write.bw"].value, None);
         assert_eq!(all["write.iops"].value, None);

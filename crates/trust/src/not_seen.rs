@@ -1,23 +1,23 @@
-//! Why something that a check needs is not known: what a skipped check says.
+//! Reasons why evidence is missing: the text of a skipped check.
 
-/// Why something is not known.
+/// The reason why a piece of evidence is missing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotSeen {
     /// It was not read.
     #[error("{what}: not read")]
-    NotLookedAt { what: String },
-    /// The machine did not answer.
+    NotRead { what: String },
+    /// The machine refused to provide it.
     #[error("{what}: {reason}")]
     Refused { what: String, reason: String },
-    /// Two sources, and neither has it.
+    /// There are two sources, and neither has it.
     #[error("{0}; {1}")]
     Neither(Box<NotSeen>, Box<NotSeen>),
-    /// The client of this network file system does not say what it sent.
+    /// The client of this network file system does not count its traffic.
     #[error(
         "what a {kind} client sends to its server is not counted, or not where Plumb looks (it knows NFS and Lustre)"
     )]
     UnknownClient { kind: String },
-    /// No network file system below the target.
+    /// There is no network file system below the target.
     #[error("no client of a network file system was found below the target")]
     NoClient,
     /// Others used the same mount.
@@ -26,46 +26,46 @@ pub(crate) enum NotSeen {
         crate::text::bytes(*others_bytes)
     )]
     SharedMount { others_bytes: u64 },
-    /// Nothing below the target counts what it moves.
+    /// No layer below the target counts its traffic.
     #[error("no device was found below the target")]
     NoDevice,
-    /// The I/O is another process's.
+    /// Another process does the I/O.
     #[error("/proc/self/io: a FUSE file system does its I/O in another process")]
     OtherProcess,
     /// Older kernels do not report it.
     #[error("this kernel does not report a file's dirty pages (cachestat)")]
     NoDirtyPages,
-    /// Workers that were counted together.
+    /// Workers were only counted together.
     #[error("per-worker counts were not recorded")]
     NoWorkers,
-    /// A simulated device without a link speed.
+    /// A simulated device has no link speed.
     #[error("the simulated device {device} has no link speed")]
     LinkNotStated { device: String },
-    /// A link that does not exist.
+    /// The link does not exist.
     #[error("the link to {device} is emulated by the hypervisor")]
     InventedLink { device: String },
-    /// A link of unknown speed.
+    /// The speed of the link is unknown.
     #[error("the speed of the link to {device} is not known")]
     UnknownLink { device: String },
-    /// Addresses that are no places.
+    /// The addresses are not disk offsets.
     #[error("btrfs reports logical addresses, not places on the disk")]
     AddressesOfBtrfs,
-    /// A file system that does not report places.
+    /// The file system does not report offsets.
     #[error("the file system does not report where its files are")]
     NoPlace,
-    /// No device below the files.
+    /// No device was found below the files.
     #[error("no device was found below the files")]
-    NoDeviceBeneathFiles,
-    /// A file in a file whose place is not known.
+    NoDeviceBelowFiles,
+    /// The offsets of a loop device's backing file are unknown.
     #[error("the place of a loop device's backing file is not known")]
     BehindLoop,
-    /// A partition of an unknown disk.
+    /// The disk of a partition is unknown.
     #[error("the disk of {partition} is not known")]
     NoDisk { partition: String },
-    /// A device of unknown size.
+    /// The size of a device is unknown.
     #[error("the size of {device} is not known")]
     UnknownSize { device: String },
-    /// A range of unknown length.
+    /// The length of a range is unknown.
     #[error("the range of `{target}` is not known")]
     UnknownRange { target: String },
 }

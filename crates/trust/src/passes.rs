@@ -1,15 +1,16 @@
-//! The same range gone over twice: how the second time compares with the first.
+//! Compares two passes over the same range.
 
 use crate::evidence::PhaseView;
 use crate::plan;
 use plumb_result::{Interval, PhaseMeasurement};
 use plumb_workload::{CachePolicy, OpKind};
 
-/// A pass shorter than this has no rate that one-second intervals can show.
+/// A shorter pass has no rate that one-second intervals can show.
 pub(crate) const MIN_PASS_NS: u64 = 2_000_000_000;
 
-/// Rate of the second pass over that of the first, within one direct phase that only does this kind of op. Uniform
-/// random places count as passes, too: the first holds 63 % of the blocks, so that what is met again is met in the second.
+/// Returns the rate of the second pass over that of the first, within one direct phase with only this kind of
+/// op. Uniform random offsets count as passes too: the first reaches 63 % of the blocks, so most blocks of
+/// the second were already met.
 pub(crate) fn within(view: &PhaseView<'_>, kind: OpKind) -> Option<f64> {
     let alone = view.traffic.app_read + view.traffic.app_write == moved(view.measured, kind);
     let even = view.plan.workers.iter().all(|group| group.work.is_even()) && plan::is_closed(view.plan);
@@ -32,7 +33,7 @@ pub(crate) struct Against {
     pub(crate) position: usize,
 }
 
-/// This phase against the first earlier phase that did the same in the same way.
+/// Compares this phase with the first earlier phase that did the same in the same way.
 pub(crate) fn against_earlier(view: &PhaseView<'_>, kind: OpKind) -> Option<Against> {
     if !view.plan.workers.iter().all(|group| group.work.covers_once()) {
         return None;
@@ -55,7 +56,7 @@ pub(crate) fn against_earlier(view: &PhaseView<'_>, kind: OpKind) -> Option<Agai
     Some(Against { ratio: rate / before, position })
 }
 
-/// How many passes a phase made over its range; `None` where its pattern does not bound it.
+/// Returns the number of passes of a phase over its range; `None` if its pattern does not bound it.
 pub(crate) fn made(view: &PhaseView<'_>, kind: OpKind) -> Option<f64> {
     let range = view.measured.working_set_bytes.filter(|range| *range > 0)?;
     Some(moved(view.measured, kind) as f64 / range as f64)
@@ -65,7 +66,7 @@ fn moved(measured: &PhaseMeasurement, kind: OpKind) -> u64 {
     measured.ops.get(&kind).map_or(0, |op| op.bytes)
 }
 
-/// When `bytes` had been moved, by interpolation within the interval.
+/// Returns the time at which `bytes` had been moved, interpolated within the interval.
 fn reached_ns(intervals: &[Interval], kind: OpKind, bytes: u64) -> Option<u64> {
     let mut so_far = 0;
     for interval in intervals {

@@ -1,4 +1,4 @@
-//! What a phase was asked to do, read from the workload.
+//! The requested properties of a phase, read from the workload.
 
 use plumb_workload::{Backend, CachePolicy, Flush, OpKind, OwnFlush, Phase, Work, WorkerGroup};
 use std::collections::BTreeSet;
@@ -7,12 +7,12 @@ fn works(phase: &Phase) -> impl Iterator<Item = &Work> {
     phase.workers.iter().map(|group| &group.work)
 }
 
-/// The kinds of op that the phase is meant to make; each of them owes a number.
+/// Returns the planned kinds of op; a number is expected for each.
 pub(crate) fn expected_kinds(phase: &Phase) -> BTreeSet<OpKind> {
     BTreeSet::from_iter(works(phase).flat_map(Work::op_kinds))
 }
 
-/// Names of the phase's targets, each once, in the order of its worker groups.
+/// Returns the names of the phase's targets, each once, in the order of its worker groups.
 pub(crate) fn target_names(phase: &Phase) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for name in phase.workers.iter().flat_map(WorkerGroup::targets) {
@@ -23,22 +23,22 @@ pub(crate) fn target_names(phase: &Phase) -> Vec<&str> {
     names
 }
 
-/// Every worker goes as fast as it can, without a rate, think time or delays.
+/// Returns `true` if every worker runs at full speed, without a rate, think time or delays.
 pub(crate) fn is_closed(phase: &Phase) -> bool {
     phase.workers.iter().all(|group| !group.pace.waits() && !group.work.waits())
 }
 
-/// A job looks for the largest depth that keeps a goal of latency.
+/// Returns `true` if a job searches for the largest depth within a latency goal.
 pub(crate) fn searches_depth(phase: &Phase) -> bool {
     phase.workers.iter().any(|group| group.pace.latency_goal.is_some())
 }
 
-/// The shortest mean gap between the due times of an open load, ns; `None` where no worker has due times.
+/// Returns the shortest mean gap between the due times of an open load, in ns; `None` if no worker has due times.
 pub(crate) fn shortest_interval_ns(phase: &Phase) -> Option<f64> {
     phase.workers.iter().filter_map(|group| group.pace.shortest_interval_ns()).reduce(f64::min)
 }
 
-/// A worker that waits by spinning, so that its processor time says nothing.
+/// Returns `true` if a worker waits by spinning, so that its processor time is meaningless.
 pub(crate) fn spins(phase: &Phase) -> bool {
     phase.workers.iter().any(|group| {
         group.pace.open.is_some()
@@ -47,18 +47,18 @@ pub(crate) fn spins(phase: &Phase) -> bool {
     })
 }
 
-/// What the page cache was asked to be. Some work opens its files by rules of its own: where all of it goes around the
+/// Returns the requested cache policy. Some work opens its files by its own rules: if all of it bypasses the
 /// cache, so does the phase.
 pub(crate) fn cache(phase: &Phase) -> CachePolicy {
     if phase.goes_around_cache() { CachePolicy::Direct } else { phase.cache }
 }
 
-/// All that moves bytes is block I/O.
+/// Returns `true` if only block I/O moves bytes.
 pub(crate) fn is_block_io(phase: &Phase) -> bool {
     works(phase).all(Work::is_block_io)
 }
 
-/// Everything that was written is flushed at the end.
+/// Returns `true` if all writes are flushed at the end.
 pub(crate) fn flushes_at_end(phase: &Phase) -> bool {
     let own: Vec<OwnFlush> = phase.workers.iter().map(WorkerGroup::own_flush).collect();
     let all_own = !own.iter().any(|flush| matches!(flush, OwnFlush::ByPhase | OwnFlush::Part | OwnFlush::Never));
@@ -68,30 +68,30 @@ pub(crate) fn flushes_at_end(phase: &Phase) -> bool {
     matches!(phase.end.flush, Flush::Fsync | Flush::Fdatasync) || (own.contains(&OwnFlush::All) && all_own)
 }
 
-/// A program flushes what it wrote behind its clock.
+/// Returns `true` if a program flushes its writes after its clock.
 pub(crate) fn flushes_outside_clock(phase: &Phase) -> bool {
     works(phase).any(|work| matches!(work, Work::Program(program) if program.flushes_outside_clock()))
 }
 
-/// Other tools' generators are among the streams: whoever wrote them speaks fio's language or elbencho's, and remedies
-/// should too.
+/// Returns `true` if there are streams of other tools' generators: their authors know the language of fio or
+/// elbencho, and remedies should use it.
 pub(crate) fn has_jobs(phase: &Phase) -> bool {
-    // A replay of Plumb's own says by its phase what makes its writes durable.
+    // In Plumb's own replay, the phase sets how writes are made durable.
     works(phase).any(|work| work.foreign_stream().is_some() && !work.trace().is_some_and(|recording| recording.sheet))
 }
 
-/// These go part by part, as only elbencho's do.
+/// Returns `true` if jobs go part by part, as only elbencho's do.
 pub(crate) fn sweeps(phase: &Phase) -> bool {
     has_jobs(phase) && works(phase).filter(|work| work.foreign_stream().is_some()).all(Work::is_sweep)
 }
 
-/// Removes or shortens files, so that what it wrote need never reach a device.
+/// Returns `true` if the phase removes or shortens files, so that its writes need never reach a device.
 pub(crate) fn discards(phase: &Phase) -> bool {
     let kinds = expected_kinds(phase);
     kinds.contains(&OpKind::Unlink) || kinds.contains(&OpKind::Truncate)
 }
 
-/// Makes, changes or removes files and directories.
+/// Returns `true` if the phase creates, changes or removes files and directories.
 pub(crate) fn changes_names(phase: &Phase) -> bool {
     const CHANGES: [OpKind; 11] = [
         OpKind::Create,

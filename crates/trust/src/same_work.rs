@@ -1,32 +1,32 @@
-//! What a workload does, without where it does it: two sides, or a comparison and a noise floor, must agree in it.
+//! Fingerprints of workloads without their place: two sides, or a comparison and a noise floor, must agree in them.
 
 use plumb_workload::{Target, Workload};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// A workload that a side ran.
+/// Fingerprints of a workload that a side ran.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkPrint {
-    /// Its name.
     pub name: String,
-    /// What was asked for: the same on both sides, or the comparison was never one.
+    /// The requested workload: without the same one on both sides there is no comparison.
     pub asked: Value,
-    /// What was run, with every size resolved and every policy fitted to the storage.
+    /// The workload as run, with every size resolved and every policy adapted to the storage.
     pub run: Value,
 }
 
-/// For which question a workload is boiled down.
+/// The purpose of a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkQuestion {
-    /// Did the two sides do the same?
+    /// To compare the work of two sides.
     Sides,
-    /// Was this noise floor measured with the same work? Runs may be longer or shorter: that is not other work.
+    /// To match a noise floor with a work. Longer or shorter runs are the same work.
     Floor,
 }
 
-/// What a workload does, as JSON: no name, seed, path or device; for [`WorkQuestion::Floor`] no length of phases either.
+/// Returns the fingerprint of a workload as JSON: without name, seed, path or device, and for
+/// [`WorkQuestion::Floor`] without lengths of phases.
 pub fn work_print(workload: &Workload, question: WorkQuestion) -> Value {
-    // Not collected: that sorts, and is compiled anew.
+    // Not collected, because that sorts and is compiled again.
     let mut targets = Map::new();
     for (name, target) in &workload.target {
         targets.insert(name.clone(), target_print(target));
@@ -46,7 +46,7 @@ pub fn work_print(workload: &Workload, question: WorkQuestion) -> Value {
     Value::Object(print)
 }
 
-/// A target without its place: `{"kind": "file", "size": …}`.
+/// Returns a target without its place: `{"kind": "file", "size": …}`.
 fn target_print(target: &Target) -> Value {
     // A choice is a table with one key, or its bare name.
     let mut print = match plumb_document::json::to_value(target).unwrap_or_default() {
@@ -70,13 +70,14 @@ fn target_print(target: &Target) -> Value {
 
 const KIND: &str = "kind";
 
-/// A simulated device has no content and no way to be prepared: held against something real, only its size counts.
+/// Returns `true` for a simulated device. It has no content and no preparation: compared with a real
+/// target, only its size counts.
 fn is_simulated(target: &Map<String, Value>) -> bool {
     target.get(KIND).is_some_and(|kind| kind == "sim")
 }
 
-/// Paths at which two prints differ, `phase.0.workers.0.depth`, in order. Of a simulated and a real target only sizes
-/// can be compared.
+/// Returns the paths at which two fingerprints differ, such as `phase.0.workers.0.depth`, in order. For a simulated
+/// and a real target only sizes are compared.
 pub fn unlike(one: &Value, other: &Value) -> Vec<String> {
     let mut found = Vec::new();
     walk(String::new(), one, other, &mut found);
@@ -91,7 +92,8 @@ fn walk(at: String, one: &Value, other: &Value, found: &mut Vec<String>) {
             let keys = BTreeSet::from_iter(ones.keys().chain(others.keys()));
             for key in keys.into_iter().filter(|key| !mixed || key.as_str() == "size") {
                 match (ones.get(key), others.get(key)) {
-                    // A file set has no one size, but a distribution, from which the simulated device's was made.
+                    // A file set has no single size, but a distribution, from which the
+                    // simulated device's size was made.
                     (Some(one), Some(other)) if mixed && (one.is_object() || other.is_object()) => {}
                     (Some(one), Some(other)) => walk(below(key), one, other, found),
                     _ if mixed => {}
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_named_by_its_path() {
+    fn differences_are_named_by_their_path() {
         let scale = Scale { file_bytes: 64 << 20, files: 100, time_ns: 1, seed: 1, place: sim("sim:ssd") };
         let one = plumb_workload_text::named::select("random-read").unwrap()[0].workload(&scale);
         let mut other = one.clone();

@@ -8,32 +8,31 @@ use plumb_stats::change::{ChangePoint, History, WITHIN_RUN_MAGNITUDE, history, w
 use plumb_stats::trend::{mann_kendall, theil_sen};
 use plumb_workload::{CachePolicy, OpKind};
 
-/// An interval shorter than this says nothing of a rate: the last one of a phase.
+/// A shorter interval, such as the last one of a phase, has no meaningful rate.
 const MIN_INTERVAL_NS: u64 = 500_000_000;
-/// A second that ends so little after the first worker did is still all of it the load's: 1 %.
+/// A second that ends this soon after the first worker did still belongs entirely to the load: 1 %.
 const TOLERATED_NS: u64 = 10_000_000;
 
-/// What a rate counts.
+/// The unit of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RateUnit {
-    /// Bytes per second.
     Bytes,
-    /// Ops per second.
     Ops,
 }
 
-/// One rate for each second in which every worker was at work, and measured.
+/// One rate for each second in which every worker was active and measured.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Series {
-    /// Per second.
+    /// Rates per second.
     pub(crate) rates: Vec<f64>,
     pub(crate) unit: RateUnit,
 }
 
 impl Series {
-    /// Of all kinds of op together: bytes of block I/O, else ops. What follows the first worker's end (others that are
-    /// still busy, a flush inside the clock) is no part of it; nor is what comes before the last one's measured time: its
-    /// delay, its ramp, its search for a depth. Where a search goes on to the end there is none: its steps are no levels.
+    /// Returns the series over all kinds of op: bytes of block I/O, else ops. It excludes the time after the first
+    /// worker's end (others that are still busy, a flush inside the clock), and the time before the last one's
+    /// measured part: its delay, its ramp, its search for a depth. It is empty for a search that does not end,
+    /// because its steps are not levels.
     pub(crate) fn of(view: &PhaseView<'_>) -> Series {
         let is_block_io = plan::is_block_io(view.plan);
         let unit = if is_block_io && view.measured.bytes() > 0 { RateUnit::Bytes } else { RateUnit::Ops };
@@ -57,7 +56,7 @@ impl Series {
         Series { rates, unit }
     }
 
-    /// A rate as findings say it.
+    /// Formats a rate for findings.
     pub(crate) fn text(&self, rate: f64) -> String {
         match self.unit {
             RateUnit::Bytes => text::rate(rate),
@@ -66,17 +65,17 @@ impl Series {
     }
 }
 
-/// How a rate rises or falls over a series.
+/// The drift of a rate over a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Drift {
-    /// Two-sided p that there is none. Source: Mann and Kendall.
+    /// Two-sided p under the hypothesis of no drift. Source: Mann and Kendall.
     pub(crate) p: f64,
-    /// Rise of the line of Theil and Sen from the first value to the last, relative to its middle; negative where it
-    /// falls.
+    /// Rise of the line of Theil and Sen from the first value to the last, relative to its
+    /// middle; negative if it falls.
     pub(crate) share: f64,
 }
 
-/// The drift of rates; `None` where they are too few or all nothing.
+/// Returns the drift of rates; `None` if they are too few or all 0.
 pub(crate) fn drift(rates: &[f64]) -> Option<Drift> {
     let p = mann_kendall(rates).ok()?.p;
     let line = theil_sen(rates).ok()?;
@@ -87,21 +86,22 @@ pub(crate) fn drift(rates: &[f64]) -> Option<Drift> {
 
 /// Seconds needed to distinguish a change of level from chance: six, after the first.
 pub(crate) const CHANGE_SECONDS_MIN: usize = 7;
-/// p that a change needs by a t test. It is stricter than by ranks, since the test takes seconds for independent.
+/// Largest p of a change by a t test. It is stricter than by ranks, since the test assumes independent seconds.
 const T_TEST_P: f64 = 0.0001;
 /// The two levels must then be this many times the width of a level apart.
 const APART: f64 = 2.0;
-/// Of this share of its lowest and of its highest values a level's width takes no notice.
+/// A level's width ignores this share of its lowest and of its highest values.
 const TRIMMED: f64 = 0.1;
 /// A longer series is averaged in equal groups first.
 const POINTS_MAX: usize = 300;
 
-/// The clearest change of level within a run: p < 0.001 and more than 5 %.
+/// Finds the clearest change of level within a run: p < 0.001 and more than 5 %.
 ///
-/// Ranks (Pettitt) find it in noise, but not in fewer than 22 seconds, nor where one of the levels is short: 8 of 24
-/// seconds can never reach p < 0.001. There a t test must find it, and the two levels must be apart by more than twice
-/// the width of either: seconds that resemble their neighbours (r = 0.8) else show a change in a third of flat runs, and
-/// so in 1 %. The first second, in which queues and the device's own cache fill, belongs to no level.
+/// Ranks (Pettitt) find it in noise, but not in fewer than 22 seconds, nor if one of the levels is short: 8
+/// of 24 seconds can never reach p < 0.001. In those cases a t test must find it, and the two levels must be
+/// apart by more than twice the width of either. Without that condition, correlated seconds (r = 0.8) show a
+/// change in a third of flat runs; with it, in 1 %. The first second, in which queues and the device's own
+/// cache fill, belongs to no level.
 pub(crate) fn level_change(rates: &[f64]) -> Option<ChangePoint> {
     if rates.len() < CHANGE_SECONDS_MIN {
         return None;
@@ -113,7 +113,7 @@ pub(crate) fn level_change(rates: &[f64]) -> Option<ChangePoint> {
     Some(ChangePoint { at: 1 + change.at * group, ..change })
 }
 
-/// The largest of the changes that a t test finds between separate levels.
+/// Returns the largest of the changes that a t test finds between separate levels.
 fn step(points: &[f64]) -> Option<ChangePoint> {
     let rule = History { p: T_TEST_P, magnitude: WITHIN_RUN_MAGNITUDE, ..History::default() };
     let changes = history(points, &rule).ok()?;
@@ -121,7 +121,7 @@ fn step(points: &[f64]) -> Option<ChangePoint> {
     let mut start = 0;
     let mut largest: Option<ChangePoint> = None;
     for (change, end) in changes.iter().zip(&bounds[1..]) {
-        if lie_apart(&points[start..change.at], &points[change.at..*end])
+        if are_apart(&points[start..change.at], &points[change.at..*end])
             && largest.is_none_or(|largest| change.magnitude() > largest.magnitude())
         {
             largest = Some(*change);
@@ -131,8 +131,8 @@ fn step(points: &[f64]) -> Option<ChangePoint> {
     largest
 }
 
-/// The gap between two levels is more than twice as wide as either of them.
-fn lie_apart(one: &[f64], other: &[f64]) -> bool {
+/// Returns `true` if the gap between two levels is more than twice as wide as either of them.
+fn are_apart(one: &[f64], other: &[f64]) -> bool {
     let range = |values: &[f64]| {
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -145,20 +145,20 @@ fn lie_apart(one: &[f64], other: &[f64]) -> bool {
     gap > APART * (high - low).max(other_high - other_low)
 }
 
-/// The mean; 0 of nothing.
+/// Returns the mean; 0 of no values.
 pub(crate) fn mean(rates: &[f64]) -> f64 {
     if rates.is_empty() { 0.0 } else { rates.iter().sum::<f64>() / rates.len() as f64 }
 }
 
-/// Writes go into the page cache first: the seconds of a phase show memory filling up and not the device, also
-/// where a flush at its end makes the whole an honest number.
+/// Returns `true` if writes go into the page cache first. The seconds of such a phase show memory filling up and not
+/// the device, even if a flush at its end makes the total valid.
 pub(crate) fn memory_takes_the_writes(view: &PhaseView<'_>) -> bool {
     let flushes = view.ops(OpKind::Fsync) + view.ops(OpKind::Fdatasync);
     let changes = view.ops(OpKind::Write) > 0 || plan::changes_names(view.plan);
     view.cache() != CachePolicy::Direct && changes && flushes == 0
 }
 
-/// Nothing made the phase's writes durable while the clock ran.
+/// Returns `true` if nothing made the phase's writes durable while the clock ran.
 pub(crate) fn left_in_memory(view: &PhaseView<'_>) -> bool {
     let inside = view.measured.end.inside_clock || plan::has_jobs(view.plan);
     let waited = plan::flushes_at_end(view.plan) && inside;
@@ -178,7 +178,7 @@ mod tests {
         (0..500).filter(|seed| changed(*seed)).count()
     }
 
-    /// The rate of false alarms, also where seconds resemble their neighbours: at most 1 %.
+    /// The rate of false alarms is at most 1 %, even for correlated seconds.
     #[test]
     fn flat_runs_have_no_change() {
         for seconds in [7, 8, 10, 15, 21, 40] {
@@ -197,15 +197,15 @@ mod tests {
             let dropping = |second: usize| if second < seconds / 2 { 100.0 } else { 66.0 };
             assert!(found(seconds, 0.01, 0.0, dropping) >= 495, "{seconds} s");
         }
-        // Ranks cannot be sure of a level that is short.
+        // Ranks are never certain about a short level.
         assert!(found(40, 0.02, 0.0, |second| if second < 5 { 100.0 } else { 66.0 }) >= 495);
         assert!(found(900, 0.02, 0.0, |second| if second < 30 { 100.0 } else { 66.0 }) >= 495);
         assert!(found(10, 0.03, 0.0, |second| if second < 5 { 100.0 } else { 66.0 }) >= 475);
     }
 
-    /// A volatile cache takes the first writes at once, in which no level is.
+    /// A volatile cache takes the first writes at once, which is not a level.
     #[test]
-    fn the_first_second_is_of_no_level() {
+    fn the_first_second_belongs_to_no_level() {
         let bursting = |second: usize| [300.0, 240.0][second.min(1)];
         assert_eq!(found(8, 0.01, 0.0, bursting), 0);
         let throttled = |second: usize| [300.0, 240.0, 240.0, 240.0, 120.0][second.min(4)];
@@ -217,7 +217,7 @@ mod tests {
         Series::of(&run.phases[0]).rates
     }
 
-    /// A flush inside the clock, and workers that are done later than the first, are no slow seconds of the load.
+    /// A flush inside the clock, and workers that finish after the first, are not slow seconds of the load.
     #[test]
     fn the_series_ends_with_the_first_worker() {
         let mut scene = Scene::reading(MIB).rates(&[4096.0, 8192.0, 0.0]);
@@ -225,19 +225,19 @@ mod tests {
         assert_eq!(rates(&scene), [4096.0, 8192.0]);
     }
 
-    /// A worker's delay, ramp and search for a depth are before the load.
+    /// A worker's delay, ramp and search for a depth come before the load.
     #[test]
     fn the_series_begins_with_the_last_worker() {
         let mut scene = Scene::reading(MIB).rates(&[1024.0, 4096.0, 8192.0]);
         scene.measured().workers[0].started_ns = 1_000_000_000;
         assert_eq!(rates(&scene), [4096.0, 8192.0]);
-        // One that was stopped before it was measured says nothing of where the load begins.
+        // A worker that was stopped before it was measured does not show when the load begins.
         let never = WorkerMeasurement { started_ns: 3_000_000_000, ..WorkerMeasurement::default() };
         scene.measured().workers.push(never);
         assert_eq!(rates(&scene), [4096.0, 8192.0]);
     }
 
-    /// Depths that are tried one after another are no levels of a rate.
+    /// Depths tried one after another are not levels of a rate.
     #[test]
     fn a_search_that_does_not_end_has_no_series() {
         let mut scene = Scene::reading(MIB).rates(&[1024.0, 4096.0, 8192.0]);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_of_a_second_is_no_second_and_a_long_one_is_more() {
+    fn a_fraction_of_a_second_is_ignored_and_a_long_interval_counts_more() {
         let mut scene = Scene::reading(MIB).rates(&[4096.0, 8192.0]);
         scene.measured().intervals[0].length_ns = 400_000_000;
         scene.measured().intervals[1].length_ns = 2_000_000_000;

@@ -1,4 +1,4 @@
-//! Shares of bytes, and from which of them on a rate is called the device's or the memory's.
+//! Shares of bytes, and the limits at which a rate counts as the device's or the memory's.
 
 /// From this share of the bytes on, a rate is the device's.
 pub const DEVICE_SHARE: f64 = 0.95;
@@ -6,7 +6,7 @@ pub const DEVICE_SHARE: f64 = 0.95;
 /// Up to this share of the bytes, a rate is the memory's.
 pub const CACHE_SHARE: f64 = 0.05;
 
-/// Part of whole, 0–1; `None` for an empty whole.
+/// Returns part of whole, 0–1; `None` for an empty whole.
 pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }

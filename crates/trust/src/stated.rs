@@ -1,36 +1,31 @@
-//! Units and directions as others state them, against the metric's own (E11).
+//! Compares units and directions as stated by others with the metric's own (E11).
 
 use plumb_result::{Better, Metric, Unit};
 
-/// Why a stated unit or direction cannot be the metric's.
+/// The reason why a stated unit or direction cannot be the metric's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StatedError {
-    /// No unit that Plumb knows.
+    /// Plumb does not know the unit.
     #[error("unknown unit `{unit}` for {metric}; known: {known}")]
     Unknown {
-        /// The metric.
         metric: Metric,
-        /// As stated.
+        /// As stated by the publisher.
         unit: String,
-        /// What would do.
+        /// Units that would fit.
         known: &'static str,
     },
-    /// A unit of something else.
+    /// The unit measures something else.
     #[error("{metric} is in {expected}, which `{unit}` does not measure")]
     Dimension {
-        /// The metric.
         metric: Metric,
-        /// As stated.
+        /// As stated by the publisher.
         unit: String,
-        /// The metric's.
+        /// The metric's own unit.
         expected: &'static str,
     },
-    /// Drawn the wrong way round.
+    /// The direction is reversed.
     #[error("{metric} is better when {}, not the other way round", direction(metric.better()))]
-    Direction {
-        /// The metric.
-        metric: Metric,
-    },
+    Direction { metric: Metric },
 }
 
 const fn direction(better: Better) -> &'static str {
@@ -40,15 +35,15 @@ const fn direction(better: Better) -> &'static str {
     }
 }
 
-/// What a unit is worth in the metric's own.
+/// A unit with its value in the metric's own unit.
 struct Known {
     names: &'static [&'static str],
     unit: Unit,
     factor: f64,
 }
 
-/// Units as tools and papers write them, in lower case; the two whose case separates bits from bytes are below. Decimal
-/// and binary prefixes by IEC 80000-13.
+/// Units as tools and papers write them, in lower case; the two whose case separates bits from bytes are below.
+/// Decimal and binary prefixes by IEC 80000-13.
 const KNOWN: &[Known] = &[
     Known { names: &["b/s", "bytes/s", "byte/s", "bytes/sec"], unit: Unit::BytesPerSecond, factor: 1.0 },
     Known { names: &["kb/s", "kb/sec"], unit: Unit::BytesPerSecond, factor: 1e3 },
@@ -71,13 +66,13 @@ const KNOWN: &[Known] = &[
     Known { names: &["%", "percent"], unit: Unit::Cpus, factor: 0.01 },
 ];
 
-/// Of a link's speed; `Mb/s` is bits where the case was kept, and files and disks are never measured in bits.
+/// Units of a link's speed; `Mb/s` is bits where the case was kept, and files and disks are never measured in bits.
 const BITS: &[&str] = &["b/s", "Kb/s", "kb/s", "Mb/s", "Gb/s", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "bps", "Mbps"];
 
-/// The factor that turns a stated value into the metric's own unit. A unit or direction that is not stated is the
-/// metric's own: nothing contradicts it.
+/// Returns the factor that converts a stated value to the metric's own unit. A unit or direction that is not stated
+/// is assumed to be the metric's own.
 ///
-/// `MB/s` is taken at its word, 10⁶ bytes; whether 2²⁰ was meant, only the bytes and seconds beside it can tell.
+/// `MB/s` is taken literally, 10⁶ bytes; only the bytes and seconds printed with it can show whether 2²⁰ was meant.
 pub fn conversion(metric: Metric, unit: Option<&str>, better: Option<Better>) -> Result<f64, StatedError> {
     if better.is_some_and(|better| better != metric.better()) {
         return Err(StatedError::Direction { metric });

@@ -1,8 +1,8 @@
-//! Numbers as findings say them: those of [`plumb_result::number`], in a sentence.
+//! Formats numbers for findings: those of [`plumb_result::number`], in a sentence.
 
 use plumb_result::number::{self, Digits};
 
-/// `4.1 GiB`; below 1 KiB `17 bytes`.
+/// Formats `4.1 GiB`; below 1 KiB `17 bytes`.
 pub fn bytes(value: u64) -> String {
     match value {
         1 => "1 byte".to_owned(),
@@ -11,7 +11,7 @@ pub fn bytes(value: u64) -> String {
     }
 }
 
-/// `1280 MiB`: a size that somebody chose, without rounding.
+/// Formats a deliberately chosen size without rounding: `1280 MiB`.
 pub fn bytes_exact(value: u64) -> String {
     let text = plumb_workload::Bytes(value).to_string();
     match text.find(|letter: char| letter.is_ascii_alphabetic()) {
@@ -20,42 +20,42 @@ pub fn bytes_exact(value: u64) -> String {
     }
 }
 
-/// `1.4 GB`, where decimal units are what was stated.
+/// Formats `1.4 GB`, for sizes stated in decimal units.
 pub fn bytes_decimal(value: u64) -> String {
     number::BYTES_DECIMAL.set(value as f64, Digits::Spoken)
 }
 
-/// `342 MB/s`: rates are decimal, as buses and data sheets state them.
+/// Formats `342 MB/s`: rates are decimal, as buses and data sheets state them.
 pub fn rate(bytes_per_second: f64) -> String {
     number::BYTES_PER_SECOND.set(bytes_per_second, Digits::Spoken)
 }
 
-/// `996 kops/s`.
+/// Formats a rate of ops like `996 kops/s`.
 pub fn ops_rate(ops_per_second: f64) -> String {
     number::OPS_PER_SECOND.set(ops_per_second, Digits::Spoken)
 }
 
-/// `62 %`, with a decimal below 10 %. Something is never shown as nothing, and not quite all never as all.
+/// Formats `62 %`, with a decimal below 10 %. A nonzero share is never shown as 0 %, nor one below 1 as 100 %.
 pub fn percent(share: f64) -> String {
     number::percent(share, Digits::Spoken)
 }
 
-/// `412 µs`.
+/// Formats a time in nanoseconds like `412 µs`.
 pub fn nanos(value: f64) -> String {
     number::TIME.set(value, Digits::Spoken)
 }
 
-/// One decimal below 100 where there is one.
+/// Formats a number below 100 with one decimal, if it has one.
 pub fn short(value: f64) -> String {
     Digits::Spoken.set(value)
 }
 
-/// `1 run`, `3 runs`.
+/// Formats a count like `1 run` or `3 runs`.
 pub fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// Words in lines of at most `width` columns, each set in by two: how explanations print.
+/// Wraps text to lines of at most `width` columns, each indented by two: the format of explanations.
 pub fn paragraph(words: &str, width: usize) -> String {
     const INDENT: usize = 2;
     let mut lines: Vec<String> = Vec::new();
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(percent(0.021), "2.1 %");
     }
 
-    /// A share that is nearly nothing or nearly all must not round to a claim.
+    /// A share close to 0 or to 1 must not round to a claim.
     #[test]
     fn nearly_nothing_is_not_nothing_and_nearly_all_is_not_all() {
         assert_eq!(percent(0.0), "0 %");

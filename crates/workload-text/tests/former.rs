@@ -1,4 +1,4 @@
-//! Workload files and results with former keys are still read.
+//! Tests that workload files and results with former keys are still accepted.
 
 use plumb_document::json;
 use plumb_workload::blocks::fio::OffsetDistribution;
@@ -11,7 +11,7 @@ use plumb_workload::units::{Bytes, Nanos, PerSecond};
 use plumb_workload::verify::{StampLayout, Verify, VerifyMethod};
 use plumb_workload_text::native::{parse, parse_with};
 
-/// A job as `--translate` wrote it when it had a pace, a queue and rules of its own.
+/// A job as `--translate` wrote it when jobs had a pace, a queue and rules of their own.
 const JOB: &str = r#"
 name = "a"
 [target.a.job-files]
@@ -56,7 +56,7 @@ fn only_group(text: &str) -> WorkerGroup {
 }
 
 #[test]
-fn what_a_job_had_is_its_groups() {
+fn a_jobs_keys_belong_to_its_group() {
     let group = only_group(JOB);
     assert_eq!(group.batch, Batch { submit: 1, complete: 1, refill_at: Some(2), most_completions: None });
     assert_eq!(group.errors.ignore, [IgnoredError { at: ErrorOrigin::Write, errno: 5 }]);
@@ -75,19 +75,19 @@ fn what_a_job_had_is_its_groups() {
     assert_eq!((group.process.nice, &group.buffers.memory), (Some(3), &BufferMemory::Shared(None)));
 }
 
-/// The error of an unknown key of a job has the key's place, and suggests keys of the group.
+/// Protects error positions: an unknown key of a job has its own position, and the help suggests keys of the group.
 #[test]
-fn an_unknown_key_of_a_job_has_its_place() {
-    let wrong = JOB.replace("work.job.syncs.at-end", "work.job.snycs.at-end");
-    let error = parse("old.toml", &wrong).unwrap_err().to_string();
-    let line = wrong.lines().position(|line| line.contains("snycs")).unwrap() + 1;
+fn an_unknown_key_of_a_job_is_located() {
+    let broken = JOB.replace("work.job.syncs.at-end", "work.job.snycs.at-end");
+    let error = parse("old.toml", &broken).unwrap_err().to_string();
+    let line = broken.lines().position(|line| line.contains("snycs")).unwrap() + 1;
     assert!(error.contains(&format!("old.toml:{line}:")) && error.contains("did you mean `syncs`?"), "{error}");
-    let wrong = JOB.replace("work.job.ops.stream.order.random", "work.job.ops.stream.odrer.random");
-    let error = parse("old.toml", &wrong).unwrap_err().to_string();
+    let broken = JOB.replace("work.job.ops.stream.order.random", "work.job.ops.stream.odrer.random");
+    let error = parse("old.toml", &broken).unwrap_err().to_string();
     assert!(error.contains("did you mean `order`?"), "{error}");
 }
 
-/// What is said of a generator is said once more when it is printed.
+/// Protects printing: a stream is printed under its generator's current name.
 #[test]
 fn each_generator_is_printed_under_its_name() {
     let workload = parse("old.toml", JOB).unwrap();
@@ -97,7 +97,7 @@ fn each_generator_is_printed_under_its_name() {
 }
 
 #[test]
-fn stored_results_are_read_wherever_their_workers_are() {
+fn stored_results_are_read_wherever_they_contain_workers() {
     let stored = r#"{ "name": "p", "workers": [{ "target": "t", "pace": "closed", "batch": { "submit": 0, "complete": 0 },
         "work": { "job": { "ops": { "recording": { "path": "r", "moves": { "read": true, "write": false, "trim": false },
                                                    "largest": 4096 } },
@@ -112,9 +112,9 @@ fn stored_results_are_read_wherever_their_workers_are() {
     assert_eq!(group.pace.think.unwrap().pause, Nanos(1_000_000));
 }
 
-/// Pauses once began at once, and were counted by the ops that were started.
+/// Protects former short forms: pauses used to begin at once and to count started ops.
 #[test]
-fn short_forms_mean_what_they_meant() {
+fn former_short_forms_keep_their_meaning() {
     let blocks = |keys: &str| {
         format!(
             "name = \"b\"\n[target.t.null]\nsize = \"1MiB\"\n[[phase]]\nname = \"p\"\n[[phase.workers]]\n\
@@ -135,8 +135,8 @@ fn short_forms_mean_what_they_meant() {
     assert!(open.open.is_some_and(|load| load.shared && !load.arrival.is_fixed()));
 }
 
-/// What makes no I/O was once a kind of work, of a group with a target for form's sake.
-const BESIDE: &str = r#"
+/// CPU load and programs used to be a kind of work, in a group with an unused target.
+const COMPANIONS: &str = r#"
 name = "b"
 [target.t.null]
 size = "1MiB"
@@ -168,9 +168,9 @@ work.blocks = {}
 
 #[test]
 fn work_without_io_is_a_companion() {
-    let workload = parse("old.toml", BESIDE).unwrap_or_else(|error| panic!("{error}"));
+    let workload = parse("old.toml", COMPANIONS).unwrap_or_else(|error| panic!("{error}"));
     let [phase] = workload.phase.as_slice() else { panic!("one phase") };
-    // Its numbers bear the name that they had.
+    // Its metrics keep their former name.
     assert_eq!(phase.workers[0].name.as_deref(), Some("workers.2"));
     let [burn, program] = phase.companions.as_slice() else { panic!("two companions") };
     let does = Busy { percent: 50, piece: Nanos(50_000_000), sorts: false, ends_with_others: true };
@@ -188,14 +188,14 @@ fn work_without_io_is_a_companion() {
     assert_eq!(*burn, expected);
     assert!(matches!(&program.does, Activity::Exec(exec) if exec.program == "sleep"));
     assert_eq!((program.name.as_str(), program.on_error), ("workers.1", OnError::Stop));
-    let wrong = BESIDE.replace("percent = 50", "percent = 500");
-    let error = parse("old.toml", &wrong).unwrap_err().to_string();
-    let line = wrong.lines().position(|line| line.contains("500")).unwrap() + 1;
+    let broken = COMPANIONS.replace("percent = 50", "percent = 500");
+    let error = parse("old.toml", &broken).unwrap_err().to_string();
+    let line = broken.lines().position(|line| line.contains("500")).unwrap() + 1;
     assert!(error.contains(&format!("old.toml:{line}:")), "{error}");
 }
 
 #[test]
-fn stored_phases_may_have_work_without_io_and_measured_workers_are_left_alone() {
+fn stored_phases_with_companions_are_upgraded_and_measured_workers_are_unchanged() {
     let stored = r#"{ "name": "p", "workers": [
         { "target": "none", "work": { "busy": { "percent": 1, "piece": "1ms" } }, "limit": { "bytes": null } },
         { "target": "none", "work": { "exec": { "program": "true", "grace": "1s" } } } ] }"#;
@@ -208,7 +208,7 @@ fn stored_phases_may_have_work_without_io_and_measured_workers_are_left_alone() 
 }
 
 #[test]
-fn an_override_may_use_a_former_place_and_errors_lead_to_where_a_key_was_written() {
+fn an_override_may_use_a_former_path_and_errors_lead_to_the_original_line() {
     let set = ["phase.0.workers.0.work.job.queue.refill-at=3".parse().unwrap()];
     let workload = parse_with("old.toml", JOB, &set).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(workload.phase[0].workers[0].batch.refill_at, Some(3));
@@ -216,8 +216,8 @@ fn an_override_may_use_a_former_place_and_errors_lead_to_where_a_key_was_written
     let set = ["phase.0.workers.0.work.job.ops.stream.seed=7".parse().unwrap()];
     let workload = parse_with("old.toml", JOB, &set).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(workload.phase[0].workers[0].work.fio().unwrap().seed, 7);
-    let wrong = JOB.replace("write = \"100/s\"", "write = \"0/s\"");
-    let error = parse("old.toml", &wrong).unwrap_err();
-    let line = wrong.lines().position(|line| line.contains("0/s\" }")).unwrap() + 1;
+    let broken = JOB.replace("write = \"100/s\"", "write = \"0/s\"");
+    let error = parse("old.toml", &broken).unwrap_err();
+    let line = broken.lines().position(|line| line.contains("0/s\" }")).unwrap() + 1;
     assert!(error.to_string().contains(&format!("old.toml:{line}:")), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Rounds and ladders of named workloads.
+//! Tests of rounds and ladders of named workloads.
 
 use plumb_workload::{BlockSize, Bytes, FullLoad, Ladder, Mix, Repeat, Workload};
 use plumb_workload_text::named::{RunPlace, Scale, find};
@@ -8,8 +8,8 @@ fn workload(name: &str) -> Workload {
     find(name).unwrap().workload(&Scale::moderate(RunPlace::Directory))
 }
 
-// Protects: 56 cells of which each has its mix and size, the sizes of a mix one after another, the largest first; conditioning is
-// in the first round only.
+// Protects the matrix: 56 cells, each with its mix and size, all sizes of a mix in sequence, largest first.
+// Preconditioning is only in the first round.
 #[test]
 fn a_round_of_the_matrix_has_56_cells() {
     let named = workload("pts-iops-like");
@@ -26,11 +26,11 @@ fn a_round_of_the_matrix_has_56_cells() {
     let blocks = cell.workers[0].work.blocks().unwrap();
     assert_eq!((&blocks.block, blocks.mix), (&BlockSize::Fixed(Bytes(8192)), Mix { read: 65, write: 35, trim: 0 }));
     let seeds: BTreeSet<u64> = (1..=25).map(|number| rounds.round(&named, number).seed).collect();
-    assert_eq!(seeds.len(), 25, "each round has its own offsets");
+    assert_eq!(seeds.len(), 25, "each round has its own random offsets");
 }
 
 #[test]
-fn a_step_of_a_ladder_has_its_share_of_every_rate() {
+fn a_step_of_a_ladder_scales_every_rate() {
     let asked = workload("spc1-like");
     let ladder = Ladder { of: FullLoad::Asked, percent: vec![50.0], again: Vec::new(), within: 0.05, limit: None };
     let rates = |workload: &Workload| -> Vec<f64> {
@@ -39,7 +39,7 @@ fn a_step_of_a_ladder_has_its_share_of_every_rate() {
     let half = ladder.step(&asked, 50.0, None);
     let expected: Vec<f64> = rates(&asked).iter().map(|rate| rate / 2.0).collect();
     assert_eq!((rates(&half).len(), rates(&half)), (8, expected));
-    // Seven workers share what was reached as fast as it went.
+    // Seven workers share the peak rate.
     let peak = ladder.step(&workload("nfs-mix-2008-like"), 50.0, Some(1400.0));
     assert_eq!((rates(&peak), peak.phase[0].workers[0].count), (vec![100.0], 7));
 }

@@ -1,133 +1,137 @@
-//! What executes ops: system calls, queues of the kernel, and what stands in for them.
+//! Backends, which execute ops: system calls, kernel queues, and test doubles for both.
 
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What executes ops.
+/// The backend that executes a worker's ops.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Backend {
-    /// `io-uring` for depth above 1 where the kernel has it, else `psync`; `null` and `sim` for those targets.
+    /// Picks `io-uring` for depths above 1 where the kernel supports it, and `psync` otherwise. `null` and `sim`
+    /// targets get the backend of that name.
     #[default]
     Auto,
-    /// `pread`/`pwrite`.
+    /// `pread`/`pwrite`, one op at a time.
     Psync,
-    /// `preadv2`/`pwritev2` with flags.
+    /// `preadv2`/`pwritev2`, one op at a time, with per-op flags.
     Preadv2 {
-        /// RWF_ flags.
+        /// `RWF_` flags passed with each op.
         #[serde(default)]
         flags: Vec<RwFlag>,
-        /// Per cent of ops that are polled for, where `hipri` is among the flags.
+        /// Percentage of ops that poll for completion if `hipri` is among the flags.
         #[serde(default = "all_ops", skip_serializing_if = "is_all_ops")]
         hipri_percent: u8,
     },
-    /// `preadv`/`pwritev`.
+    /// `preadv`/`pwritev`, one op at a time.
     Preadv,
-    /// `lseek`, then `read`/`write`.
+    /// `lseek` followed by `read`/`write`.
     Seek,
-    /// `lseek`, then `readv`/`writev` of neighbouring ops together, up to the depth.
+    /// `lseek` followed by one `readv`/`writev` for a run of adjacent ops, up to the depth.
     SeekVectored,
     /// The kernel's native asynchronous I/O, `io_submit`.
     Libaio {
-        /// Look for completions in the ring that the kernel shares, without a system call.
+        /// Reap completions from the ring shared with the kernel, without a system call.
         #[serde(default)]
         userspace_reap: bool,
-        /// Vectored ops.
+        /// Submit vectored ops (`PREADV`/`PWRITEV`).
         #[serde(default)]
         vectored: bool,
-        /// `RWF_NOWAIT`.
+        /// Set `RWF_NOWAIT` on every op.
         #[serde(default)]
         nowait: bool,
     },
     /// `aio_read`/`aio_write` of the C library.
     PosixAio,
-    /// `splice` through a pipe.
+    /// `splice` through a pipe, with `vmsplice` to and from user memory.
     Splice,
-    /// Calls on whole files in place of reads: each op is one call on one file.
+    /// Whole-file calls in place of reads: each op makes one call on one file.
     Files(FileCall),
     /// `fallocate` in place of writes.
     Fallocate,
     /// `ftruncate` in place of writes.
     Truncate,
-    /// A socket.
+    /// A network or Unix socket, or a vsock.
     Socket {
-        /// How messages travel.
+        /// Transport protocol and address family.
         kind: SocketKind,
-        /// The other host's name, or the socket's path.
+        /// Host name of the peer, or the path of a Unix socket.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         host: Option<String>,
-        /// The port; absent for a socket of the file system.
+        /// Port number; absent for a Unix socket.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         port: Option<u16>,
-        /// Wait for a connection rather than make one.
+        /// Wait for a connection instead of making one.
         #[serde(default)]
         listens: bool,
-        /// Answer every message.
+        /// Answer every message that arrives.
         #[serde(default)]
         ping_pong: bool,
-        /// `TCP_NODELAY`.
+        /// Disable Nagle's algorithm (`TCP_NODELAY`).
         #[serde(default)]
         no_delay: bool,
-        /// `SO_SNDBUF` and `SO_RCVBUF`.
+        /// Size of the socket buffers (`SO_SNDBUF` and `SO_RCVBUF`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         window: Option<Bytes>,
-        /// `TCP_MAXSEG`.
+        /// Maximum TCP segment size (`TCP_MAXSEG`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         segment: Option<Bytes>,
     },
-    /// Loads and stores through a mapping.
+    /// Loads and stores through a memory mapping of the file.
     Mmap,
-    /// Loads and stores to anonymous memory, whose pages come into being as they are first touched. No file is used.
+    /// Loads and stores to anonymous memory, which the kernel allocates page by page on first touch. Uses no file.
     PageFault,
-    /// `EXT4_IOC_MOVE_EXT`, for writes: the blocks of the file and of a donor change places, and each file keeps its bytes.
+    /// `EXT4_IOC_MOVE_EXT` in place of writes: swaps blocks between the file and a donor.
+    /// Both files keep their contents.
     MoveExtents {
-        /// The file that gives its blocks. It is written to.
+        /// Path of the donor file. It is written to.
         donor: String,
-        /// The donor gets blocks for each op, and gives them back; else for the whole range before the start.
+        /// Allocate donor blocks for each op and free them after it. Otherwise allocate blocks for the
+        /// whole range before the start.
         #[serde(default)]
         in_place: bool,
     },
-    /// `fread`/`fwrite` of the C library, with its buffer.
+    /// `fread`/`fwrite` of the C library, through its buffer.
     Stdio,
-    /// io_uring.
+    /// Linux `io_uring`, with the options below.
     IoUring {
         /// Busy-poll for completions (`IORING_SETUP_IOPOLL`; needs O_DIRECT and a polling driver).
         #[serde(default)]
         poll_completions: bool,
-        /// A kernel thread submits (`IORING_SETUP_SQPOLL`); its CPU time is charged to the result.
+        /// Let a kernel thread submit (`IORING_SETUP_SQPOLL`). The result includes its CPU time.
         #[serde(default)]
         poll_submissions: bool,
-        /// Use registered buffers.
+        /// Register the buffers with the kernel.
         #[serde(default = "yes")]
         fixed_buffers: bool,
-        /// Use registered files.
+        /// Register the files with the kernel.
         #[serde(default = "yes")]
         fixed_files: bool,
-        /// The CPU of the kernel thread that submits.
+        /// CPU that the submission thread is pinned to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         poll_cpu: Option<u32>,
-        /// Vectored ops.
+        /// Submit vectored ops (`READV`/`WRITEV`).
         #[serde(default, skip_serializing_if = "is_off")]
         vectored: bool,
-        /// Every Nth op is done by a kernel thread (`IOSQE_ASYNC`).
+        /// Hand every Nth op to a kernel worker thread (`IOSQE_ASYNC`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         async_every: Option<u32>,
-        /// RWF_ flags.
+        /// `RWF_` flags passed with each op.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         flags: Vec<RwFlag>,
     },
-    /// Ops complete at once.
+    /// Complete every op at once without doing anything.
     Null,
-    /// The simulated device.
+    /// The simulated device of a `sim` target.
     Sim,
-    /// An engine of another tool that Plumb knows by name and cannot run. It says what a job would use; running it is
+    /// An engine of another tool that Plumb recognizes but cannot run. It documents the job's settings;
+    /// running it is an error.
     /// refused.
     Foreign {
-        /// Its name.
+        /// The engine's name in that tool.
         engine: String,
-        /// What was said of it, by that tool's names.
+        /// The engine's options, keyed by the tool's own option names.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         options: BTreeMap<String, String>,
     },
@@ -149,45 +153,45 @@ fn is_all_ops(percent: &u8) -> bool {
     *percent == all_ops()
 }
 
-/// A call on a whole file or directory.
+/// A call on a whole file or directory, counted as one op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileCall {
-    /// `open` of a new file, and `close`.
+    /// `open` of a new file followed by `close`.
     Create,
-    /// `stat`.
+    /// `stat` of a file by path.
     Stat,
-    /// `lstat`.
+    /// `lstat` of a file by path.
     Lstat,
-    /// `statx`.
+    /// `statx` of a file by path.
     Statx,
-    /// `unlink`.
+    /// `unlink` of a file by path.
     Unlink,
-    /// `mkdir`.
+    /// `mkdir` of a new directory.
     Mkdir,
-    /// `stat` of a directory.
+    /// `stat` of a directory by path.
     StatDir,
-    /// `rmdir`.
+    /// `rmdir` of an empty directory.
     Rmdir,
 }
 
-/// How messages travel.
+/// Transport protocol and address family of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SocketKind {
-    /// TCP over IPv4.
+    /// A TCP connection over IPv4.
     Tcp,
-    /// TCP over IPv6.
+    /// A TCP connection over IPv6.
     Tcp6,
-    /// UDP over IPv4.
+    /// Datagrams of UDP over IPv4.
     Udp,
-    /// UDP over IPv6.
+    /// Datagrams of UDP over IPv6.
     Udp6,
-    /// A socket of the file system.
+    /// A Unix domain socket on this machine.
     Unix,
-    /// To or from a virtual machine.
+    /// A vsock, between a virtual machine and its host.
     Vsock,
 }
 
@@ -204,12 +208,13 @@ impl Backend {
         flags: Vec::new(),
     };
 
-    /// Whether it waits for each request before the next, so that a worker has one in flight.
+    /// Returns `true` if the backend finishes each request before it starts the next, so that a worker
+    /// has one op in flight.
     pub fn is_synchronous(&self) -> bool {
         matches!(self, Backend::Psync | Backend::Preadv2 { .. } | Backend::Mmap | Backend::Stdio)
     }
 
-    /// The name that users know it by.
+    /// Returns the backend's name as users write it.
     pub fn name(&self) -> &'static str {
         match self {
             Backend::Auto => "auto",

@@ -1,65 +1,66 @@
-//! Companions of a phase: processor time that is used up, and programs that run, while its workers do their I/O.
+//! Companions of a phase: CPU load and external programs that run while its workers do I/O.
 
 use crate::phase::{OnError, RunAs, Start, WhenDone};
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// What runs in a phase and makes no I/O of its own.
+/// A companion runs during a phase and makes no I/O of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Companion {
-    /// Labels its numbers, which are those of workers called `NAME/0`, `NAME/1`, …. No group of the phase has it.
+    /// Name that labels the companion's metrics, as workers `NAME/0`, `NAME/1`, …. It must differ
+    /// from the phase's group names.
     pub name: String,
-    /// What it does.
+    /// Activity, either CPU load or an external program.
     pub does: Activity,
-    /// How many of them.
+    /// Number of threads or processes that run it.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub count: u32,
-    /// As threads or as processes.
+    /// Run as threads or as processes.
     #[serde(default)]
     pub run_as: RunAs,
-    /// When it starts, where that is not with the phase.
+    /// Start condition; starts with the phase by default.
     #[serde(default, skip_serializing_if = "Start::is_with_phase")]
     pub start: Start,
-    /// In this time after its start nothing of it is measured.
+    /// Time after its start that is not measured.
     #[serde(default, skip_serializing_if = "Nanos::is_zero")]
     pub ramp: Nanos,
-    /// It ends after so long, its ramp not included; without one, by itself or with the phase.
+    /// Run time, not counting the ramp. Without it, the companion ends by itself or with the phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Nanos>,
-    /// CPUs to run on: companion `i` on `cpus[i mod len]`; anywhere when empty.
+    /// CPUs to run on: companion `i` on `cpus[i mod len]`; any CPU when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<u32>,
-    /// What it means that it failed.
+    /// Consequence of a failure for the phase.
     #[serde(default)]
     pub on_error: OnError,
-    /// Whom its end ends.
+    /// Groups, or the phase, that end when the companion ends.
     #[serde(default, skip_serializing_if = "WhenDone::is_itself")]
     pub when_done: WhenDone,
 }
 
-/// What a companion does.
+/// Activity of a companion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Activity {
-    /// It uses up processor time.
+    /// Use up processor time.
     Busy(Busy),
-    /// It runs another program.
+    /// Run an external program.
     Exec(Exec),
 }
 
-/// Processor time that is used up.
+/// A CPU load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Busy {
-    /// Per cent of one processor, 1 to 100.
+    /// Percentage of one CPU, 1 to 100.
     pub percent: u8,
-    /// Length of a busy piece; between two it sleeps.
+    /// Length of a busy period. The companion sleeps between two periods.
     pub piece: Nanos,
-    /// By sorting numbers, which uses the caches, rather than by counting.
+    /// Sort numbers, which uses the caches, instead of counting.
     #[serde(default)]
     pub sorts: bool,
     /// End with the last worker of the phase.
@@ -67,25 +68,25 @@ pub struct Busy {
     pub ends_with_others: bool,
 }
 
-/// Another program.
+/// An external program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Exec {
-    /// The program.
+    /// Path or name of the program.
     pub program: String,
-    /// Its arguments, parted as a shell does.
+    /// Arguments, split as a shell does.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub arguments: String,
-    /// Between asking it to end and killing it.
+    /// Time between asking the program to end and killing it.
     pub grace: Nanos,
-    /// Its output goes to `NAME.stdout` and `NAME.stderr` in the working directory, rather than nowhere.
+    /// Write its output to `NAME.stdout` and `NAME.stderr` in the working directory. Otherwise discard it.
     #[serde(default)]
     pub keeps_output: bool,
 }
 
 impl Companion {
-    /// One thread of this name, from the phase's start.
+    /// Returns one thread of this name that starts with the phase.
     pub fn new(name: impl Into<String>, does: Activity) -> Companion {
         Companion {
             name: name.into(),

@@ -1,22 +1,22 @@
-//! What is written.
+//! Contents of writes.
 
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What the bytes of a write are. All of it is generated at memory speed.
+/// Contents of the bytes of a write, generated at memory speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Content {
-    /// Incompressible, never the same twice.
+    /// Incompressible random bytes, never repeated.
     #[default]
     Random,
-    /// Zeros.
+    /// Only zero bytes.
     Zero,
-    /// One byte repeated.
+    /// One byte value, repeated.
     Byte(u8),
-    /// Random with a given share that compresses away and a given share of repeated blocks.
+    /// Random bytes of which a given share compresses away and a given share of blocks repeats.
     Reducible {
         /// Share of each 4 KiB that a compressor can remove, 0–100.
         compress_percent: u8,
@@ -26,7 +26,7 @@ pub enum Content {
 }
 
 impl BufferContent {
-    /// What it is to something that makes bytes smaller.
+    /// Returns the equivalent content for a device that compresses or deduplicates.
     pub fn reduced(&self) -> Content {
         match (self.zero || self.compress_percent >= 100, self.pattern.is_empty()) {
             (true, _) => Content::Zero,
@@ -40,36 +40,36 @@ impl BufferContent {
     }
 }
 
-/// Buffers that are made once and written again and again, changed a little before each write, or made anew for each: what
-/// fio writes.
+/// fio's write buffers. A buffer is filled once and reused, changed slightly before each write,
+/// or refilled for each write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct BufferContent {
-    /// Zeros.
+    /// Write only zero bytes.
     pub zero: bool,
-    /// New random bytes for every write; otherwise a buffer is filled once and written again and again.
+    /// Fill the buffer with new random bytes for every write. Otherwise fill it once and reuse it.
     pub refill: bool,
-    /// Per cent of each write, from its beginning, that are new random bytes where it is refilled; the rest is one new
-    /// random word of 8 bytes, repeated.
+    /// Percentage of each write, from its beginning, that is refilled with new random bytes. The rest repeats
+    /// one new random 8-byte word.
     #[serde(skip_serializing_if = "is_all")]
     pub refill_percent: u8,
-    /// A little change in each buffer before each write, so that no two blocks are alike.
+    /// Change each buffer slightly before each write, so that no two blocks are identical.
     pub scramble: bool,
-    /// This pattern, repeated; none where empty.
+    /// Pattern to repeat; no pattern when empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pattern: Vec<PatternPiece>,
-    /// Per cent by which each buffer can be compressed.
+    /// Percentage by which each buffer can be compressed.
     pub compress_percent: u8,
-    /// Within this many bytes.
+    /// Length in bytes of the pieces that `compress-percent` applies to.
     pub compress_chunk: Bytes,
-    /// Per cent of buffers that repeat earlier ones.
+    /// Percentage of buffers that repeat earlier ones.
     pub dedupe_percent: u8,
-    /// Which ones.
+    /// Choice of the buffers to repeat.
     pub dedupe_mode: DedupeMode,
-    /// Blocks of the set that is repeated, in per cent of the worker's blocks.
+    /// Number of blocks in the repeated set, as a percentage of the worker's blocks.
     pub dedupe_set_percent: u8,
-    /// All workers repeat blocks of one set.
+    /// Let all workers repeat blocks of one set.
     pub dedupe_globally: bool,
 }
 
@@ -95,29 +95,29 @@ fn is_all(percent: &u8) -> bool {
     *percent == 100
 }
 
-/// Which buffers repeat.
+/// Choice of the buffers to repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DedupeMode {
-    /// The one before.
+    /// Repeat the previous buffer.
     #[default]
     Repeat,
-    /// One of a set.
+    /// Repeat one buffer of a fixed set.
     WorkingSet,
 }
 
-/// A piece of a pattern.
+/// One piece of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PatternPiece {
-    /// These bytes, two hexadecimal digits each.
+    /// Literal bytes, two hexadecimal digits each.
     Hex(String),
-    /// The content of this file.
+    /// Contents of the file at this path.
     File(PathBuf),
-    /// The offset of the block, 8 bytes with the least significant first.
+    /// Offset of the block as 8 bytes, least significant first.
     Offset,
-    /// The same plus this number, wrapping.
+    /// Offset of the block plus this number, wrapping.
     OffsetPlus(u64),
 }

@@ -1,66 +1,66 @@
-//! A copy of bytes from one place to another, record by record, with conversions on the way, as dd makes it.
+//! Copies from one place to another, record by record and with conversions, like dd.
 
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// A copy. Its group has one worker; its targets are `job-files` of one said name each.
+/// A copy. The group must have one worker, and its targets must be `job-files` with one named file each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CopySpec {
-    /// Name of the target that is read; standard input when absent.
+    /// Name of the target to read; standard input when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Name of the target that is written; standard output when absent.
+    /// Name of the target to write; standard output when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Each read asks for this many bytes: the input's block.
+    /// Size of the input block: bytes requested by each read.
     pub read_block: Bytes,
-    /// Each write is of this many bytes where blocks are gathered: the output's block.
+    /// Size of the output block: bytes per write when blocks are gathered.
     pub write_block: Bytes,
-    /// Gather what was read into whole output blocks. Otherwise each read is written by itself, short ones too.
+    /// Gather input into whole output blocks. Otherwise write each read separately, short ones too.
     pub gathers: bool,
-    /// Read until a block is full or the input ends: pipes give less than was asked.
+    /// Keep reading until a block is full or the input ends, because pipes return fewer bytes than requested.
     pub full_blocks: bool,
-    /// Blocks of the input that are passed over first.
+    /// Input to skip before the first read.
     #[serde(skip_serializing_if = "CopyExtent::is_empty")]
     pub skip: CopyExtent,
-    /// Blocks of the output that are passed over first.
+    /// Output to skip before the first write.
     #[serde(skip_serializing_if = "CopyExtent::is_empty")]
     pub seek: CopyExtent,
-    /// Reads at most; to the end of the input when absent.
+    /// Maximum number of reads; defaults to the whole input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<CopyExtent>,
-    /// What becomes of the bytes on their way.
+    /// Conversions of the bytes on their way.
     #[serde(skip_serializing_if = "Conversion::is_nothing")]
     pub conversion: Conversion,
-    /// Fill each short input block with this byte.
+    /// Byte that fills up each short input block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pad: Option<u8>,
-    /// Pass over output blocks that hold nothing but zeros.
+    /// Skip output blocks that contain only zeros.
     pub sparse: bool,
-    /// Go on behind what cannot be read.
+    /// Continue after input that cannot be read.
     pub passes_over_read_errors: bool,
-    /// Whether the output is made.
+    /// Whether to create the output file.
     pub create: CreateOutput,
-    /// The output loses what lies behind the place where writing begins.
+    /// Truncate the output at the offset where writing begins.
     pub truncate: bool,
-    /// The output also loses what lies before that place, when it is opened (`O_TRUNC`). GNU dd opens it so where `seek` is less
-    /// than a block.
+    /// Also discard the output before that offset when it is opened (`O_TRUNC`). GNU dd does so if `seek`
+    /// is less than a block.
     #[serde(skip_serializing_if = "is_false")]
     pub empties: bool,
-    /// `fdatasync` before the end.
+    /// Call `fdatasync` on the output before the end.
     pub fdatasync: bool,
-    /// `fsync` before the end.
+    /// Call `fsync` on the output before the end.
     pub fsync: bool,
-    /// How the input is opened.
+    /// Flags that the input is opened with.
     #[serde(skip_serializing_if = "CopyFlags::is_nothing")]
     pub input: CopyFlags,
-    /// How the output is opened.
+    /// Flags that the output is opened with.
     #[serde(skip_serializing_if = "CopyFlags::is_nothing")]
     pub output: CopyFlags,
-    /// Between files and pipes move bytes without looking at them, as many as the kernel takes at a time
-    /// (`copy_file_range`, `splice`). Blocks are counted all the same.
+    /// Move bytes between files and pipes inside the kernel (`copy_file_range`, `splice`), as many as it takes at a
+    /// time. Blocks are still counted.
     pub in_kernel: bool,
 }
 
@@ -92,14 +92,14 @@ impl Default for CopySpec {
     }
 }
 
-/// This many blocks, and this many bytes beyond.
+/// A length in blocks plus bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CopyExtent {
-    /// Whole blocks.
+    /// Number of whole blocks.
     pub blocks: u64,
-    /// Less than a block.
+    /// Additional bytes, less than a block.
     #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u64,
 }
@@ -113,127 +113,127 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl CopyExtent {
-    /// Whether it is nothing.
+    /// Returns `true` if the length is zero.
     pub fn is_empty(&self) -> bool {
         *self == CopyExtent::default()
     }
 
-    /// Its length in bytes with blocks of this size; `None` where no file is so long.
+    /// Returns the length in bytes for this block size; `None` if it exceeds the maximum file size.
     pub fn length_bytes(&self, block: Bytes) -> Option<u64> {
         self.blocks.checked_mul(block.0)?.checked_add(self.bytes).filter(|&bytes| i64::try_from(bytes).is_ok())
     }
 }
 
-/// What becomes of bytes on their way, in this order.
+/// Conversions of the copied bytes, applied in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Conversion {
-    /// Another set of characters.
+    /// Conversion between character sets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub characters: Option<Characters>,
-    /// Another case of letters.
+    /// Conversion of the case of letters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub letters: Option<Letters>,
     /// Swap every pair of bytes.
     pub swap_pairs: bool,
-    /// Lines become records of fixed length, or the other way round.
+    /// Conversion between lines and records of fixed length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<LineRules>,
 }
 
 impl Conversion {
-    /// Whether bytes stay as they are.
+    /// Returns `true` if bytes are copied unchanged.
     pub fn is_nothing(&self) -> bool {
         *self == Conversion::default()
     }
 }
 
-/// Another set of characters. Source: POSIX, dd, "Extended description".
+/// Conversion between character sets. Source: POSIX, dd, "Extended description".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Characters {
-    /// EBCDIC becomes ASCII.
+    /// Convert from EBCDIC to ASCII.
     Ascii,
-    /// ASCII becomes EBCDIC.
+    /// Convert from ASCII to EBCDIC.
     Ebcdic,
-    /// ASCII becomes the EBCDIC of IBM's printers.
+    /// Convert from ASCII to the EBCDIC of IBM printers.
     Ibm,
 }
 
-/// Another case of ASCII letters.
+/// Conversion of the case of ASCII letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Letters {
-    /// Capitals become small.
+    /// Convert letters to lower case.
     Lower,
-    /// Small ones become capitals.
+    /// Convert letters to upper case.
     Upper,
 }
 
-/// Lines and records.
+/// Conversion between lines and records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LineRules {
-    /// Each line becomes a record of this length: filled with spaces, or cut.
+    /// Convert each line to a record of this length, padded with spaces or truncated.
     ToRecords(Bytes),
-    /// Each record of this length becomes a line without the spaces at its end.
+    /// Convert each record of this length to a line without trailing spaces.
     FromRecords(Bytes),
 }
 
-/// Whether the output is made.
+/// Whether to create the output file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CreateOutput {
-    /// Where it is missing.
+    /// Create it if it does not exist.
     #[default]
     IfMissing,
-    /// It must be there.
+    /// Fail if it does not exist.
     Never,
-    /// It must not be there.
+    /// Fail if it already exists (`O_EXCL`).
     Always,
 }
 
-/// How one end of a copy is opened. Source: open(2).
+/// Flags for opening one end of a copy. Source: open(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CopyFlags {
-    /// `O_APPEND`.
+    /// Append to the file (`O_APPEND`).
     pub append: bool,
-    /// `O_DIRECT`: around the page cache.
+    /// Bypass the page cache (`O_DIRECT`).
     pub direct: bool,
-    /// `O_DIRECTORY`.
+    /// Fail unless it is a directory (`O_DIRECTORY`).
     pub directory: bool,
-    /// `O_DSYNC`.
+    /// Synchronize the data of each write (`O_DSYNC`).
     pub dsync: bool,
-    /// `O_SYNC`.
+    /// Synchronize data and metadata of each write (`O_SYNC`).
     pub sync: bool,
-    /// `O_NONBLOCK`.
+    /// Do not block on opening, reading or writing (`O_NONBLOCK`).
     pub nonblock: bool,
-    /// `O_NOATIME`.
+    /// Do not update the access time (`O_NOATIME`).
     pub noatime: bool,
-    /// Drop what was moved from the page cache (`POSIX_FADV_DONTNEED`).
+    /// Drop copied data from the page cache (`POSIX_FADV_DONTNEED`).
     pub nocache: bool,
-    /// `O_NOCTTY`.
+    /// Do not become the controlling terminal (`O_NOCTTY`).
     pub noctty: bool,
-    /// `O_NOFOLLOW`.
+    /// Fail if it is a symbolic link (`O_NOFOLLOW`).
     pub nofollow: bool,
 }
 
 impl CopyFlags {
-    /// Whether it is opened plainly.
+    /// Returns `true` if no flag is set.
     pub fn is_nothing(&self) -> bool {
         *self == CopyFlags::default()
     }
 }
 
 impl CopySpec {
-    /// Names of the targets at its ends.
+    /// Returns the names of the targets that the copy uses.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
         self.from.iter().chain(&self.to).map(String::as_str)
     }

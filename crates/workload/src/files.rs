@@ -1,67 +1,67 @@
-//! Files under their own names: which they are, how they are made, opened, flushed and left.
+//! Named files: their names, and rules for creating, opening, flushing and keeping them.
 
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Files and devices under their own names, as fio makes and uses them. They stay when the run is over, unless the job
-/// says otherwise. A relative path begins at the working directory.
+/// Files and devices with names of their own, created and used as fio does. They stay after the run unless the job
+/// says otherwise. Relative paths start at the working directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct JobFiles {
-    /// What they are called.
+    /// Names or name pattern of the files.
     pub names: Names,
-    /// Length to which each is laid out; the last one holds for all further files. Nothing for devices, and for files
-    /// that are taken as they are.
+    /// Length that each file is laid out to. The last entry also applies to all further files. Empty for devices, and
+    /// for files that are used in their current length.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lengths: Vec<Bytes>,
-    /// Directories that the user named, in which the files lie: links on the way to them are followed once, and none below them.
-    /// Without any, those are the directories of the files themselves.
+    /// Directories that the user named and that contain the files. Symbolic links on the way to them are followed
+    /// once, and none below them. When empty, the parent directories of the files are used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub typed: Vec<PathBuf>,
-    /// Missing directories of the files are made below this one, which is there; empty for the working directory. Without
-    /// it, a missing directory is an error.
+    /// Existing directory below which missing parent directories are created; empty for the working directory. When
+    /// absent, a missing directory is an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub make_below: Option<PathBuf>,
 }
 
 impl JobFiles {
-    /// Length to which a file is laid out.
+    /// Returns the length that a file is laid out to.
     pub fn length(&self, number: usize) -> Option<Bytes> {
         self.lengths.get(number).or(self.lengths.last()).copied()
     }
 }
 
-/// What files are called.
+/// Names of a job's files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Names {
-    /// Typed by the user, one by one, and overwritten as numbered ones are.
+    /// Paths typed by the user. Existing files are overwritten under the same rules as numbered ones.
     Said(Vec<PathBuf>),
-    /// Made from a number: `{}` in the path stands for the number of the file. What is there already is overwritten only where Plumb
-    /// made it and left it as it is, where it holds nothing, or with permission.
+    /// Numbered paths: `{}` in the path stands for the file's number. An existing file is overwritten only if Plumb
+    /// created it and left it unchanged, if it is empty, or with permission.
     Numbered {
-        /// The path of each.
+        /// Path template of the files.
         path: PathBuf,
-        /// How many.
+        /// Number of files, which are numbered from 0.
         count: u32,
-        /// This many files of a directory: `{dir}` then stands for the number of the directory, and `{}` for that of the
-        /// file in it.
+        /// Number of files per directory. `{dir}` then stands for the number of the directory, and `{}` for
+        /// the file's number in it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         per_directory: Option<u32>,
     },
-    /// Made up by another tool's rules, one by one, and overwritten as numbered ones are.
+    /// Paths made up by another tool's rules. Existing files are overwritten under the same rules as numbered ones.
     Made(Vec<PathBuf>),
-    /// Those of a run of PostMark: its subdirectories, then its files. What is there already is the user's.
+    /// Names of a PostMark run: its subdirectories, then its files. Existing files belong to the user.
     Postmark(Box<crate::program::Postmark>),
-    /// Those of regular trees, by number.
+    /// Names in regular trees of directories, by number.
     Trees(Box<crate::program::TreeNames>),
 }
 
 impl Names {
-    /// How many files.
+    /// Returns the number of names.
     pub fn count(&self) -> usize {
         match self {
             Names::Said(paths) | Names::Made(paths) => paths.len(),
@@ -71,7 +71,7 @@ impl Names {
         }
     }
 
-    /// The path of a file.
+    /// Returns the path of a file; `None` if the number is out of range.
     pub fn path(&self, number: usize) -> Option<PathBuf> {
         match self {
             Names::Said(paths) | Names::Made(paths) => paths.get(number).cloned(),
@@ -92,66 +92,67 @@ impl Names {
     }
 }
 
-/// How a job's files are made, opened and left.
+/// Rules for creating, opening and keeping a job's files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FileRules {
-    /// What happens to them before the job.
+    /// Preparation of the files before the job.
     pub prepare: PrepareFiles,
-    /// Open around the page cache (`O_DIRECT`).
+    /// Bypass the page cache (`O_DIRECT`).
     pub direct: bool,
-    /// With which promise each write returns.
+    /// Durability that each write provides by itself.
     pub open_mode: OpenMode,
-    /// Drop their pages from the page cache first, before each further loop, and before what was written is read back.
+    /// Drop the files' pages from the page cache before the first loop, before each further
+    /// loop, and before reading back.
     pub drop_cached: bool,
-    /// Read all of them into the page cache first.
+    /// Read all files into the page cache before the job.
     pub read_first: bool,
-    /// Advice to the kernel about the pattern.
+    /// Advice to the kernel about the access pattern.
     pub hint: AccessHint,
-    /// Advice to the kernel about each file beside that, where being refused is an error.
+    /// Further advice to the kernel about each file. Unlike for `hint`, a refusal is an error.
     #[serde(skip_serializing_if = "Advices::is_nothing")]
     pub advice: Advices,
-    /// How long written data is expected to live.
+    /// Expected lifetime of written data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_life: Option<WriteLife>,
-    /// How they are locked.
+    /// Locks on whole files.
     pub lock: FileLock,
-    /// Which record locks its reads and writes hold.
+    /// Record locks held during reads and writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record_lock: Option<RecordLock>,
-    /// A file is made and opened when its first op comes, not before the start.
+    /// Create and open a file on its first op instead of before the start.
     pub create_on_open: bool,
-    /// Only lay them out, and do nothing else.
+    /// Lay out the files and do nothing else.
     pub create_only: bool,
-    /// Write behind the present end.
+    /// Write after the current end of the file.
     pub append: bool,
     /// Permission to write to a mounted device.
     pub allow_mounted: bool,
-    /// Remove them at the end.
+    /// Remove the files at the end of the job.
     pub unlink: bool,
-    /// Remove them between loops; those of the last one stay.
+    /// Remove the files between loops and keep those of the last loop.
     pub unlink_each_loop: bool,
-    /// Writes that no crash tears (`RWF_ATOMIC`).
+    /// Make writes that a crash cannot tear (`RWF_ATOMIC`).
     pub atomic_writes: bool,
-    /// What else is done to a file as it is opened.
+    /// Further actions whenever a file is opened.
     #[serde(skip_serializing_if = "AtOpen::is_nothing")]
     pub at_open: AtOpen,
-    /// Modes of what is made.
+    /// Permissions of new files and directories.
     #[serde(skip_serializing_if = "NewModes::is_default")]
     pub new: NewModes,
 }
 
-/// Modes of new files and directories, from which the umask is taken. The defaults are fio's.
+/// Permissions of new files and directories, before the umask is applied. The defaults are fio's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct NewModes {
-    /// Of a file that is laid out before the job; 0o644.
+    /// Mode of files laid out before the job; default 0o644.
     pub laid_out: u32,
-    /// Of a file that a worker makes as it opens it; 0o600.
+    /// Mode of files that a worker creates on opening; default 0o600.
     pub opened: u32,
-    /// Of a directory; 0o700.
+    /// Mode of new directories; default 0o700.
     pub directory: u32,
 }
 
@@ -162,34 +163,33 @@ impl Default for NewModes {
 }
 
 impl NewModes {
-    /// Whether they are the defaults.
     pub fn is_default(&self) -> bool {
         *self == NewModes::default()
     }
 
-    /// Each with its key.
+    /// Returns each mode with its key.
     pub fn all(&self) -> [(&'static str, u32); 3] {
         [("laid-out", self.laid_out), ("opened", self.opened), ("directory", self.directory)]
     }
 }
 
-/// What else is done to a file as it is opened, in this order; to a device, nothing.
+/// Further actions on opening a file, in this order. Devices are left alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct AtOpen {
-    /// It loses its content, where it is opened to be written to.
+    /// Truncate the file to length 0 if it is opened for writing.
     pub empty: bool,
-    /// It gets the target's length (`ftruncate`), where it is opened to be written to.
+    /// Set the file to the target's length with `ftruncate` if it is opened for writing.
     pub to_length: bool,
-    /// Blocks for that length are reserved (`posix_fallocate`), where it is opened to be written to.
+    /// Reserve blocks for that length with `posix_fallocate` if the file is opened for writing.
     pub allocate: bool,
-    /// It is asked about (`fstat`).
+    /// Call `fstat` on the file.
     pub stat: bool,
 }
 
 impl AtOpen {
-    /// Whether nothing is done.
+    /// Returns `true` if no action is enabled.
     pub fn is_nothing(&self) -> bool {
         *self == AtOpen::default()
     }
@@ -222,39 +222,38 @@ impl Default for FileRules {
 }
 
 impl FileRules {
-    /// Whether nothing is asked for.
     pub fn is_default(&self) -> bool {
         *self == FileRules::default()
     }
 
-    /// Advice to the kernel about a mapping of a file, in this order.
+    /// Returns the advice to the kernel about a file mapping, in this order.
     pub fn mapping_advice(&self) -> Vec<MappingAdvice> {
         let hint = match self.hint {
             AccessHint::Sequential => Some(MappingAdvice::Sequential),
             AccessHint::Random => Some(MappingAdvice::Random),
-            // There is no such word for mappings.
+            // madvise(2) has no equivalent for mappings.
             AccessHint::None | AccessHint::NoReuse => None,
         };
         hint.into_iter().chain(self.advice.mapping.iter().copied()).collect()
     }
 }
 
-/// How files get their blocks before the job.
+/// Allocation of a job's files before the job starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PrepareFiles {
-    /// Make files that are missing; without it, a missing file is an error.
+    /// Create missing files. Otherwise a missing file is an error.
     pub create: bool,
-    /// Write them in full, where they are shorter than they should be or something reads them.
+    /// Write files in full if they are too short, or if an op reads them.
     pub write: bool,
-    /// How space is reserved.
+    /// System call that reserves space.
     pub allocation: Allocation,
-    /// Flush each after it was laid out.
+    /// Flush each file after laying it out.
     pub flush: bool,
     /// Lay out the files of one job at a time.
     pub one_at_a_time: bool,
-    /// What is missing is left to an earlier phase, or to the ops themselves.
+    /// Leave missing files to an earlier phase, or to the ops themselves.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub later: bool,
 }
@@ -272,199 +271,199 @@ impl Default for PrepareFiles {
     }
 }
 
-/// How space is reserved for a file that is laid out. Source: fallocate(2), posix_fallocate(3), ftruncate(2).
+/// Method of reserving space for a new file. Source: fallocate(2), posix_fallocate(3), ftruncate(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Allocation {
-    /// Not at all.
+    /// Reserve no space in advance.
     None,
-    /// `fallocate`, where the file system has it.
+    /// Call `fallocate` if the file system supports it.
     #[default]
     Native,
-    /// `posix_fallocate`.
+    /// Call `posix_fallocate`, which may write zeros.
     Posix,
-    /// `fallocate` that keeps the size.
+    /// Call `fallocate` with `FALLOC_FL_KEEP_SIZE`.
     Keep,
-    /// `ftruncate`.
+    /// Call `ftruncate`, which makes a sparse file.
     Truncate,
 }
 
-/// With which promise each write returns.
+/// Durability that each write provides by itself. Source: open(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OpenMode {
-    /// None.
+    /// None: data may stay in the page cache.
     #[default]
     Plain,
-    /// `O_SYNC`.
+    /// Open with `O_SYNC`: data and metadata are durable.
     Sync,
-    /// `O_DSYNC`.
+    /// Open with `O_DSYNC`: the data is durable.
     Dsync,
 }
 
-/// Advice to the kernel about a file as soon as it is open, in this order.
+/// Advice to the kernel given as soon as a file is open, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Advices {
-    /// About the file.
+    /// Advice about the file, posix_fadvise(2).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub file: Vec<FileAdvice>,
-    /// About its mapping, where the backend maps it.
+    /// Advice about its mapping, if the backend maps the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mapping: Vec<MappingAdvice>,
 }
 
 impl Advices {
-    /// Whether nothing is told.
+    /// Returns `true` if there is no advice.
     pub fn is_nothing(&self) -> bool {
         self.file.is_empty() && self.mapping.is_empty()
     }
 }
 
-/// Advice about a file, all of it. Source: posix_fadvise(2).
+/// Advice about a whole file. Source: posix_fadvise(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileAdvice {
-    /// `POSIX_FADV_DONTNEED`.
+    /// `POSIX_FADV_DONTNEED`: drop the file's pages from the cache.
     DontNeed,
-    /// `POSIX_FADV_NOREUSE`.
+    /// `POSIX_FADV_NOREUSE`: the data is accessed only once.
     NoReuse,
-    /// `POSIX_FADV_SEQUENTIAL`.
+    /// `POSIX_FADV_SEQUENTIAL`: expect sequential reads in ascending order.
     Sequential,
-    /// `POSIX_FADV_RANDOM`.
+    /// `POSIX_FADV_RANDOM`: expect reads in random order.
     Random,
-    /// `POSIX_FADV_WILLNEED`.
+    /// `POSIX_FADV_WILLNEED`: start to read the file into the cache.
     WillNeed,
 }
 
-/// Advice about a mapping, all of it. Source: posix_madvise(3), madvise(2).
+/// Advice about a whole mapping. Source: posix_madvise(3), madvise(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MappingAdvice {
-    /// `POSIX_MADV_DONTNEED`, which C libraries on Linux take and do nothing for.
+    /// `POSIX_MADV_DONTNEED`, which C libraries on Linux accept but ignore.
     DontNeed,
-    /// `POSIX_MADV_SEQUENTIAL`.
+    /// `POSIX_MADV_SEQUENTIAL`: expect sequential access in ascending order.
     Sequential,
-    /// `POSIX_MADV_RANDOM`.
+    /// `POSIX_MADV_RANDOM`: expect access in random order.
     Random,
-    /// `POSIX_MADV_WILLNEED`.
+    /// `POSIX_MADV_WILLNEED`: start to read the pages.
     WillNeed,
-    /// `MADV_HUGEPAGE`.
+    /// `MADV_HUGEPAGE`: use transparent huge pages.
     HugePage,
-    /// `MADV_NOHUGEPAGE`.
+    /// `MADV_NOHUGEPAGE`: do not use transparent huge pages.
     NoHugePage,
 }
 
-/// Advice to the kernel about the pattern. Source: posix_fadvise(2).
+/// Advice to the kernel about the access pattern. Source: posix_fadvise(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessHint {
-    /// Nothing.
+    /// Give no advice to the kernel.
     #[default]
     None,
-    /// `POSIX_FADV_SEQUENTIAL`.
+    /// `POSIX_FADV_SEQUENTIAL`: expect sequential reads in ascending order.
     Sequential,
-    /// `POSIX_FADV_RANDOM`.
+    /// `POSIX_FADV_RANDOM`: expect reads in random order.
     Random,
-    /// `POSIX_FADV_NOREUSE`.
+    /// `POSIX_FADV_NOREUSE`: the data is accessed only once.
     NoReuse,
 }
 
-/// How long written data is expected to live. Source: fcntl(2), `F_SET_RW_HINT`.
+/// Expected lifetime of written data. Source: fcntl(2), `F_SET_RW_HINT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteLife {
-    /// Nothing is known.
+    /// No expectation (`RWH_WRITE_LIFE_NONE`).
     None,
-    /// Short.
+    /// Short lifetime (`RWH_WRITE_LIFE_SHORT`).
     Short,
-    /// Medium.
+    /// Medium lifetime (`RWH_WRITE_LIFE_MEDIUM`).
     Medium,
-    /// Long.
+    /// Long lifetime (`RWH_WRITE_LIFE_LONG`).
     Long,
-    /// Very long.
+    /// Very long lifetime (`RWH_WRITE_LIFE_EXTREME`).
     Extreme,
 }
 
-/// How files are locked while an op is done.
+/// Locking of a file during an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileLock {
-    /// Not at all.
+    /// Ops take no lock on the file.
     #[default]
     None,
-    /// One user at a time.
+    /// One op at a time per file.
     Exclusive,
-    /// Many readers or one writer.
+    /// Many reads or one write at a time per file.
     ReadWrite,
 }
 
-/// A record lock, shared by reads and held by one write alone. It keeps out other processes, and not other workers that are
-/// threads of the same one. Source: fcntl(2), "Advisory record locking".
+/// A record lock during each op, shared for reads and exclusive for writes. It excludes other processes but not other
+/// threads of the same process. Source: fcntl(2), "Advisory record locking".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordLock {
-    /// On the bytes of the op.
+    /// Lock the bytes of the op.
     OpRange,
-    /// On all of the file.
+    /// Lock all bytes of the file.
     WholeFile,
 }
 
-/// Flushes between the ops and at the end.
+/// Flushes between ops and at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Syncs {
-    /// `fsync` after every N writes; 0 is never.
+    /// Call `fsync` after every N writes; 0 means never.
     #[serde(default)]
     pub fsync_every: u32,
-    /// `fdatasync` after every N writes; 0 is never.
+    /// Call `fdatasync` after every N writes; 0 means never.
     #[serde(default)]
     pub fdatasync_every: u32,
-    /// `sync_file_range` after every N writes.
+    /// Call `sync_file_range` after every N writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<SyncRange>,
-    /// `fsync` of every file at the end, inside the job's time.
+    /// Call `fsync` on every file at the end, within the job's time.
     #[serde(default)]
     pub at_end: bool,
-    /// `fsync` whenever a file is closed.
+    /// Call `fsync` whenever a file is closed.
     #[serde(default)]
     pub at_close: bool,
-    /// `syncfs` at the end, inside the job's time.
+    /// Call `syncfs` at the end, within the job's time.
     #[serde(default)]
     pub file_system_at_end: bool,
 }
 
 impl Syncs {
-    /// Whether there is none.
+    /// Returns `true` if there are no flushes.
     pub fn is_none(&self) -> bool {
         *self == Syncs::default()
     }
 }
 
-/// When and how `sync_file_range` is called. Source: sync_file_range(2).
+/// Frequency and flags of `sync_file_range`. Source: sync_file_range(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SyncRange {
-    /// After every N writes, over the bytes written since.
+    /// Call it after every N writes, for the bytes written since the last call.
     pub every: u32,
-    /// Wait for writeback that is under way.
+    /// Wait for writeback that is already under way.
     #[serde(default)]
     pub wait_before: bool,
-    /// Start writeback.
+    /// Start writeback of the range.
     #[serde(default)]
     pub write: bool,
-    /// Wait for writeback to end.
+    /// Wait until writeback of the range ends.
     #[serde(default)]
     pub wait_after: bool,
 }

@@ -1,22 +1,22 @@
-//! Keys that once lay elsewhere, or had other forms: workload files that people keep, and stored results, are still read.
+//! Keys that have moved or changed form, so that old workload files and stored results stay readable.
 //!
-//! Block I/O of other tools' generators was a work of its own, the job. What it had for itself is its group's today, and
-//! its ops are a stream like any other; processor time and programs, once a kind of work, are companions of their phase.
-//! [`bring_up`] moves what a document says to where it
-//! is read today, and each key takes its place in the text with it, so that errors lead to where it was written.
+//! Block I/O of other tools' generators used to be its own kind of work, the job. The keys of a job now belong to its
+//! group, and its ops are a stream like any other. CPU load and external programs used to be kinds of work and are
+//! now companions of their phase. [`bring_up`] moves the keys of a document to their present place. Each key keeps
+//! its position in the text, so that errors point to the original line.
 
 use crate::merge;
 use plumb_document::{Node, Spanned, Table, Value, json};
 use serde::de::DeserializeOwned;
 
-/// What the ops of a job were, and which generator's stream they are.
-const OPS: [(&str, &str); 3] = [("stream", "fio"), ("sweep", "sweep"), ("recording", "trace")];
+/// Former keys for the ops of a job, and the generator that each is now.
+const FORMER_OPS: [(&str, &str); 3] = [("stream", "fio"), ("sweep", "sweep"), ("recording", "trace")];
 
-/// What groups of workers had that made no I/O, and companions are.
-const NO_IO: [&str; 2] = ["busy", "exec"];
+/// Former kinds of work that are now companions.
+const COMPANION_WORK: [&str; 2] = ["busy", "exec"];
 
-/// What only I/O needs.
-const OF_IO: [&str; 12] = [
+/// Keys of a group that only I/O needs.
+const IO_KEYS: [&str; 12] = [
     "target",
     "backend",
     "depth",
@@ -31,10 +31,10 @@ const OF_IO: [&str; 12] = [
     "limit",
 ];
 
-/// What never had an effect.
-const WITHOUT_EFFECT: [&str; 2] = ["offload", "never-wait"];
+/// Former keys that never had an effect.
+const INERT_KEYS: [&str; 2] = ["offload", "never-wait"];
 
-/// Brings a document to the form of today, wherever in it workers are described.
+/// Brings a document to the present form, wherever it describes workers.
 pub fn bring_up(node: &mut Node) {
     match node.get_mut() {
         Value::List(list) => list.iter_mut().for_each(bring_up),
@@ -43,32 +43,32 @@ pub fn bring_up(node: &mut Node) {
     }
 }
 
-/// The same for the table that a document is.
+/// Does the same for a table at the top of a document.
 pub fn bring_up_table(table: &mut Table) {
-    companions(table);
-    // A group before its job, whose keys it takes.
-    group(table);
+    move_companions(table);
+    // The group must come before its job, whose keys it takes over.
+    update_group(table);
     table.iter_mut().for_each(|(_, node)| bring_up(node));
 }
 
-/// Reads a type from JSON that may have been written long ago.
+/// Reads a type from JSON that an earlier version may have written.
 ///
 /// # Errors
-/// A text that is not JSON, or JSON of something else.
+/// Fails for text that is not JSON, and for JSON of another type.
 pub fn read_json<T: DeserializeOwned>(text: &str) -> Result<T, json::JsonError> {
     let mut node = json::parse(text.as_bytes())?;
     bring_up(&mut node);
     Ok(plumb_document::read(&node)?)
 }
 
-/// Moves what makes no I/O from a phase's workers to its companions, where the table is a phase.
-fn companions(table: &mut Table) {
-    let makes_none = |group: &Node| -> bool {
+/// Moves groups without I/O from a phase's workers to its companions, if the table is a phase.
+fn move_companions(table: &mut Table) {
+    let makes_no_io = |group: &Node| -> bool {
         let work = group.get_ref().as_table().and_then(|group| group.get("work")?.get_ref().as_table());
-        work.is_some_and(|work| NO_IO.iter().any(|kind| work.get(kind).is_some()))
+        work.is_some_and(|work| COMPANION_WORK.iter().any(|kind| work.get(kind).is_some()))
     };
     let groups = table.get("workers").and_then(|workers| workers.get_ref().as_list());
-    if !groups.is_some_and(|groups| groups.iter().any(makes_none)) {
+    if !groups.is_some_and(|groups| groups.iter().any(makes_no_io)) {
         return;
     }
     let Some((key, mut workers)) = table.remove_entry("workers") else { return };
@@ -76,15 +76,15 @@ fn companions(table: &mut Table) {
     let groups = std::mem::take(groups);
     let (mut others, mut companions) = (Vec::new(), Vec::new());
     for (number, mut group) in groups.into_iter().enumerate() {
-        let is_companion = makes_none(&group);
+        let is_companion = makes_no_io(&group);
         if let Some(group) = group.get_mut().as_table_mut() {
-            // Numbers were labels, and those of groups behind a companion change.
+            // Group numbers were used as labels, and those after a companion change.
             if (is_companion || !companions.is_empty()) && group.get("name").is_none() {
                 let name = Spanned::new(key.span(), Value::Text(format!("workers.{number}")));
                 group.insert(Spanned::new(key.span(), "name".to_owned()), name);
             }
             if is_companion {
-                companion(group);
+                make_companion(group);
             }
         }
         if is_companion { companions.push(group) } else { others.push(group) }
@@ -100,10 +100,10 @@ fn companions(table: &mut Table) {
     table.insert(key, workers);
 }
 
-/// The companion that a group of workers is today.
-fn companion(group: &mut Table) {
+/// Turns a group of workers into a companion.
+fn make_companion(group: &mut Table) {
     let time = table_at(group, &["limit"]).and_then(|limit| limit.remove_entry("time"));
-    group.retain(|key, _| !OF_IO.contains(&key));
+    group.retain(|key, _| !IO_KEYS.contains(&key));
     if let Some((key, time)) = time {
         group.insert(key, time);
     }
@@ -113,12 +113,12 @@ fn companion(group: &mut Table) {
     }
 }
 
-/// A group of workers, where the table is one.
-fn group(table: &mut Table) {
+/// Updates a group of workers, if the table is one.
+fn update_group(table: &mut Table) {
     if table.get("pace").is_some_and(|pace| pace.get_ref().as_str() == Some("closed")) {
         table.remove("pace");
     }
-    job(table);
+    update_job(table);
     if let Some((key, rule)) = table_at(table, &["pace"]).and_then(|pace| pace.remove_entry("steady")) {
         table.insert(key, rule);
     }
@@ -142,14 +142,15 @@ fn group(table: &mut Table) {
     }
 }
 
-/// A job's keys are its group's, and its ops a stream of block I/O. An unknown key moves with them, so that its error suggests keys of the group.
-fn job(group: &mut Table) {
+/// Turns a job's keys into keys of its group, and its ops into a stream of block I/O. Unknown keys move too, so that
+/// errors suggest keys of the group.
+fn update_job(group: &mut Table) {
     let Some(keys) = table_at(group, &["work", "job"]).map(std::mem::take) else { return };
     let job_key = table_at(group, &["work"]).and_then(|work| work.remove_entry("job")).map(|(key, _)| key);
     let Some(mut job_key) = job_key else { return };
     for (mut key, mut node) in keys {
         if key.get_ref() == "ops" {
-            stream(&mut node);
+            rename_generators(&mut node);
             "blocks".clone_into(job_key.get_mut());
             if let Some(work) = table_at(group, &["work"]) {
                 put(work, job_key.clone(), node);
@@ -160,16 +161,16 @@ fn job(group: &mut Table) {
             "batch".clone_into(key.get_mut());
         }
         if let Some(rules) = node.get_mut().as_table_mut() {
-            rules.retain(|key, _| !WITHOUT_EFFECT.contains(&key));
+            rules.retain(|key, _| !INERT_KEYS.contains(&key));
         }
         put(group, key, node);
     }
 }
 
-/// The ops of a job under the names of generators.
-fn stream(ops: &mut Node) {
+/// Renames the ops of a job to the names of their generators.
+fn rename_generators(ops: &mut Node) {
     let Some(ops) = ops.get_mut().as_table_mut() else { return };
-    for (former, today) in OPS {
+    for (former, today) in FORMER_OPS {
         if let Some((mut key, node)) = ops.remove_entry(former) {
             today.clone_into(key.get_mut());
             ops.insert(key, node);
@@ -177,10 +178,10 @@ fn stream(ops: &mut Node) {
     }
 }
 
-/// Puts what a job said over what is there.
+/// Inserts a value; an existing table keeps the keys that the value does not set.
 fn put(table: &mut Table, key: Spanned<String>, mut node: Node) {
-    if let (Some(there), Value::Table(said)) = (table_at(table, &[key.get_ref()]), node.get_mut()) {
-        merge::beneath(said, std::mem::take(there));
+    if let (Some(existing), Value::Table(value)) = (table_at(table, &[key.get_ref()]), node.get_mut()) {
+        merge::merge_base(value, std::mem::take(existing));
     }
     table.insert(key, node);
 }

@@ -1,4 +1,4 @@
-//! Where in a workload something stands: `phase[0].workers[1].depth`.
+//! Positions in a workload, such as `phase[0].workers[1].depth`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,12 +24,12 @@ impl From<usize> for Segment {
     }
 }
 
-/// Where in a workload something stands. Printed `phase[0].workers[1].depth`; read also as `phase.0.workers.1.depth`.
+/// A position in a workload. Printed as `phase[0].workers[1].depth`; `phase.0.workers.1.depth` can also be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct KeyPath(pub Vec<Segment>);
 
 impl KeyPath {
-    /// This path and one step further.
+    /// Returns this path with one more segment.
     pub fn with(&self, segment: impl Into<Segment>) -> KeyPath {
         let mut path = self.clone();
         path.0.push(segment.into());
@@ -37,7 +37,7 @@ impl KeyPath {
     }
 }
 
-/// True where TOML needs no quotes around a key.
+/// Returns `true` if TOML needs no quotes around the key.
 pub(crate) fn is_bare(key: &str) -> bool {
     !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
@@ -57,21 +57,22 @@ impl fmt::Display for KeyPath {
     }
 }
 
-/// Nothing in a workload lies deeper, loops within loops apart; it bounds the recursion of whoever follows a path.
+/// Maximum number of segments. No workload is nested deeper, except for loops within loops. Bounds the recursion of
+/// code that follows a path.
 const STEPS_MAX: usize = 64;
 
-/// Why a path could not be read.
+/// Error from parsing a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a path into a workload; write one such as `phase.0.workers.0.depth`")]
 pub struct KeyPathError {
-    /// What was found.
     pub text: String,
 }
 
 impl FromStr for KeyPath {
     type Err = KeyPathError;
 
-    /// Dots part steps; a number, with brackets or without, is an index; quotes keep dots within a key.
+    /// Parses dots as separators. A number, with or without brackets, is an index, and quotes
+    /// protect dots within a key.
     fn from_str(text: &str) -> Result<KeyPath, KeyPathError> {
         let error = || KeyPathError { text: text.to_owned() };
         let mut path = KeyPath::default();
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_path() {
+    fn refuses_invalid_paths() {
         for text in ["", ".", "a.", "a..b", "a[", "a[x]", "a b", "\"a", "a[0]b", "a=b", "a]"] {
             let error = text.parse::<KeyPath>().unwrap_err();
             assert!(error.to_string().contains("phase.0.workers.0.depth"), "{text}: {error}");

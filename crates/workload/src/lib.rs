@@ -1,8 +1,8 @@
-//! The one intermediate form of everything Plumb can run.
+//! The single intermediate form of everything that Plumb can run.
 //!
-//! A [`Workload`] is pure data: named [`Target`]s and [`Phase`]s of workers. Native TOML, named workloads (the crate
-//! `workload-text`) and every tool's language produce it; the engine consumes it. Nothing here touches the system. The types
-//! *are* the native file format: field names are TOML keys.
+//! A [`Workload`] is pure data: named [`Target`]s and [`Phase`]s of workers. Native TOML, named workloads (in the
+//! crate `workload-text`) and every tool's language produce it, and the engine runs it. Nothing here touches the
+//! system. The types *are* the native file format: field names are TOML keys.
 
 pub mod backend;
 pub mod blocks;
@@ -59,38 +59,38 @@ pub use work::OwnFlush;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What to run: named targets, and phases that run over them one after another.
+/// A workload: named targets, and phases that run over them one after another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Workload {
-    /// A short name; it labels results.
+    /// Short name that labels the results.
     pub name: String,
-    /// One sentence for people.
+    /// One sentence that describes the workload.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Every random choice of the run comes from this. The same seed gives the same ops, on any machine.
+    /// Seed of all random choices of the run. The same seed gives the same ops on any machine.
     #[serde(default = "Workload::default_seed")]
     pub seed: u64,
-    /// Where operations go, by name.
+    /// Files, devices and hosts that ops go to, by name.
     pub target: BTreeMap<String, Target>,
-    /// What happens, in order.
+    /// Phases to run, in this order.
     pub phase: Vec<Phase>,
-    /// How `plumb run` repeats all of it; once, where nothing is said.
+    /// Rule for repeating the whole workload with `plumb run`; runs once when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Repeat>,
 }
 
 impl Workload {
-    /// The seed of a workload that names none: fixed, so that an unseeded file is still reproducible.
+    /// Seed of workloads that set none. Fixed, so that runs without a seed are reproducible.
     pub const DEFAULT_SEED: u64 = 42;
 
     fn default_seed() -> u64 {
         Self::DEFAULT_SEED
     }
 
-    /// Targets of which each of several processes has its own files, and which this phase only reads: each process reads another
-    /// one's, unless the phase [says otherwise](Phase::reads_own).
+    /// Returns the targets that this phase only reads and of which each process has its own files. Each process reads
+    /// another process's files, unless the phase [reads its own](Phase::reads_own).
     pub fn read_of_others<'a>(&'a self, phase: &'a Phase) -> impl Iterator<Item = &'a str> {
         let is_own = |target: &Target| match target {
             Target::File(file) => file.path.is_relative(),

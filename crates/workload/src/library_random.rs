@@ -1,25 +1,24 @@
-//! The C library's `rand`, number by number: tools that draw from it do the same everywhere.
+//! The C library's `rand`, reproduced exactly so that tools that use it do the same on every system.
 
-/// Words that the generator keeps, and how far back it adds.
+/// Words of state, and the distance between the two words that are added.
 const DEGREE: usize = 31;
 const SEPARATION: usize = 3;
-/// Numbers that it throws away after its seed.
+/// Numbers that the generator discards after seeding.
 const DISCARDED: usize = 10 * DEGREE;
 
 /// glibc's `rand`. Source: glibc, stdlib/random_r.c, TYPE_3.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LibraryRandom {
-    /// The last words.
     words: [u32; DEGREE],
-    /// Where the next one goes.
+    /// Index of the next word to replace.
     at: usize,
 }
 
 impl LibraryRandom {
-    /// The largest number that it draws: `RAND_MAX`.
+    /// Largest number that can be drawn: `RAND_MAX`.
     pub const MAX: u32 = 0x7fff_ffff;
 
-    /// The generator's state after `srand`.
+    /// Returns the generator in its state after `srand`.
     pub fn seeded(seed: u32) -> LibraryRandom {
         let mut words = [0u32; DEGREE];
         let mut word = i64::from(seed.max(1).cast_signed());
@@ -37,9 +36,9 @@ impl LibraryRandom {
         numbers
     }
 
-    /// The next number, from 0 to [`LibraryRandom::MAX`].
+    /// Draws the next number, from 0 to [`LibraryRandom::MAX`].
     pub fn draw(&mut self) -> u32 {
-        // r[i] = r[i − 31] + r[i − 3]: the place to write holds the one 31 back.
+        // r[i] = r[i − 31] + r[i − 3]: the word to be replaced is r[i − 31].
         let word = self.words[self.at].wrapping_add(self.words[(self.at + DEGREE - SEPARATION) % DEGREE]);
         self.words[self.at] = word;
         self.at = (self.at + 1) % DEGREE;
@@ -47,7 +46,7 @@ impl LibraryRandom {
     }
 }
 
-/// glibc's `rand_r`: the next number of a state. Source: glibc, stdlib/rand_r.c.
+/// glibc's `rand_r`: advances the state and returns the next number. Source: glibc, stdlib/rand_r.c.
 pub fn rand_r(state: &mut u32) -> u32 {
     let mut step = || {
         *state = state.wrapping_mul(1_103_515_245).wrapping_add(12_345);
@@ -64,9 +63,9 @@ pub fn rand_r(state: &mut u32) -> u32 {
 mod tests {
     use super::*;
 
-    // Protects every order and name that is drawn with it: the numbers of glibc itself.
+    // Protects every order and name drawn with this generator: the expected numbers are glibc's.
     #[test]
-    fn numbers_are_those_of_glibc() {
+    fn numbers_match_glibc() {
         let mut numbers = LibraryRandom::seeded(1);
         assert_eq!([numbers.draw(), numbers.draw(), numbers.draw()], [1_804_289_383, 846_930_886, 1_681_692_777]);
         assert_eq!(LibraryRandom::seeded(0), LibraryRandom::seeded(1));

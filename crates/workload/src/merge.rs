@@ -1,14 +1,14 @@
-//! One tree from several: what a text says, over what it builds on.
+//! Merging of trees: a document over the base that it builds on.
 
 use plumb_document::{Node, Spanned, Table, Value};
 
-/// Puts what `base` says where `table` says nothing. Tables go into one another; of lists of tables with names, elements of
-/// one name do; all else is taken whole.
-pub fn beneath(table: &mut Table, base: Table) {
-    let said = std::mem::replace(table, base);
-    for (key, value) in said {
+/// Merges `base` into `table`, whose own values take precedence. Tables are merged recursively, and lists of named
+/// tables element by element, matched by name. All other values are replaced as a whole.
+pub fn merge_base(table: &mut Table, base: Table) {
+    let own = std::mem::replace(table, base);
+    for (key, value) in own {
         match table.get_mut(key.get_ref()) {
-            Some(place) => put_over(place, value),
+            Some(place) => overlay(place, value),
             None => {
                 table.insert(key, value);
             }
@@ -16,16 +16,16 @@ pub fn beneath(table: &mut Table, base: Table) {
     }
 }
 
-/// Puts a value in place of another; tables go into one another, and so do lists of tables with names.
-pub fn put_over(place: &mut Node, value: Node) {
+/// Puts a value over another one. Tables and lists of named tables are merged.
+pub fn overlay(place: &mut Node, value: Node) {
     let span = value.span();
     let merged = match (std::mem::replace(place.get_mut(), Value::Bool(false)), value.into_inner()) {
         (Value::Table(base), Value::Table(mut table)) => {
-            beneath(&mut table, base);
+            merge_base(&mut table, base);
             Value::Table(table)
         }
         (Value::List(base), Value::List(list)) if all_named(&base) && all_named(&list) => {
-            Value::List(by_name(base, list))
+            Value::List(merge_named(base, list))
         }
         (_, value) => value,
     };
@@ -40,11 +40,11 @@ fn all_named(list: &[Node]) -> bool {
     !list.is_empty() && list.iter().all(|element| name_of(element).is_some())
 }
 
-fn by_name(mut base: Vec<Node>, list: Vec<Node>) -> Vec<Node> {
+fn merge_named(mut base: Vec<Node>, list: Vec<Node>) -> Vec<Node> {
     for element in list {
         let same = base.iter().position(|other| name_of(other) == name_of(&element));
         match same.and_then(|at| base.get_mut(at)) {
-            Some(place) => put_over(place, element),
+            Some(place) => overlay(place, element),
             None => base.push(element),
         }
     }

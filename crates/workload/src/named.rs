@@ -1,66 +1,60 @@
 //! Descriptions of named workloads and uses. Their content is in the crate `workload-text`.
 
-/// The name of the survey of `plumb try`.
+/// Name of the survey that `plumb try` runs.
 pub const SURVEY: &str = "try";
 
-/// A named workload, as it is listed.
+/// Name and summary of a named workload, for lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkloadTitle {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// One line for users.
     pub about: &'static str,
 }
 
 /// A named workload with the source of each number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// One line for users.
     pub about: &'static str,
-    /// The benchmark that its numbers are not official results of.
+    /// Benchmark of which these numbers are not official results.
     pub banner: Option<&'static str>,
-    /// A paragraph each on its official parts, its inferred parts and its deviations.
+    /// One paragraph each on the official parts, the inferred parts and the deviations.
     pub notes: Vec<String>,
-    /// Its settings, in the order of the file.
+    /// Settings in the order of the file.
     pub settings: Vec<ExplainedSetting>,
 }
 
 /// A setting and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainedSetting {
-    /// Name of the target or phase; empty for the whole workload.
+    /// Name of the target or phase; empty for the workload itself.
     pub part: String,
-    /// The setting and its value, as in the file.
+    /// Key and value as in the file.
     pub setting: String,
-    /// Kind of the source.
     pub evidence: Evidence,
-    /// The source; empty for a choice of Plumb that needs no words.
+    /// Source; empty for a choice of Plumb's that needs no explanation.
     pub source: String,
 }
 
-/// Kind of source of a number.
+/// Kind of source for a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
-    /// The owner's official text.
+    /// Official text of the benchmark's owner.
     Official,
-    /// Public code or configuration.
+    /// Public source code or configuration.
     Code,
-    /// A paper.
     Paper,
-    /// A vendor's or journal's page.
+    /// Page of a vendor or a journal.
     Vendor,
-    /// Computed from others.
     Inferred,
-    /// Known from memory, and not verified.
+    /// From memory, not verified.
     Memory,
-    /// Plumb's own choice.
     Own,
 }
 
 impl Evidence {
-    /// Name for users.
+    /// Returns the name to show to users.
     pub const fn name(self) -> &'static str {
         match self {
             Evidence::Official => "official text",
@@ -74,26 +68,26 @@ impl Evidence {
     }
 }
 
-/// A use that storage may be good enough for, or not.
+/// A use that storage may or may not be good enough for.
 #[derive(Debug, Clone, Copy)]
 pub struct Use {
-    /// Name for users.
+    /// Name to show to users.
     pub name: &'static str,
-    /// Name of its workload.
+    /// Name of the workload that measures it.
     pub load: &'static str,
-    /// Limits that must hold.
+    /// Limits that must all hold.
     pub limits: &'static [PublishedLimit],
     /// Numbers to show, as `PHASE/METRIC`.
     pub numbers: &'static [&'static str],
-    /// Reason why there is no limit, or aspects that the limits leave out.
+    /// Reason for the lack of limits, or aspects that the limits leave out.
     pub note: &'static str,
 }
 
-/// A limit that others have published.
+/// A limit published by others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublishedLimit {
-    /// The condition, in the words of `plumb run --assert`.
+    /// Condition in the syntax of `plumb run --assert`.
     pub condition: &'static str,
-    /// Publisher and publication.
+    /// Publisher and title of the publication.
     pub source: &'static str,
 }

@@ -1,62 +1,66 @@
-//! Network work, as data: what a group of workers does to a host ([`NetLoad`]), and what one socket sends, receives, asks or
-//! answers ([`NetWork`]). Dialects lower their options to the latter and the engine runs it with the loop, pacer and recorder of
-//! all other work.
+//! Network work as data.
+//!
+//! [`NetLoad`] is the load that a group of workers puts on a host. [`NetWork`] is the work of one socket: to send, receive,
+//! request or respond. Dialects lower their options to [`NetWork`]. The engine runs it with the same loop, pacer and
+//! recorder as all other work.
 
 use crate::op::OpKind;
 use crate::units::{Bytes, Nanos, PerSecond};
 use serde::{Deserialize, Serialize};
 
-/// What a group of workers does over the network. Each worker has a connection of its own.
+/// Load that a group of workers puts on the network. Each worker has its own connection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum NetLoad {
-    /// Bytes in one direction.
+    /// A stream of bytes in one direction.
     Stream(StreamLoad),
-    /// Round trips over one connection: a request, and its response.
+    /// Round trips over one connection, each a request and its response.
     Rr(TripLoad),
-    /// Round trips with a connection of their own each: connect, request, response, close.
+    /// Round trips that each use a new connection: connect, request, response, close.
     Crr(TripLoad),
 }
 
-/// Bytes in one direction.
+/// A stream of bytes in one direction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct StreamLoad {
-    /// Which way.
+    /// Direction of the stream, as seen from this host.
     pub direction: Direction,
-    /// Over what.
+    /// Transport protocol of the connection.
     pub protocol: Protocol,
-    /// Bytes of a write, or of a datagram; 128 KiB (datagrams: 1200 bytes) when absent.
+    /// Bytes per write or datagram; defaults to 128 KiB, or 1200 bytes for datagrams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<Bytes>,
-    /// Datagrams per second and stream would be `pace`; this is how fast the other end sends, in bytes per second and stream.
+    /// Rate at which the other end sends, in bytes per second per stream. The rate at which this end
+    /// sends is set by `pace`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<PerSecond>,
-    /// How the sender passes bytes to the kernel: `copy`, `splice`, `sendfile`, `zerocopy`, `io-uring`.
+    /// Method of passing bytes to the kernel on the sending end: `copy`, `splice`,
+    /// `sendfile`, `zerocopy` or `io-uring`.
     pub tx: Passing,
-    /// How the receiver takes them: `copy`, `truncate`, `io-uring`.
+    /// Method of taking bytes from the kernel on the receiving end: `copy`, `truncate` or `io-uring`.
     pub rx: Passing,
-    /// Algorithm of congestion control of both ends; the system's when absent.
+    /// Congestion control algorithm of both ends; defaults to the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
 }
 
-/// Round trips.
+/// Round trips of a request and its response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct TripLoad {
-    /// Over what.
+    /// Transport protocol of the connection.
     pub protocol: Protocol,
-    /// Bytes of a request.
+    /// Bytes per request, sent by this host.
     pub request: Bytes,
-    /// Bytes of a response.
+    /// Bytes per response, sent by the other host.
     pub response: Bytes,
-    /// Both ends ask the socket again and again for at most this long before they sleep; 0: they sleep at once.
+    /// Maximum time that both ends busy-poll the socket before they sleep; 0 means to sleep at once.
     pub busy_poll: Nanos,
-    /// Algorithm of congestion control of both ends; the system's when absent.
+    /// Congestion control algorithm of both ends; defaults to the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
 }
@@ -73,26 +77,27 @@ impl Default for TripLoad {
     }
 }
 
-/// Small round trips to a host beside a phase, each with its own start: what is slow does not hide those behind it.
+/// Small round trips to a host during a phase. Each has its own intended start, so that a slow one does
+/// not hide those after it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Probe {
-    /// `HOST` or `HOST:PORT`; `plumb net --serve` runs there.
+    /// Address as `HOST` or `HOST:PORT`. The host must run `plumb net --serve`.
     pub to: String,
-    /// Over what.
+    /// Transport protocol of the probe.
     #[serde(default)]
     pub protocol: Protocol,
-    /// Round trips a second.
+    /// Round trips per second; default 200.
     #[serde(default = "Probe::default_rate")]
     pub rate: PerSecond,
-    /// How long before the phase they are made on an idle machine.
+    /// Time to probe the idle machine before the phase.
     #[serde(default = "Probe::default_idle")]
     pub idle: Nanos,
 }
 
 impl Probe {
-    /// Bytes of a request and of its response.
+    /// Bytes of a request, and of its response.
     pub const BYTES: u64 = 16;
 
     fn default_rate() -> PerSecond {
@@ -103,25 +108,25 @@ impl Probe {
         Nanos(5_000_000_000)
     }
 
-    /// The usual one, to a host.
+    /// Returns the default probe of a host.
     pub fn to(host: &str) -> Probe {
         Probe { to: host.to_owned(), protocol: Protocol::Tcp, rate: Probe::default_rate(), idle: Probe::default_idle() }
     }
 }
 
-/// Which way bytes go.
+/// Direction of a stream, as seen from this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// From here to the host.
+    /// This host sends to the other.
     #[default]
     Send,
-    /// From the host to here.
+    /// This host receives from the other.
     Receive,
 }
 
-/// What carries network work.
+/// Transport protocol of network work.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
 )]
@@ -129,28 +134,28 @@ pub enum Direction {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Protocol {
-    /// A stream of bytes.
+    /// TCP: a stream of bytes.
     #[default]
     Tcp,
-    /// Datagrams.
+    /// UDP: datagrams of fixed size.
     Udp,
-    /// TCP over several paths, where both ends can.
+    /// Multipath TCP, if both ends support it.
     Mptcp,
-    /// A socket of this machine: the address is `unix:PATH`.
+    /// A Unix socket on this machine; the address is `unix:PATH`.
     Unix,
-    /// Between a virtual machine and its host: the address is `vsock:CID:PORT`.
+    /// A vsock between a virtual machine and its host; the address is `vsock:CID:PORT`.
     Vsock,
-    /// SCTP, where the kernel has it.
+    /// SCTP, if the kernel supports it.
     Sctp,
 }
 
 impl Protocol {
-    /// As it is written.
+    /// Returns the name used in workload files.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Whether bytes keep no bounds.
+    /// Returns the kind of transport: datagrams, or a stream without message bounds.
     pub const fn transport(self) -> Transport {
         match self {
             Protocol::Udp => Transport::Udp,
@@ -160,7 +165,7 @@ impl Protocol {
 }
 
 impl NetLoad {
-    /// The kind of its ops.
+    /// Returns the kind of op that the load is counted as.
     pub const fn kind(&self) -> OpKind {
         match self {
             NetLoad::Stream(StreamLoad { direction: Direction::Send, .. }) => OpKind::Send,
@@ -170,7 +175,6 @@ impl NetLoad {
         }
     }
 
-    /// What carries it.
     pub const fn protocol(&self) -> Protocol {
         match self {
             NetLoad::Stream(load) => load.protocol,
@@ -178,7 +182,7 @@ impl NetLoad {
         }
     }
 
-    /// The algorithm of congestion control that it asks for.
+    /// Returns the requested congestion control algorithm, if any.
     pub fn congestion(&self) -> Option<&str> {
         match self {
             NetLoad::Stream(load) => load.congestion.as_deref(),
@@ -187,39 +191,36 @@ impl NetLoad {
     }
 }
 
-/// What carries it.
+/// Kind of transport below the work of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// A stream of bytes.
     Tcp,
-    /// Datagrams, each with a header of its time and number.
+    /// Datagrams, each with a header for its time and number.
     Udp,
 }
 
-/// What one end does with a socket.
+/// Role of one end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetOp {
-    /// Sends blocks, one way.
+    /// Sends blocks in one direction.
     Send,
-    /// Receives what comes.
     Receive,
-    /// Sends a request and waits for its response: a round trip.
+    /// Sends a request and waits for its response: one round trip.
     Request,
-    /// Answers each request.
     Respond,
-    /// Connects, sends a request, and waits for its response and the end of the connection.
+    /// Connects, sends a request, and waits for the response and the end of the connection.
     Connect,
-    /// Accepts connections, answers their request, and closes them.
+    /// Accepts connections, responds to their request, and closes them.
     Accept,
 }
 
 impl NetOp {
-    /// Whether it ends with its own time: the other end goes on until it is asked to end.
+    /// Returns `true` if this end stops when its own time is up. The other end goes on until it is asked to stop.
     pub const fn leads(self) -> bool {
         matches!(self, NetOp::Send | NetOp::Request | NetOp::Connect)
     }
 
-    /// What the other end does.
+    /// Returns the role of the other end.
     pub const fn peer(self) -> NetOp {
         match self {
             NetOp::Send => NetOp::Receive,
@@ -232,7 +233,8 @@ impl NetOp {
     }
 }
 
-/// How bytes pass between the program and the socket. What is not copied measures something else, so results name it.
+/// Method of passing bytes between the program and the socket. Anything but copying measures something else,
+/// so results name the method.
 #[derive(
     Debug,
     Clone,
@@ -250,78 +252,80 @@ impl NetOp {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Passing {
-    /// The kernel copies them, as it does for every program that looks at its data.
+    /// The kernel copies the bytes, as for every program that looks at its data.
     #[default]
     Copy,
-    /// The sender lends its pages (vmsplice).
+    /// The sender lends its pages to the kernel (vmsplice).
     #[serde(rename = "splice")]
     #[strum(serialize = "splice")]
     Lend,
-    /// The receiver drops them unread (MSG_TRUNC).
+    /// The receiver drops the bytes unread (MSG_TRUNC).
     #[serde(rename = "truncate")]
     #[strum(serialize = "truncate")]
     Drop,
-    /// The sender's pages are sent from where they are (MSG_ZEROCOPY). A kernel that copies all the same says so.
+    /// The kernel sends directly from the sender's pages (MSG_ZEROCOPY). It reports if it had to copy after all.
     #[serde(rename = "zerocopy")]
     #[strum(serialize = "zerocopy")]
     ZeroCopy,
-    /// By io_uring.
+    /// Send and receive through io_uring.
     IoUring,
-    /// The sender's pages are those of a file in memory (sendfile).
+    /// The kernel sends the pages of a file in memory (sendfile).
     #[serde(rename = "sendfile")]
     #[strum(serialize = "sendfile")]
     SendFile,
 }
 
 impl Passing {
-    /// As it is written.
+    /// Returns the name used in workload files.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The one of this name.
+    /// Returns the method with this name.
     pub fn from_name(name: &str) -> Option<Passing> {
         name.parse().ok()
     }
 
-    /// Whether a sender can do it.
+    /// Returns `true` if a sender supports the method.
     pub const fn sends(self) -> bool {
         !matches!(self, Passing::Drop)
     }
 
-    /// Whether a receiver can do it.
+    /// Returns `true` if a receiver supports the method.
     pub const fn receives(self) -> bool {
         matches!(self, Passing::Copy | Passing::Drop | Passing::IoUring)
     }
 }
 
-/// How datagrams begin, by the tool that reads them; of a stream, how its blocks do.
+/// Header of each datagram, or of each block of a stream, by the tool that reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DatagramForm {
-    /// iperf3's: time and number.
+    /// iperf3's header: time and number.
     #[default]
     Iperf3,
-    /// The same with a number of 64 bits.
+    /// iperf3's header with a 64-bit number.
     Iperf3Wide,
-    /// iperf2's.
+    /// iperf2's header of a datagram.
     Iperf2(Iperf2Form),
-    /// Of a TCP stream of iperf2: each block begins with the time at which it was sent.
+    /// iperf2's header for TCP streams: each block begins with its time of sending.
     Iperf2Bursts(Iperf2Form),
 }
 
-/// iperf2's: number, time, the rest of the number, and what its client asks for.
+/// iperf2's header: number, time, upper half of the number, and the client's options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Iperf2Form {
-    /// So many microseconds is the wall clock, which its times are of, ahead of the monotonic one.
+    /// Microseconds by which the wall clock is ahead of the monotonic clock. Times in the
+    /// header are wall clock times.
     pub ahead_us: u64,
-    /// What the client asks for, 4 bytes each.
+    /// Options of the client, as 4-byte words.
     pub head: [u32; 27],
-    /// A receiver counts times on the way in bins of so many microseconds; 0: it does not.
+    /// Bin width of the receiver's histogram of transit times, µs; 0 disables the histogram.
     pub bin_us: u32,
 }
 
 impl DatagramForm {
-    /// How far the wall clock is ahead, and how wide the bins are in which times on the way are counted, µs; 0 of what there is not.
+    /// Returns how far the wall clock is ahead and the bin width for transit times, both in µs.
+    /// Both are 0 for iperf3.
     pub const fn ahead_and_bin_us(&self) -> (u64, u32) {
         match self {
             DatagramForm::Iperf2(form) | DatagramForm::Iperf2Bursts(form) => (form.ahead_us, form.bin_us),
@@ -330,60 +334,57 @@ impl DatagramForm {
     }
 }
 
-/// The work of one socket.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NetWork {
-    /// What is done.
     pub op: NetOp,
-    /// Over what.
     pub transport: Transport,
-    /// Bytes of a block: a write, a datagram, or a request.
+    /// Bytes per block: a write, a datagram or a request.
     pub block: u32,
-    /// Bytes of a response.
+    /// Bytes per response.
     pub response: u32,
-    /// Bytes (of streams) or round trips per second at most; each block or request has its own intended start.
+    /// Maximum bytes (of streams) or round trips per second. Each block or request has its own intended start.
     pub rate: Option<PerSecond>,
-    /// Blocks that start together.
+    /// Number of blocks that start together.
     pub burst: u32,
-    /// How bytes pass.
+    /// Method of passing bytes between the program and the socket.
     pub passing: Passing,
-    /// Round trips ask the socket again and again for at most this long before they sleep, µs.
+    /// Maximum time that round trips busy-poll the socket before they sleep, µs.
     pub poll_us: u32,
-    /// How datagrams, or blocks of a stream, begin.
+    /// Header of each datagram, or of each block of a stream.
     pub form: DatagramForm,
-    /// Datagrams may pass the system in trains (UDP_SEGMENT, UDP_GRO) where one call for each would be too slow.
+    /// Allow trains of datagrams (UDP_SEGMENT, UDP_GRO) if one call per datagram would be too slow.
     pub trains: bool,
-    /// Datagrams have no header, and an empty one ends the stream.
+    /// Datagrams have no header, and an empty datagram ends the stream.
     pub bare: bool,
-    /// Each block has a call of its own, because the price of a call is what is measured.
+    /// Make one call per block, because the cost of a call is being measured.
     pub apart: bool,
-    /// Data is the digits from 0 to 9, again and again, instead of random bytes.
+    /// Send the digits 0 to 9 repeatedly instead of random bytes.
     pub repeats: bool,
-    /// Connections are made and closed, and carry nothing.
+    /// Open and close connections without sending anything.
     pub only_connects: bool,
-    /// The end that makes a connection for a round trip is the first to close it.
+    /// The end that opens a connection for a round trip also closes it first.
     pub hangs_up: bool,
-    /// Requests sent before the first response is awaited. This many plus one are then always in flight.
+    /// Requests to send before waiting for the first response. From then on, this many plus one are in flight.
     pub ahead: u32,
 }
 
-/// Largest block of a stream.
+/// Largest block of a stream, in bytes.
 pub const BLOCK_BYTES_MAX: u32 = 1 << 20;
 
-/// Largest datagram: 65535 without the headers of IPv4 and UDP.
+/// Largest datagram: 65535 bytes without the IPv4 and UDP headers.
 pub const DATAGRAM_BYTES_MAX: u32 = 65507;
 
-/// Smallest: room for its time and number.
+/// Smallest datagram with a header: room for its time and number.
 pub const DATAGRAM_BYTES_MIN: u32 = 16;
 
-/// What each block of a TCP stream of iperf2 with times on the way begins with.
+/// Bytes of the header of each block in an iperf2 TCP stream with transit times.
 pub const BURST_HEAD_BYTES: u32 = 92;
 
-/// Blocks of a burst at most.
+/// Largest number of blocks in a burst.
 pub(crate) const BURST_MAX: u32 = 1000;
 
 impl NetWork {
-    /// A stream at full speed.
+    /// Returns a stream at full speed.
     pub const fn stream(op: NetOp, transport: Transport, block: u32) -> NetWork {
         NetWork {
             op,
@@ -405,7 +406,7 @@ impl NetWork {
         }
     }
 
-    /// The number that is out of range, and what it may be; `None` where it can be run.
+    /// Returns the name of the number that is out of range and its limits; `None` if the work is valid.
     pub fn problem(&self) -> Option<(&'static str, u32, u32)> {
         let (least, most) = match (self.transport, self.op) {
             (Transport::Udp, _) => (if self.bare { 1 } else { DATAGRAM_BYTES_MIN }, DATAGRAM_BYTES_MAX),
@@ -429,9 +430,10 @@ mod tests {
     use super::*;
     use strum::VariantArray;
 
-    // Protects files and pages from two names for one thing: serde and strum each have the case of an enum.
+    // Protects workload files and pages from two names for one thing: serde and strum each define
+    // the case of an enum.
     #[test]
-    fn names_are_those_of_files() {
+    fn names_match_workload_files() {
         fn agree<T: VariantArray + Serialize + Copy + Into<&'static str>>() {
             for &one in T::VARIANTS {
                 let name: &str = one.into();
@@ -445,7 +447,8 @@ mod tests {
         assert_eq!(Passing::from_name("lend"), None);
     }
 
-    // Protects the engine's buffers and headers: nothing is run that has no room for a header or more than a datagram.
+    // Protects the engine's buffers and headers: work that lacks room for a header, or
+    // exceeds a datagram, is refused.
     #[test]
     fn sizes_out_of_range_are_found() {
         let of = |transport, block| NetWork::stream(NetOp::Send, transport, block).problem().map(|problem| problem.0);
@@ -454,10 +457,10 @@ mod tests {
         assert_eq!([16, 65507].map(|block| of(Transport::Udp, block)), [None, None]);
         assert_eq!([15, 65508].map(|block| of(Transport::Udp, block)), [Some("block"); 2]);
         let bare = NetWork { bare: true, ..NetWork::stream(NetOp::Send, Transport::Udp, 1) };
-        assert_eq!(bare.problem(), None, "no header, no room for it");
+        assert_eq!(bare.problem(), None, "bare datagrams need no room for a header");
         let form = DatagramForm::Iperf2Bursts(Iperf2Form { ahead_us: 0, head: [0; 27], bin_us: 0 });
         let bursts = |op, block| NetWork { form, ..NetWork::stream(op, Transport::Tcp, block) }.problem();
-        assert_eq!(bursts(NetOp::Send, 91), Some(("block", 92, 1 << 20)), "its head");
+        assert_eq!(bursts(NetOp::Send, 91), Some(("block", 92, 1 << 20)), "blocks must have room for the header");
         assert_eq!([bursts(NetOp::Send, 92), bursts(NetOp::Receive, 1)], [None, None]);
         let work = NetWork { burst: 1001, ..NetWork::stream(NetOp::Send, Transport::Tcp, 1) };
         assert_eq!(work.problem(), Some(("burst", 1, 1000)));

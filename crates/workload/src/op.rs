@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! op_kinds {
     ($($variant:ident $name:literal,)*) => {
-        /// What one operation does. Its [name](OpKind::name) is the first part of a metric's name.
+        /// Kind of an operation. Its [name](OpKind::name) is the first part of a metric's name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "kebab-case")]
@@ -14,10 +14,10 @@ macro_rules! op_kinds {
         }
 
         impl OpKind {
-            /// Every kind, in the order of their discriminants.
+            /// All kinds, in the order of their discriminants.
             pub const ALL: &'static [OpKind] = &[$(OpKind::$variant,)*];
 
-            /// The stable lower-case name.
+            /// Returns the stable lower-case name.
             pub const fn name(self) -> &'static str {
                 match self { $(OpKind::$variant => $name,)* }
             }
@@ -71,10 +71,10 @@ op_kinds! {
 }
 
 impl OpKind {
-    /// How many kinds there are; recorders are arrays of this length.
+    /// Number of kinds; recorders are arrays of this length.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// True where the op moves user data, so that a byte rate has a meaning.
+    /// Returns `true` if the op moves user data, so that a byte rate makes sense.
     #[inline]
     pub const fn moves_bytes(self) -> bool {
         matches!(
@@ -83,12 +83,12 @@ impl OpKind {
         )
     }
 
-    /// True where the other end of a network answers, and no storage.
+    /// Returns `true` if a network peer answers the op instead of storage.
     pub const fn is_network(self) -> bool {
         matches!(self, OpKind::Send | OpKind::Receive | OpKind::Rr | OpKind::Crr)
     }
 
-    /// The kind with this [name](OpKind::name).
+    /// Returns the kind with this [name](OpKind::name).
     pub fn from_name(name: &str) -> Option<OpKind> {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }

@@ -1,80 +1,80 @@
-//! When the next op may start: rates, pauses and goals.
+//! Pacing of ops: rates, pauses and goals.
 
 use crate::blocks::ByKind;
 use crate::units::{Bytes, Nanos, PerSecond};
 use serde::{Deserialize, Serialize};
 
-/// When the next op may start. Where nothing is said, as soon as there is room in the queue.
+/// Conditions for starting the next op. By default, an op starts as soon as the queue has room.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Pace {
-    /// Open: each op has an intended start, kept whether or not earlier ops are late.
+    /// Open load: each op has an intended start, which stays fixed even if earlier ops are late.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenLoad>,
-    /// At most this many bytes per second, of each worker. What came late is made up for.
+    /// Maximum bytes per second of each worker. Late ops are caught up on.
     #[serde(skip_serializing_if = "is_unset")]
     pub bytes_per_second: ByKind<Option<PerSecond>>,
-    /// At most this many ops per second, of each worker. What came late is made up for.
+    /// Maximum ops per second of each worker. Late ops are caught up on.
     #[serde(skip_serializing_if = "is_unset")]
     pub ops_per_second: ByKind<Option<PerSecond>>,
-    /// The rates of writes hold for reads and writes together; those of reads are then left out.
+    /// Apply the write rates to reads and writes together, and ignore the read rates.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reads_count_as_writes: bool,
-    /// How the ops of such a rate are spread.
+    /// Spacing of the ops for `bytes-per-second` and `ops-per-second`.
     #[serde(alias = "process", skip_serializing_if = "Arrival::is_fixed")]
     pub arrival: Arrival,
-    /// Fail below these rates.
+    /// Fail if the rates drop below these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimum: Option<MinimumRate>,
-    /// Pauses between ops.
+    /// Pauses between ops, as think time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think: Option<ThinkTime>,
-    /// Make up for pauses of thinking.
+    /// Catch up on ops that were delayed by pauses.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub catch_up_thinking: bool,
-    /// End the worker where an op takes longer.
+    /// Stop the worker if an op takes longer than this.
     #[serde(skip_serializing_if = "is_unset")]
     pub longest_op: ByKind<Option<Nanos>>,
-    /// Find the largest depth that keeps latency below a goal.
+    /// Search for the largest depth that keeps latency below a goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_goal: Option<LatencyGoal>,
-    /// A share among workers of one flow.
+    /// Weighted share among the workers of one flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<WeightedFlow>,
-    /// Keep up with an emulated consumer of what is read, and not run far ahead of it.
+    /// Keep pace with an emulated consumer of the data, without reading far ahead of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consumer: Option<Consumer>,
 }
 
 impl Pace {
-    /// An open load at this rate.
+    /// Returns an open load at this rate.
     pub fn open(rate: PerSecond, arrival: Arrival, shared: bool) -> Pace {
         Pace { open: Some(OpenLoad { rate, arrival, shared }), ..Pace::default() }
     }
 
-    /// A pause after every N ops.
+    /// Returns a pause after every N ops.
     pub fn think(every: u64, pause: Nanos) -> Pace {
         Pace { think: Some(ThinkTime::every(every, pause)), ..Pace::default() }
     }
 
-    /// Whether each op starts as soon as there is room in the queue.
+    /// Returns `true` if each op starts as soon as the queue has room.
     pub fn is_closed(&self) -> bool {
         *self == Pace::default()
     }
 
-    /// Whether kinds of op have rates of their own.
+    /// Returns `true` if kinds of op have rates of their own.
     pub fn has_rates(&self) -> bool {
         !(is_unset(&self.bytes_per_second) && is_unset(&self.ops_per_second))
     }
 
-    /// Whether ops wait though there is room: for their time, for a pause to end, or for others.
+    /// Returns `true` if ops may wait although the queue has room: for their start time, a pause or other workers.
     pub fn waits(&self) -> bool {
         let Pace { longest_op, latency_goal, .. } = *self;
         *self != Pace { longest_op, latency_goal, ..Pace::default() }
     }
 
-    /// The shortest mean gap between due times, ns; `None` where ops have none.
+    /// Returns the shortest mean interval between intended starts, ns; `None` if ops have none.
     pub fn shortest_interval_ns(&self) -> Option<f64> {
         let ByKind { read, write, trim } = self.ops_per_second;
         let rates = [self.open.map(|open| open.rate), read, write, trim].into_iter().flatten();
@@ -82,36 +82,36 @@ impl Pace {
     }
 }
 
-/// An open load: intended starts for all ops, whatever their kind.
+/// An open load, with an intended start for every op of any kind.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct OpenLoad {
-    /// Ops per second: of each worker, or of the whole group when `shared`.
+    /// Ops per second of each worker, or of the whole group if `shared`.
     pub rate: PerSecond,
-    /// How intended starts are spread.
+    /// Spacing of the intended starts.
     #[serde(default)]
     pub arrival: Arrival,
-    /// One rate for the group's workers together.
+    /// Let the group's workers share one rate.
     #[serde(default)]
     pub shared: bool,
 }
 
-/// How intended starts are spread.
+/// Spacing of intended starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrival {
-    /// Evenly: one every 1/rate.
+    /// Evenly spaced, one start every 1/rate.
     #[default]
     #[serde(alias = "linear")]
     Fixed,
-    /// Exponential gaps: independent users.
+    /// Exponentially distributed intervals, as from independent users.
     Poisson,
 }
 
 impl Arrival {
-    /// Whether they are spread evenly.
+    /// Returns `true` if starts are evenly spaced.
     pub fn is_fixed(&self) -> bool {
         *self == Arrival::Fixed
     }
@@ -121,44 +121,44 @@ fn is_unset<T>(by_kind: &ByKind<Option<T>>) -> bool {
     by_kind.read.is_none() && by_kind.write.is_none() && by_kind.trim.is_none()
 }
 
-/// Fail below these rates.
+/// Rates below which the job fails.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MinimumRate {
-    /// Bytes per second.
+    /// Minimum bytes per second, by kind of op.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub bytes_per_second: ByKind<Option<PerSecond>>,
-    /// Ops per second.
+    /// Minimum ops per second, by kind of op.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub ops_per_second: ByKind<Option<PerSecond>>,
-    /// Over windows of this length.
+    /// Length of the windows over which rates are measured.
     pub window: Nanos,
 }
 
-/// Pauses between ops.
+/// Pauses between ops, as think time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ThinkTime {
-    /// Length of a pause.
+    /// Duration of each pause.
     pub pause: Nanos,
-    /// Pauses begin at once, and do not wait for what is in flight.
+    /// Start the pause at once, without waiting for ops in flight.
     #[serde(default)]
     pub at_once: bool,
-    /// So much of it is spent busy.
+    /// Part of each pause to spend busy on the CPU.
     #[serde(default)]
     pub busy: Nanos,
-    /// Cycles of the processor to be busy for after each op, pauses or not.
+    /// CPU cycles to stay busy for after each op, even without pauses.
     #[serde(default)]
     pub busy_cycles: u32,
-    /// Ops between pauses; 0 where only `work` counts.
+    /// Number of ops between pauses; 0 if only `work` counts.
     #[serde(default = "every_op")]
     pub every: u64,
-    /// Which ops count.
+    /// Ops that count towards `every`.
     #[serde(default)]
     pub counts: ThinkBasis,
-    /// Time of work between pauses. With `every` above 0, whichever comes first.
+    /// Working time between pauses. If `every` is above 0 too, the first to be reached counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Nanos>,
 }
@@ -168,7 +168,7 @@ fn every_op() -> u64 {
 }
 
 impl ThinkTime {
-    /// A pause after every N ops.
+    /// Returns a pause after every N ops.
     pub const fn every(every: u64, pause: Nanos) -> ThinkTime {
         ThinkTime {
             pause,
@@ -182,45 +182,45 @@ impl ThinkTime {
     }
 }
 
-/// Which ops count between pauses.
+/// Ops that count between pauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ThinkBasis {
-    /// Those that completed.
+    /// Count ops when they complete.
     #[default]
     Completed,
-    /// Those that were started.
+    /// Count ops when they start.
     Started,
 }
 
-/// Find the largest depth at which `percent` of the ops stay below a latency.
+/// Search for the largest depth at which `percent` of the ops stay below a latency.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LatencyGoal {
-    /// The latency.
+    /// Latency that the ops must stay below.
     pub latency: Nanos,
-    /// How long each depth is tried.
+    /// Time to try each depth for.
     pub window: Nanos,
-    /// Per cent of ops that must stay below.
+    /// Percentage of ops that must stay below the latency.
     pub percent: f64,
-    /// Keep on adjusting instead of ending.
+    /// Keep adjusting the depth instead of ending.
     #[serde(default)]
     pub keep_on: bool,
 }
 
-/// A consumer of what the workers of a group read together, such as an accelerator in training: it takes a batch as soon as all of
-/// it is read, and is busy with it for a time. It is emulated: nothing is computed.
+/// An emulated consumer of the data that a group's workers read, such as an accelerator in training. It takes a batch
+/// as soon as the batch is read and is then busy for a fixed time. Nothing is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Consumer {
-    /// Bytes of a batch.
+    /// Bytes per batch, over all workers.
     pub batch: Bytes,
-    /// How long it is busy with each.
+    /// Time that the consumer is busy per batch.
     pub busy: Nanos,
-    /// Batches that may be read before it takes them, the one that is being read among them.
+    /// Batches that may be read before the consumer takes them, including the one being read.
     #[serde(default = "two")]
     pub ahead: u32,
 }
@@ -229,44 +229,45 @@ fn two() -> u32 {
     2
 }
 
-/// A share among the workers of one flow: none gets ahead of the others by more than its weight allows.
+/// A weighted share of a flow. No worker gets further ahead of the others than its weight allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WeightedFlow {
-    /// Which flow.
+    /// Number of the flow.
     pub flow: u32,
-    /// The weight of each worker.
+    /// Weight of each worker.
     pub weight: u32,
-    /// Sleep so long when ahead.
+    /// Time to sleep when ahead of the others.
     #[serde(default)]
     pub sleep: Nanos,
 }
 
-/// End a group when a figure is steady: the rule of fio. It is judged over the last values of the figure, one for
-/// each piece of time.
+/// Ends a group when a figure is steady, by fio's rule. The rule judges the last values of
+/// the figure, one per interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SteadyRule {
-    /// Which figure.
+    /// Figure that must become steady.
     pub figure: SteadyFigure,
-    /// What of it must be small.
+    /// Measure of its variation.
     pub judged: SteadyJudged,
-    /// How small: per cent of the mean, or in the figure's own unit (ops per second, bytes per second, nanoseconds).
+    /// Limit on the variation: percent of the mean, or in the figure's unit (ops per
+    /// second, bytes per second, nanoseconds).
     pub limit: f64,
-    /// The limit is in per cent of the mean.
+    /// Interpret `limit` as a percentage of the mean.
     #[serde(default)]
     pub limit_is_percent: bool,
-    /// How long it must have been steady; a multiple of `check-every`.
+    /// Time for which the figure must have been steady; a multiple of `check-every`.
     pub window: Nanos,
-    /// How often it is checked, and the length of the pieces of time.
+    /// Interval between checks, and length of the interval that each value covers.
     pub check_every: Nanos,
-    /// So much of the beginning is left out.
+    /// Time to ignore at the beginning.
     #[serde(default)]
     pub ramp: Nanos,
-    /// The groups whose figures are added up and judged as one, this one among them, and that all end together; only
-    /// this one where there is none.
+    /// Groups whose figures are added up and judged as one, and which end together. Must include this group;
+    /// empty for this group alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub together: Vec<String>,
 }
@@ -276,21 +277,21 @@ pub struct SteadyRule {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SteadyFigure {
-    /// Ops per second.
+    /// Ops per second of the group.
     Ops,
-    /// Bytes per second.
+    /// Bytes per second of the group.
     Bytes,
-    /// Mean completion latency.
+    /// Mean completion latency of the group, ns.
     Latency,
 }
 
-/// What of a figure must be small for it to be steady.
+/// Measure of a figure's variation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SteadyJudged {
-    /// The largest distance of one value from the mean.
+    /// Largest deviation of a value from the mean.
     Deviation,
-    /// The slope of the line fitted through the values, per piece of time.
+    /// Slope of the line fitted to the values, per interval.
     Slope,
 }

@@ -1,4 +1,4 @@
-//! Phases: workers that start together behind a barrier and end by a stop rule.
+//! Phases: workers that start together and run until a stop rule ends them.
 
 use crate::backend::Backend;
 use crate::blocks::fio::Stream;
@@ -17,36 +17,36 @@ use crate::verify::Verify;
 use crate::work::OwnFlush;
 use serde::{Deserialize, Serialize};
 
-/// Workers that start together behind a barrier and end by a stop rule.
+/// Workers that start together and run until a stop rule ends them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Phase {
-    /// Labels the phase's metrics.
+    /// Name that labels the phase's metrics.
     pub name: String,
-    /// What the page cache holds of the targets when the clock starts.
+    /// State of the page cache, for the targets' data, when the clock starts.
     #[serde(default)]
     pub cache: CachePolicy,
-    /// Memory to lock while the phase runs, so that the cache cannot use it.
+    /// Memory to lock while the phase runs, so that the page cache cannot use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_pressure: Option<Size>,
-    /// Ops in this time after the start run but are not measured.
+    /// Time after the start during which ops run but are not measured.
     #[serde(default)]
     pub ramp: Nanos,
-    /// When the phase ends.
+    /// Rule that ends the phase.
     #[serde(default)]
     pub stop: Stop,
-    /// What makes its writes durable, and whether the clock waits for it.
+    /// Final flush of the written files, and whether it counts in the time.
     #[serde(default)]
     pub end: End,
-    /// Of several MPI ranks: each reads the files that it wrote itself. By default, a phase that only reads takes those of another
-    /// rank, which are not in the reader's own cache.
+    /// Let each MPI rank read the files that it wrote itself. By default, a phase that only reads takes another
+    /// rank's files, which are not in the reader's own cache.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reads_own: bool,
-    /// Who does what.
+    /// Groups of workers and their work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<WorkerGroup>,
-    /// What runs meanwhile and makes no I/O.
+    /// CPU load and external programs that run during the phase.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub companions: Vec<Companion>,
     /// Small round trips to a host, before the phase and while it runs.
@@ -55,13 +55,14 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// Whether all its I/O goes around the page cache: by its own policy, or because all its work opens its files so.
+    /// Returns `true` if all I/O bypasses the page cache, by the phase's policy or because all its
+    /// work opens files that way.
     pub fn goes_around_cache(&self) -> bool {
         let own = !self.workers.is_empty() && self.workers.iter().all(|group| group.opens_direct() == Some(true));
         own || self.cache == CachePolicy::Direct
     }
 
-    /// How its I/O reaches the storage, in the words of fio: `direct`, `buffered`, `buffered, cold`.
+    /// Returns how I/O reaches the storage, in fio's words: `direct`, `buffered`, `buffered, cold`.
     pub fn cache_mode(&self) -> &'static str {
         let by_phase = self.cache == CachePolicy::Direct;
         let mut direct = self.workers.iter().map(|group| group.opens_direct().unwrap_or(by_phase));
@@ -75,14 +76,14 @@ impl Phase {
         }
     }
 
-    /// Bytes of each op of all its workers; `None` where they differ, or that is not known before it runs.
+    /// Returns the size of every op of all workers; `None` if sizes differ or are unknown before the run.
     pub fn op_bytes(&self) -> Option<u64> {
         let mut sizes = self.workers.iter().map(|group| group.work.op_bytes());
         let first = sizes.next()??;
         sizes.all(|size| size == Some(first)).then_some(first)
     }
 
-    /// These workers, until each has reached its own limit.
+    /// Returns a phase of these workers that ends when each has reached its own limit.
     pub fn new(name: impl Into<String>, workers: Vec<WorkerGroup>) -> Phase {
         Phase {
             name: name.into(),
@@ -98,7 +99,7 @@ impl Phase {
         }
     }
 
-    /// Whether a group of its workers or a companion has this name, so that others can wait for it or end it.
+    /// Returns `true` if a group or companion has this name, so that others can wait for it or end it.
     pub fn has_member(&self, name: &str) -> bool {
         let number = name.strip_prefix("workers.").and_then(|number| number.parse::<usize>().ok());
         let mut groups = (0..).zip(&self.workers);
@@ -107,64 +108,65 @@ impl Phase {
     }
 }
 
-/// What the page cache holds of the targets when the clock starts.
+/// State of the page cache, for the targets' data, when the clock starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CachePolicy {
-    /// Whatever it happens to hold.
+    /// Leave the page cache as found.
     #[default]
     AsIs,
-    /// Nothing: evicted, and proven gone, or the phase is refused.
+    /// Evict the targets' pages. The phase is refused unless they are proven to be gone.
     Cold,
-    /// All of it, as far as it fits: read once before the clock starts.
+    /// Read all data once before the clock starts, as far as it fits into memory.
     Warm,
-    /// Bypassed: opened with `O_DIRECT`.
+    /// Bypass the page cache with `O_DIRECT`.
     Direct,
 }
 
-/// When a phase ends. Without any limit it ends when every worker has reached its own ([`Limit`]).
+/// Rule that ends a phase. Without any limit, the phase ends when every worker has reached its own ([`Limit`]).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Stop {
-    /// After so long, the ramp not included.
+    /// Run time, not counting the ramp.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Nanos>,
-    /// After this many bytes, of all workers together.
+    /// Total bytes of all workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
-    /// After this many ops, of all workers together.
+    /// Total ops of all workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<u64>,
-    /// When the workers' own limits end the phase.
+    /// Whether the first or the last worker to reach its limit ends the phase.
     #[serde(default)]
     pub when: When,
-    /// As soon as the throughput is steady.
+    /// End as soon as the throughput is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Steady>,
 }
 
-/// Whose end is the phase's end.
+/// Worker whose end is the end of the phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
-    /// The last worker's.
+    /// The last worker to finish.
     #[default]
     AllDone,
-    /// The first worker's; the others stop after the op at hand.
+    /// The first worker to finish. The others stop after their current op.
     FirstDone,
 }
 
-/// The SNIA round rule: over the last `window` rounds, range and slope excursion within bounds. Source: SNIA SSS PTS.
+/// SNIA's round rule: over the last `window` rounds, range and slope excursion are within
+/// bounds. Source: SNIA SSS PTS.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Steady {
-    /// Length of a round.
+    /// Length of one round.
     pub round: Nanos,
-    /// Rounds looked at together.
+    /// Number of rounds to judge together.
     pub window: u32,
     /// Largest allowed (max − min) / mean.
     pub range: f64,
@@ -180,190 +182,190 @@ impl Default for Steady {
     }
 }
 
-/// What makes a phase's writes durable, and whether the clock waits for it.
+/// Final flush of a phase's writes, and whether it counts in the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct End {
-    /// What happens to each file that was written.
+    /// Final action on each written file.
     #[serde(default)]
     pub flush: Flush,
-    /// Whether its time counts.
+    /// Whether the time of the flush counts.
     #[serde(default)]
     pub clock: ClockScope,
 }
 
-/// The last thing done to each file that a phase wrote.
+/// Final action on each file that a phase wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Flush {
-    /// Nothing: what was measured is writing into the cache.
+    /// Nothing: the phase measures writes into the cache.
     None,
-    /// `fsync`, then `close`.
+    /// Call `fsync`, then `close`.
     #[default]
     Fsync,
-    /// `fdatasync`, then `close`.
+    /// Call `fdatasync`, then `close`.
     Fdatasync,
-    /// Only `close`.
+    /// Call `close` without a flush.
     Close,
 }
 
-/// Whether the end of a phase counts in its time.
+/// Whether the final flush counts in the time of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClockScope {
-    /// It counts: rates are of durable bytes.
+    /// It counts, so that rates are of durable bytes.
     #[default]
     Inside,
-    /// It happens after the clock stopped.
+    /// It happens after the clock has stopped.
     Outside,
 }
 
-/// How much is moved before anything is measured.
+/// Amount of data to transfer before measuring starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RampUntil {
-    /// This many bytes.
+    /// Bytes to transfer before measuring starts.
     pub bytes: Bytes,
-    /// By the workers of all these groups together; by those of its own where empty.
+    /// Groups whose workers transfer these bytes together; this group alone when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub together: Vec<String>,
 }
 
-/// Workers that do the same, each with its own stream of random numbers.
+/// Workers that do the same work, each with its own stream of random numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WorkerGroup {
-    /// Labels the group's workers; `workers.N` when absent.
+    /// Name that labels the group's workers; defaults to `workers.N`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Name of the target.
+    /// Name of the target, a key of `target`.
     pub target: String,
-    /// How many workers.
+    /// Number of workers in the group.
     #[serde(default = "one")]
     pub count: u32,
-    /// As threads or as processes.
+    /// Run workers as threads or as processes.
     #[serde(default)]
     pub run_as: RunAs,
-    /// What executes the ops.
+    /// Backend that executes the ops.
     #[serde(default)]
     pub backend: Backend,
-    /// Ops in flight, per worker.
+    /// Ops in flight per worker.
     #[serde(default = "one")]
     pub depth: u32,
-    /// How ops are gathered.
+    /// Batching of submissions and completions.
     #[serde(default)]
     pub batch: Batch,
-    /// What the ops are.
+    /// Kind of work that the ops come from.
     pub work: Work,
-    /// When the next op may start.
+    /// Conditions for starting the next op.
     #[serde(default)]
     pub pace: Pace,
-    /// When a worker has done enough.
+    /// Limit at which a worker has done enough.
     #[serde(default)]
     pub limit: Limit,
-    /// End it when a figure is steady.
+    /// End the group when a figure is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadyRule>,
-    /// How it fills the buffers of its writes. Where nothing is said, Plumb's own generator writes what its target says, and all
-    /// others random bytes.
+    /// Contents of the write buffers. By default, Plumb's own generator writes its target's content and
+    /// all others write random bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<BufferContent>,
-    /// Stamp what is written and verify what is read.
+    /// Stamp written blocks and verify read ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
-    /// How its files are made, opened and left, where they are named one by one (`job-files`).
+    /// Rules for creating, opening and keeping files that are named one by one (`job-files`).
     #[serde(default, skip_serializing_if = "FileRules::is_default")]
     pub files: FileRules,
-    /// Flushes between its ops and at its end, where the generator is not Plumb's own.
+    /// Flushes between ops and at the end, for generators other than Plumb's own.
     #[serde(default, skip_serializing_if = "Syncs::is_none")]
     pub syncs: Syncs,
-    /// Where the memory of its ops comes from.
+    /// Memory that the ops use.
     #[serde(default, skip_serializing_if = "BufferRules::is_default")]
     pub buffers: BufferRules,
-    /// Whom its workers run as, and where.
+    /// User, priority and CPUs of the workers.
     #[serde(default, skip_serializing_if = "ProcessRules::is_default")]
     pub process: ProcessRules,
-    /// Keep a record of every op, for logs of single ops and recordings.
+    /// Record every op, for logs of single ops and for recordings.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub log_ops: bool,
-    /// Time handing ops over apart from waiting for them, where the backend has a queue.
+    /// Time the submission of ops separately from the wait for them, if the backend has a queue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub time_submission: bool,
-    /// CPUs to run on: worker `i` on `cpus[i mod len]`; anywhere when empty.
+    /// CPUs to run on: worker `i` on `cpus[i mod len]`; any CPU when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<u32>,
-    /// What an op's error means.
+    /// Consequence of a failed op.
     #[serde(default)]
     pub on_error: OnError,
-    /// Errors that are passed over, whatever `on-error` says.
+    /// Errors to tolerate regardless of `on-error`.
     #[serde(default, skip_serializing_if = "ErrorRules::is_none")]
     pub errors: ErrorRules,
-    /// When its workers start, where that is not with the phase.
+    /// Start condition of the workers; with the phase by default.
     #[serde(default, skip_serializing_if = "Start::is_with_phase")]
     pub start: Start,
-    /// Ops in this time after its own start run but are not measured; added to the phase's.
+    /// Time after the group's start during which ops run but are not measured. It is added to the phase's ramp.
     #[serde(default, skip_serializing_if = "Nanos::is_zero")]
     pub ramp: Nanos,
-    /// The same for ops until so much is moved; with `ramp` as well, what comes first ends it.
+    /// Amount of data during which ops are not measured. If `ramp` is set too, the first to be reached ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ramp_until: Option<RampUntil>,
-    /// Whom its end ends.
+    /// Groups, or the phase, that end when this group ends.
     #[serde(default, skip_serializing_if = "WhenDone::is_itself")]
     pub when_done: WhenDone,
-    /// Keep what each of its workers did in every piece of time of this length.
+    /// Length of the intervals for which each worker's activity is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<Nanos>,
 }
 
-/// When the workers of a group start.
+/// Start condition of a group's workers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Start {
-    /// So long after the phase, or after the groups that it waits for.
+    /// Delay after the start of the phase, or after the end of the groups in `after`.
     #[serde(default)]
     pub delay: Nanos,
-    /// Not before all workers of these groups are done.
+    /// Groups whose workers must all be done first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
 }
 
 impl Start {
-    /// Whether they start with the phase.
+    /// Returns `true` if the workers start with the phase.
     pub fn is_with_phase(&self) -> bool {
         *self == Start::default()
     }
 }
 
-/// Whom the end of a group's worker ends.
+/// Groups, or the phase, that end when a worker of the group ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WhenDone {
-    /// Nobody else.
+    /// No other group ends.
     #[default]
     Itself,
-    /// All workers of these groups.
+    /// All workers of these groups end.
     Groups(Vec<String>),
-    /// The whole phase.
+    /// The whole phase ends, with all its groups.
     Phase,
-    /// The whole run: no later phase starts.
+    /// The whole run ends: no later phase starts.
     Run,
-    /// The whole run, where it failed.
+    /// The whole run ends if the worker failed.
     RunIfFailed,
-    /// All workers of these groups, where it failed.
+    /// All workers of these groups end if the worker failed.
     GroupsIfFailed(Vec<String>),
-    /// The whole phase, where it failed.
+    /// The whole phase ends if the worker failed.
     PhaseIfFailed,
 }
 
 impl WhenDone {
-    /// Whether nobody else ends.
+    /// Returns `true` if no other group ends.
     pub fn is_itself(&self) -> bool {
         *self == WhenDone::Itself
     }
@@ -374,22 +376,22 @@ fn one() -> u32 {
 }
 
 impl WorkerGroup {
-    /// Names of all targets that it uses, its own first.
+    /// Returns the names of all targets that the group uses, its own first.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
         let ends = self.work.copy().into_iter().flat_map(|copy| copy.targets());
         let programs = || self.work.program().into_iter();
         let sets = programs().flat_map(|program| program.shared_sets());
-        // All copies of a program go to one set.
+        // All copies of a program go to the same file set.
         let copies = programs().filter_map(|program| program.copies().next()).map(|copy| copy.to.as_str());
         std::iter::once(self.target.as_str()).chain(ends.chain(sets).chain(copies).filter(|&end| end != self.target))
     }
 
-    /// Whether its files are removed between its loops: it has several, or may come to have.
+    /// Returns `true` if the files are removed between loops and the group may have more than one.
     pub fn removes_files_between_loops(&self) -> bool {
         self.files.unlink_each_loop && self.work.fio().is_some_and(Stream::repeats)
     }
 
-    /// Whether it goes around the page cache by rules of its own; `None` where its phase decides.
+    /// Returns whether the group bypasses the page cache by its own rules; `None` if its phase decides.
     pub fn opens_direct(&self) -> Option<bool> {
         match &self.work {
             Work::Blocks(stream) if !stream.is_plumb() => Some(self.files.direct),
@@ -398,7 +400,7 @@ impl WorkerGroup {
         }
     }
 
-    /// What makes its writes durable.
+    /// Returns how the group makes its own writes durable.
     pub fn own_flush(&self) -> OwnFlush {
         let own = |all: bool, some: bool| match (all, some) {
             (true, _) => OwnFlush::All,
@@ -407,7 +409,7 @@ impl WorkerGroup {
         };
         match &self.work {
             Work::Blocks(stream) if stream.is_plumb() => OwnFlush::ByPhase,
-            // It flushes what its recording flushes.
+            // A replay flushes where its recording did.
             Work::Blocks(stream) if matches!(&**stream, BlockStream::Trace(recording) if recording.sheet) => {
                 OwnFlush::Part
             }
@@ -423,7 +425,8 @@ impl WorkerGroup {
         }
     }
 
-    /// What it writes, to something that makes bytes smaller; `None` where its target decides, or it writes nothing.
+    /// Returns the group's write content as a compressing or deduplicating device sees it; `None` if the target
+    /// decides, or if the group writes nothing.
     pub fn own_content(&self) -> Option<Content> {
         match &self.content {
             _ if !self.work.writes() => None,
@@ -432,7 +435,7 @@ impl WorkerGroup {
         }
     }
 
-    /// One thread with the default backend that does `work` on `target`.
+    /// Returns one thread with the default backend that does `work` on `target`.
     pub fn new(target: impl Into<String>, work: impl Into<Work>) -> WorkerGroup {
         WorkerGroup {
             name: None,
@@ -466,19 +469,19 @@ impl WorkerGroup {
     }
 }
 
-/// What the ops of a worker are.
+/// Source of a worker's ops.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Work {
-    /// Block I/O.
+    /// Block I/O by a generator.
     Blocks(Box<BlockStream>),
-    /// Bytes from one place to another, as dd moves them. Its group has one worker.
+    /// A copy from one place to another, like dd. The group must have one worker.
     Copy(Box<crate::copy::CopySpec>),
-    /// Steps over a file set, or over named files.
+    /// Steps over a file set or over named files.
     #[serde(alias = "flow", alias = "script")]
     Program(Box<Program>),
-    /// What a recording says was done to files, by name.
+    /// Replay of a recording of calls on named files.
     Replay(Box<Replay>),
     /// Streams or round trips over the network, to a `host`.
     Net(Box<NetLoad>),
@@ -509,113 +512,113 @@ impl From<Replay> for Work {
     }
 }
 
-/// A worker is a thread or a process.
+/// Run a worker as a thread or as a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunAs {
-    /// A thread.
+    /// A thread of Plumb's process.
     #[default]
     Thread,
-    /// A process of its own, with its recorder in shared memory.
+    /// A separate process whose recorder is in shared memory.
     Process,
 }
 
-/// How ops are gathered into one system call. 0 lets the engine adapt: submit all there is room for, wait for one.
+/// Batching of ops into one system call. 0 lets the engine adapt: submit as many as there is room for, wait for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Batch {
-    /// Ops submitted together at most.
+    /// Maximum number of ops to submit together.
     #[serde(default)]
     pub submit: u32,
-    /// Completions waited for together.
+    /// Number of completions to wait for together.
     #[serde(default)]
     pub complete: u32,
-    /// A full queue drains to this depth before it is filled again.
+    /// Depth that a full queue drains to before it is refilled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refill_at: Option<u32>,
-    /// Completions taken at once at most.
+    /// Maximum number of completions to take at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_completions: Option<u32>,
 }
 
-/// When a worker has done enough. Without one, it goes on until the phase stops; block work without a phase
-/// time, bytes or ops limit stops after one pass.
+/// Limit at which a worker has done enough. Without one, a worker goes on until the phase stops. Block I/O makes one
+/// pass if the phase has no time, bytes or ops limit either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Limit {
-    /// Bytes moved by this worker.
+    /// Bytes transferred by this worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
-    /// Ops of this worker.
+    /// Ops done by this worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<u64>,
-    /// Times over its whole range, or through its program.
+    /// Passes over the whole range, or through the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<u64>,
-    /// Time from its own start, its ramp not included.
+    /// Time from the worker's start, not counting its ramp.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Nanos>,
 }
 
-/// What an op's error means.
+/// Consequence of a failed op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OnError {
-    /// The phase ends.
+    /// End the phase with an error.
     #[default]
     Stop,
-    /// It is counted, and the worker goes on.
+    /// Count the error and continue.
     Continue,
-    /// The worker ends; the others go on.
+    /// End this worker; the others go on.
     Leave,
 }
 
-/// Errors that are passed over, whatever [`OnError`] says. They are counted all the same.
+/// Errors to tolerate regardless of [`OnError`]. They are counted nevertheless.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ErrorRules {
-    /// Errors of reads.
+    /// Continue after errors of reads.
     pub go_on_after_read: bool,
-    /// Errors of writes and trims.
+    /// Continue after errors of writes and trims.
     pub go_on_after_write: bool,
-    /// Blocks that are not what was written.
+    /// Continue after blocks that fail verification.
     pub go_on_after_verify: bool,
-    /// Error numbers that are no errors.
+    /// Error numbers that do not count as errors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignore: Vec<IgnoredError>,
 }
 
-/// An error number that is no error.
+/// An error number that does not count as an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct IgnoredError {
-    /// Where it is none.
+    /// Operation in which the number is ignored.
     pub at: ErrorOrigin,
-    /// The number, errno(3).
+    /// Error number, errno(3).
     pub errno: i32,
 }
 
-/// Where an error arises.
+/// Operation in which an error occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorOrigin {
-    /// In a read.
+    /// During an op that reads.
     Read,
-    /// In a write.
+    /// During an op that writes.
     Write,
-    /// In verifying.
+    /// During verification of a block.
     Verify,
 }
 
 impl ErrorRules {
-    /// Whether none is passed over.
+    /// Returns `true` if no error is tolerated.
     pub fn is_none(&self) -> bool {
         *self == ErrorRules::default()
     }

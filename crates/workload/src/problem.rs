@@ -1,16 +1,14 @@
-//! Problems of meaning.
+//! Semantic errors in workloads.
 
 use crate::keypath::KeyPath;
 use std::fmt;
 
-/// A mistake in a file that people write, such as a workload.
+/// A semantic error in a file that users write, such as a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Path of keys to it.
     pub path: KeyPath,
-    /// The fault, in words.
     pub message: String,
-    /// The way out.
+    /// How to fix it.
     pub help: String,
 }
 

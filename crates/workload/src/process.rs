@@ -4,83 +4,84 @@ use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Where the memory of the ops comes from.
+/// Memory that the ops use.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct BufferRules {
-    /// What kind of memory.
+    /// Kind of memory to allocate.
     pub memory: BufferMemory,
-    /// Buffers begin at multiples of this; of a page where absent.
+    /// Alignment of the buffers; a page when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub align: Option<Bytes>,
-    /// Bytes of a huge page.
+    /// Size of a huge page in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub huge_page: Option<Bytes>,
-    /// Memory to lock while the job runs.
+    /// Bytes of memory to lock while the job runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock: Option<Bytes>,
 }
 
-/// A kind of memory. Source: mmap(2), shmget(2).
+/// Kind of memory for buffers. Source: mmap(2), shmget(2).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum BufferMemory {
-    /// A private mapping.
+    /// A private anonymous mapping.
     #[default]
     Private,
-    /// Shared memory of System V.
+    /// System V shared memory, shmget(2).
     SystemV,
-    /// The same in huge pages.
+    /// System V shared memory in huge pages.
     SystemVHuge,
-    /// A mapping of this file.
+    /// A mapping of the given file.
     File(PathBuf),
-    /// A private mapping in huge pages, or of this file in hugetlbfs.
+    /// A private mapping in huge pages, or of the given file on hugetlbfs.
     Huge(Option<PathBuf>),
-    /// A shared mapping, or of this file.
+    /// A shared anonymous mapping, or one of the given file.
     Shared(Option<PathBuf>),
 }
 
-/// Whom a job runs as, and where.
+/// User, priority and placement of a job's processes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ProcessRules {
-    /// The name of its process or thread, of which the kernel keeps 15 bytes.
+    /// Name of the process or thread. The kernel keeps 15 bytes of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Niceness.
+    /// Nice value, setpriority(2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nice: Option<i32>,
-    /// User.
+    /// User ID to switch to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
-    /// Group.
+    /// Group ID to switch to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
-    /// Priority of all its I/O.
+    /// Priority of all I/O.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_priority: Option<IoPriority>,
-    /// Priorities of some of its ops.
+    /// Priorities of some of the ops.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command_priorities: Vec<CommandPriority>,
-    /// All of these CPUs are the worker's; the group's `cpus` pin it to one.
+    /// CPUs of which the worker may use any. The group's `cpus` pin a worker to one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub any_of_cpus: Vec<u32>,
-    /// From which node of memory buffers come.
+    /// NUMA nodes that buffers are allocated on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_nodes: Option<NodeMemory>,
-    /// The control group that it works in.
+    /// Control group that the worker joins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<ControlGroup>,
-    /// A command line of the shell to run before the job.
+    /// Shell command to run before the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_before: Option<String>,
-    /// A command line of the shell to run after the job.
+    /// Shell command to run after the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_after: Option<String>,
-    /// Their output goes to `NAME.prerun.txt` and `NAME.postrun.txt`; the worker's own name where absent.
+    /// Base name for the commands' output, which goes to `NAME.prerun.txt` and `NAME.postrun.txt`;
+    /// defaults to the worker's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_name: Option<String>,
 }
@@ -90,12 +91,12 @@ pub struct ProcessRules {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ControlGroup {
-    /// Its name below the root of the hierarchy that controls I/O; it is made where it is missing.
+    /// Name below the root of the hierarchy that controls I/O. Created if missing.
     pub name: String,
-    /// Its share of I/O in proportion to others.
+    /// I/O weight relative to other groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,
-    /// It stays behind the job; otherwise the last one to leave removes it.
+    /// Keep the group after the job. Otherwise the last worker to leave removes it.
     #[serde(default)]
     pub stays: bool,
 }
@@ -105,28 +106,28 @@ pub struct ControlGroup {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct IoPriority {
-    /// 1 real time, 2 best effort, 3 idle.
+    /// Scheduling class: 1 real time, 2 best effort, 3 idle.
     pub class: u8,
-    /// 0 (first) to 7 (last) within the class.
+    /// Level within the class, from 0 (highest) to 7 (lowest).
     pub level: u8,
-    /// A hint for the device.
+    /// Hint for the device, such as a duration limit.
     #[serde(default)]
     pub hint: u16,
 }
 
-/// The priority that a share of the ops gets.
+/// Priority for a share of the ops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CommandPriority {
-    /// Of which ops.
+    /// Kind of op that the rule applies to.
     pub of: OpPriority,
-    /// Only of those of this size.
+    /// Apply only to ops of this size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
-    /// Per cent of them.
+    /// Percentage of these ops that get the priority.
     pub percent: u8,
-    /// Which priority.
+    /// Priority that they get.
     pub priority: IoPriority,
 }
 
@@ -135,38 +136,36 @@ pub struct CommandPriority {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OpPriority {
-    /// Reads.
+    /// Ops that read from the target.
     Read,
-    /// Writes.
+    /// Ops that write to the target.
     Write,
 }
 
-/// From which nodes memory comes. Source: set_mempolicy(2).
+/// NUMA nodes that memory is allocated on. Source: set_mempolicy(2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeMemory {
-    /// The system's default.
+    /// Use the system's default policy.
     Default,
-    /// This node, else others.
+    /// Prefer this node, and fall back to others.
     Prefer(u32),
-    /// Only these nodes.
+    /// Use only these nodes (`MPOL_BIND`).
     Bind(Vec<u32>),
-    /// These nodes in turn.
+    /// Alternate between these nodes (`MPOL_INTERLEAVE`).
     Interleave(Vec<u32>),
-    /// The node that it runs on.
+    /// Use the node that the worker runs on.
     Local,
 }
 
 impl BufferRules {
-    /// Whether nothing is asked for.
     pub fn is_default(&self) -> bool {
         *self == BufferRules::default()
     }
 }
 
 impl ProcessRules {
-    /// Whether nothing is asked for.
     pub fn is_default(&self) -> bool {
         *self == ProcessRules::default()
     }

@@ -1,7 +1,7 @@
-//! Workloads whose phases run more than once: in rounds until figures are steady, or at each load of a ladder.
+//! Workloads that repeat their phases: in rounds until figures are steady, or at each load of a ladder.
 //!
-//! `plumb run` repeats them, one run of the workload a round or load. The engine knows nothing of it: it is given
-//! [`Rounds::round`] or [`Ladder::step`].
+//! `plumb run` repeats the workload, with one run per round or load. The engine does not know about it
+//! and receives [`Rounds::round`] or [`Ladder::step`].
 
 use crate::blocks::{BlockSize, Mix};
 use crate::pace::{Arrival, Pace};
@@ -10,32 +10,32 @@ use crate::units::{Bytes, Nanos, PerSecond};
 use crate::{WorkerGroup, Workload};
 use serde::{Deserialize, Serialize};
 
-/// How the phases of a workload are repeated.
+/// Rule for repeating the phases of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Repeat {
-    /// Until figures are steady.
+    /// Repeat until figures are steady.
     Rounds(Box<Rounds>),
-    /// At each of several loads.
+    /// Run once at each of several loads.
     Ladder(Box<Ladder>),
 }
 
-/// Rounds until figures are steady: over the last `window` rounds, range and slope of each are within bounds. Source of the rule:
-/// SNIA SSS PTS.
+/// Rounds until figures are steady: over the last `window` rounds, the range and slope of each are within limits.
+/// Source of the rule: SNIA SSS PTS.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Rounds {
-    /// Phases that run in the first round only, before all others: what conditions the storage.
+    /// Phases to run only in the first round, before all others, to precondition the storage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first_only: Vec<String>,
-    /// Every other phase runs once for each of these mixes and sizes.
+    /// Mixes and sizes for each of which every other phase runs once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cells: Option<Cells>,
-    /// The figures that must be steady, all of them over the same rounds.
+    /// Figures that must be steady, all over the same rounds.
     pub steady: Vec<TrackedFigure>,
-    /// Rounds looked at together.
+    /// Number of rounds to judge together.
     #[serde(default = "window")]
     pub window: u32,
     /// Largest allowed (max − min) / mean.
@@ -47,7 +47,7 @@ pub struct Rounds {
     /// Give up after this many rounds.
     #[serde(default = "max_rounds")]
     pub max_rounds: u32,
-    /// The figures that are printed of every phase, in this order.
+    /// Figures to print for every phase, in this order.
     pub show: Vec<Figure>,
 }
 
@@ -67,53 +67,53 @@ fn max_rounds() -> u32 {
     25
 }
 
-/// Mixes and sizes of block I/O: a phase for each pair, named `PHASE-r65-64KiB`. Sizes vary fastest.
+/// Mixes and sizes of block I/O, with one phase per pair, named `PHASE-r65-64KiB`. Sizes vary fastest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Cells {
-    /// Shares of reads, per cent; the rest are writes.
+    /// Percentages of reads; the rest are writes.
     pub read: Vec<u32>,
-    /// Sizes of each op.
+    /// Block sizes of the ops.
     pub block: Vec<Bytes>,
 }
 
-/// A figure of a phase.
+/// A figure of one phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TrackedFigure {
-    /// The phase, or the cell.
+    /// Name of the phase or cell.
     pub phase: String,
-    /// The figure.
+    /// Figure of that phase to track.
     pub figure: Figure,
 }
 
-/// A number of all reads and writes of a phase.
+/// A figure over all reads and writes of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Figure {
-    /// Ops a second.
+    /// Ops per second, reads and writes together.
     Iops,
-    /// Bytes a second.
+    /// Bytes per second, reads and writes together.
     Bandwidth,
-    /// Mean time of an op, ns.
+    /// Mean latency of an op, ns.
     Latency,
-    /// Longest time of an op, ns.
+    /// Maximum latency of an op, ns.
     LatencyMax,
 }
 
 impl Figure {
-    /// As in a workload file.
+    /// Returns the name used in workload files.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
 impl Rounds {
-    /// What runs in a round, counted from 1.
+    /// Returns the workload of one round, counted from 1.
     pub fn round(&self, workload: &Workload, number: u32) -> Workload {
         let mut phases = Vec::new();
         for phase in &workload.phase {
@@ -128,7 +128,7 @@ impl Rounds {
                 None => phases.push(phase.clone()),
             }
         }
-        // Each round has its own random offsets.
+        // Give each round its own random offsets.
         let seed = workload.seed.wrapping_add(u64::from(number.saturating_sub(1))) & i64::MAX.cast_unsigned();
         Workload { phase: phases, repeat: None, seed, ..workload.clone() }
     }
@@ -148,20 +148,20 @@ impl Cells {
     }
 }
 
-/// The same work at several loads.
+/// A ladder: the same work at several loads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Ladder {
-    /// What 100 % is.
+    /// Meaning of 100 percent.
     #[serde(default)]
     pub of: FullLoad,
-    /// The loads, per cent, in the order in which they run.
+    /// Loads in percent, in the order in which they run.
     pub percent: Vec<f64>,
-    /// Loads that run once more at the end, each of which is compared with the last one of the same load before.
+    /// Loads to run again at the end. Each is compared with the previous run at the same load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub again: Vec<f64>,
-    /// Rate and mean response time of such a load may differ by this share.
+    /// Largest allowed relative difference in rate and mean response time between the two runs.
     #[serde(default = "within")]
     pub within: f64,
     /// Largest allowed mean response time.
@@ -173,7 +173,7 @@ fn within() -> f64 {
     0.05
 }
 
-/// What the full load of a ladder is.
+/// The full load of a ladder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -181,12 +181,13 @@ pub enum FullLoad {
     /// The rates that the groups of workers ask for.
     #[default]
     Asked,
-    /// What is reached as fast as it goes, which is measured first.
+    /// The highest rate that can be reached, which is measured first.
     Peak,
 }
 
 impl Ladder {
-    /// What runs at a load: the rates of its groups, or `peak` (ops a second of all workers) as Poisson arrivals.
+    /// Returns the workload at one load: its groups' rates, or `peak` (ops per second of all
+    /// workers) as Poisson arrivals, scaled.
     pub fn step(&self, workload: &Workload, percent: f64, peak: Option<f64>) -> Workload {
         let mut step = Workload { repeat: None, ..workload.clone() };
         for phase in &mut step.phase {

@@ -1,4 +1,4 @@
-//! Recordings of what programs do to files by name: opened, read, renamed and removed again as it was recorded.
+//! Replays of recorded calls on named files, such as open, read, rename and unlink.
 //!
 //! A recording of block I/O alone is a [stream](crate::blocks::trace::Recording).
 
@@ -9,45 +9,45 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// The calls of a recording. Its group's workers are the threads that make them: each makes the calls of one recorded thread,
-/// or of several one after another.
+/// Calls of a recording. The group's workers act as the recorded threads. Each makes the calls of one thread, or
+/// of several one after another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Replay {
-    /// The recording, in any form that Plumb reads.
+    /// Path of the recording, in any format that Plumb reads.
     pub path: PathBuf,
-    /// What is replayed in its place: the text of a model, such as `plumb trace fit` makes.
+    /// Text of a model to replay instead of the recording, as `plumb trace fit` writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Recordings that are replayed with it at the same time. Files of one name are one file.
+    /// Further recordings to replay at the same time. Files of the same name are the same file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<PathBuf>,
-    /// Replay it this many times, one after the other, each time on files of its own.
+    /// Number of times to replay the recording, one after another, each with its own files.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub loops: u32,
-    /// Replay so many copies of it at the same time, each with threads and files of its own.
+    /// Number of copies to replay at the same time, each with its own threads and files.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub clones: u32,
-    /// Which part of it one of several processes replays; all of it where absent. Plumb gives each rank its own.
+    /// Part of the recording that this process replays; all of it when absent. Plumb assigns each rank its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<ReplayShare>,
-    /// When calls begin.
+    /// Rule for when calls begin.
     #[serde(default)]
     pub timing: Timing,
-    /// What a call waits for.
+    /// Dependencies between calls.
     #[serde(default)]
     pub order: ReplayOrder,
-    /// Only calls on files below this recorded directory, which becomes the root of the target.
+    /// Replay only calls on files below this recorded directory, which becomes the root of the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<String>,
-    /// What the waits of fio's iolog of version 2 are.
+    /// Meaning of the `wait` numbers in a version 2 fio iolog.
     #[serde(default)]
     pub waits: Waits,
 }
 
 impl Replay {
-    /// All of a recording, at its own times.
+    /// Returns a replay of the whole recording at its own times.
     pub fn new(path: PathBuf) -> Replay {
         let (timing, order, waits) = (Timing::default(), ReplayOrder::default(), Waits::default());
         let (model, with, share, below) = (None, Vec::new(), None, None);
@@ -63,27 +63,27 @@ fn is_once(times: &u32) -> bool {
     *times == 1
 }
 
-/// One of several processes that replay a recording together.
+/// Share of one of several processes that replay a recording together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ReplayShare {
-    /// From 0.
+    /// Number of this process, counted from 0.
     pub number: u32,
-    /// How many there are.
+    /// Number of processes.
     pub of: u32,
 }
 
-/// What one process replays.
+/// Part of a recording that one process replays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplayPart {
-    /// Copies of the whole, by their numbers.
+    /// Copies of the whole recording, by number.
     Copies(Range<u32>),
     /// A part of its threads.
     Threads(ReplayShare),
 }
 
-/// What this share is of a replay with so many copies; `None` where the processes cannot have as many copies each.
+/// Returns the part of this share in a replay with `clones` copies; `None` if the copies cannot be split evenly.
 pub fn replay_part(share: Option<ReplayShare>, clones: u32) -> Option<ReplayPart> {
     let clones = clones.max(1);
     let share = share.filter(|share| share.of > 1).unwrap_or(ReplayShare { number: 0, of: 1 });
@@ -94,8 +94,8 @@ pub fn replay_part(share: Option<ReplayShare>, clones: u32) -> Option<ReplayPart
     }
 }
 
-/// The names of a recorded path, one below the other. Relative or absolute, it begins at the root of the replay, and `..` leads
-/// no higher.
+/// Splits a recorded path into its components. All paths start at the root of the replay, whether relative or
+/// absolute, and `..` cannot leave it.
 pub fn path_names(recorded: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for name in recorded.split('/') {
@@ -110,21 +110,21 @@ pub fn path_names(recorded: &str) -> Vec<&str> {
     names
 }
 
-/// When calls of a recording begin.
+/// Rule for when recorded calls begin.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Timing {
-    /// At the recorded times, at this share of the recorded speed.
+    /// At the recorded times, scaled to a percentage of the recorded speed.
     Recorded {
-        /// 100 is the recorded speed, 200 twice that.
+        /// Speed in percent: 100 is the recorded speed, 200 twice that.
         speed_percent: f64,
     },
-    /// As soon as what they wait for is done.
+    /// As soon as the calls that they depend on are done.
     AsFastAsPossible,
-    /// As long after what they wait for as it was recorded.
+    /// After the recorded delay from the calls that they depend on.
     ThinkTimes,
-    /// While no more are in flight than were when they were recorded.
+    /// As soon as no more calls are in flight than when they were recorded.
     InFlight,
 }
 
@@ -134,37 +134,37 @@ impl Default for Timing {
     }
 }
 
-/// What a recorded call waits for.
+/// Calls that a recorded call waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplayOrder {
-    /// Nothing: each call goes to the next thread.
+    /// No calls: each call goes to the next thread.
     None,
-    /// The call of its thread before it.
+    /// The previous call of its thread.
     Thread,
-    /// As well, all calls that had ended before it began and that concern the same descriptor, the same bytes or the same names: that
-    /// a file must be there before it is opened.
+    /// The previous call of its thread, and all calls on the same descriptor, bytes or names that had ended before it
+    /// began. A file must exist before it is opened, for example.
     #[default]
     Resource,
-    /// The call of its thread before it, and of every other thread the last call that had ended before it began.
+    /// The previous call of its thread, and the last call of every other thread that had ended before it began.
     Inferred,
-    /// All calls that had ended before it began, and the beginning of the call before it.
+    /// All calls that had ended before it began, and the start of the previous call.
     Total,
 }
 
-/// A directory with what a recording needs to be there: the files and directories that it uses and does not make, as large as
-/// it reads them.
+/// A directory with everything that a recording expects to exist: the files and directories that it uses but does not
+/// create. Files are as large as the recording reads them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RecordedTree {
-    /// The directory, relative to the test directory.
+    /// Path of the directory, relative to the test directory.
     pub path: PathBuf,
-    /// How its files get their blocks.
+    /// Method of allocating its files.
     #[serde(default)]
     pub prepare: Prepare,
-    /// What is written into them.
+    /// Data written when its files are laid out.
     #[serde(default)]
     pub content: Content,
 }
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_have_a_part_of_the_threads_or_as_many_copies_each() {
+    fn processes_split_threads_or_copies_evenly() {
         let of = |number, of, clones| replay_part(Some(ReplayShare { number, of }), clones);
         assert_eq!(replay_part(None, 3), Some(ReplayPart::Copies(0..3)));
         assert_eq!(of(1, 2, 1), Some(ReplayPart::Threads(ReplayShare { number: 1, of: 2 })));

@@ -1,4 +1,4 @@
-//! The simulated device: a name, a model and injected faults, written `sim:MODEL?fault=value&…`.
+//! The simulated device: a model with injected faults, written `sim:MODEL?fault=value&…`.
 
 mod sessions;
 
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which device is simulated.
+/// Model of the simulated device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::EnumString)]
 #[strum(serialize_all = "lowercase")]
 pub enum SimModel {
@@ -24,43 +24,42 @@ pub enum SimModel {
     Ssd,
     /// An NVMe drive: 70 µs reads, 64 ops at once, 3.5 GB/s.
     Nvme,
-    /// Memory: 1 µs.
+    /// Memory with 1 µs per op.
     Ram,
 }
 
-/// A simulated device with its faults. All shares are 0–1.
+/// A simulated device with its faults. All shares are between 0 and 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimDevice {
-    /// Which device.
     pub model: SimModel,
-    /// `slow=5%`: service times longer by this share.
+    /// `slow=5%`: service times are longer by this share.
     pub slow: f64,
-    /// `cv=3%`: coefficient of variation of a run's speed around its mean (log-normal, one draw a run).
+    /// `cv=3%`: coefficient of variation of a run's speed around its mean (log-normal, one draw per run).
     pub cv: f64,
-    /// `drift=0.5%`: each further run slower by this share.
+    /// `drift=0.5%`: each further run is slower by this share.
     pub drift: f64,
     /// `bimodal=20%`: share of runs that are slow …
     pub bimodal: f64,
-    /// `bimodal-slow=25%`: … and by how much.
+    /// `bimodal-slow=25%`: … and how much slower they are.
     pub bimodal_slow: f64,
     /// `plot=6%`: coefficient of variation between provisionings.
     pub plot: f64,
-    /// `background=10%`: share of the device's time that somebody else takes.
+    /// `background=10%`: share of the device's time that other users take.
     pub background: f64,
-    /// `throttle=30s`: after so much busy time …
+    /// `throttle=30s`: after this much busy time …
     pub throttle_after: Option<Nanos>,
     /// `throttle-slow=50%`: … the device is slower by this share …
     pub throttle_slow: f64,
-    /// `throttle-rate=50MiB`: … or, in place of that, passes exactly this many bytes a second, as a token bucket does that
-    /// has run dry; 0 is none.
+    /// `throttle-rate=50MiB`: … or passes exactly this many bytes per second, like a token bucket that has run
+    /// dry; 0 means no such limit.
     pub throttle_rate: Bytes,
     /// `resync=30%`: share of the device's time that a RAID resync takes.
     pub resync: f64,
-    /// `cached=60%`: share of reads answered from a page cache.
+    /// `cached=60%`: share of reads that the page cache answers.
     pub cached: f64,
-    /// `write-cache=256MiB`: page cache that absorbs writes until a flush; 0 is none.
+    /// `write-cache=256MiB`: page cache that absorbs writes until a flush; 0 means none.
     pub write_cache: Bytes,
-    /// `lying-flush`: flushes return at once and nothing becomes durable.
+    /// `lying-flush`: flushes return at once without making anything durable.
     pub lying_flush: bool,
     /// `errors=0.1%`: share of ops that fail with EIO.
     pub errors: f64,
@@ -68,27 +67,27 @@ pub struct SimDevice {
     pub short: f64,
     /// `stall=5s`: one op of the run takes this long.
     pub stall: Option<Nanos>,
-    /// `holes=30%`: share of the target, in pieces of 1 MiB, that was never written: reading it reaches no device. A
-    /// run's first write fills them all.
+    /// `holes=30%`: share of the target, in pieces of 1 MiB, that was never written, so that reading it does not
+    /// reach the device. A run's first write fills all holes.
     pub holes: f64,
     /// `empty`: reads return 0 bytes at once, as past the end of a file.
     pub empty: bool,
-    /// `serial`: a worker's op is done before its next one is taken, whatever depth it asks for.
+    /// `serial`: a worker's op completes before its next one is accepted, at any depth.
     pub serial: bool,
-    /// `thin=50%`: the first write of a run to each MiB takes longer by this share, as under thin provisioning.
+    /// `thin=50%`: a run's first write to each MiB takes longer by this share, as with thin provisioning.
     pub thin: f64,
-    /// `hot`: its temperature is above the limit where it warns; where it throttles, it counts that.
+    /// `hot`: the temperature is above the warning limit. If the device throttles, it counts each time.
     pub hot: bool,
-    /// `worn=90%`: share of its rated life that is used.
+    /// `worn=90%`: share of the rated life that is used up.
     pub worn: f64,
-    /// `carry=10%`: the next run of the comparison, on whichever device, is slower by this share; each run halves the debt.
+    /// `carry=10%`: slows down the comparison's next run, on any device, by this share; each run halves the debt.
     pub carry: f64,
-    /// Differences between sessions, as of a shared machine.
+    /// Differences between sessions, as on a shared machine.
     pub sessions: Box<SimSessions>,
 }
 
 impl SimDevice {
-    /// A healthy device of this model.
+    /// Returns a healthy device of this model.
     pub fn healthy(model: SimModel) -> SimDevice {
         SimDevice {
             model,
@@ -143,40 +142,26 @@ impl schemars::JsonSchema for SimDevice {
     }
 }
 
-/// Why a simulated device could not be read from its text.
+/// Error from parsing a simulated device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SimError {
-    /// The model is not one of ours.
     #[error("unknown simulated device `{0}`; supported: `sim:hdd`, `sim:ssd`, `sim:nvme`, `sim:ram`")]
     Model(String),
-    /// The fault is not one of ours.
     #[error("unknown fault `{fault}` of a simulated device; supported: {known}")]
-    Fault {
-        /// What was found.
-        fault: String,
-        /// All faults.
-        known: String,
-    },
-    /// The fault's value cannot be read.
+    Fault { fault: String, known: String },
+    /// Invalid value of a fault.
     #[error("`{fault}={value}` is not {expected}")]
-    Value {
-        /// The fault.
-        fault: String,
-        /// What was found.
-        value: String,
-        /// What was expected.
-        expected: &'static str,
-    },
+    Value { fault: String, value: String, expected: &'static str },
 }
 
 impl SimModel {
-    /// The name behind `sim:`.
+    /// Returns the name that follows `sim:`.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// A field of the device that a fault sets.
+/// Field of the device that a fault sets.
 enum Knob<'a> {
     Share(&'a mut f64),
     Time(&'a mut Option<Nanos>),
@@ -184,19 +169,19 @@ enum Knob<'a> {
     Switch(&'a mut bool),
 }
 
-/// A fault that can be put into a simulated device: one row of [`FAULTS`].
+/// A fault that can be injected into a simulated device: one row of [`FAULTS`].
 pub struct Fault {
-    /// What is written before the `=`.
+    /// Text before the `=`.
     pub name: &'static str,
-    /// What it does, in one line, and where a probe would see it.
+    /// Effect in one line, and where a probe would see it.
     pub about: &'static str,
-    /// The largest share that makes sense, 0–1 or more; `None` for a fault that is no share.
+    /// Largest share that makes sense, which may exceed 1; `None` for a fault that is not a share.
     pub largest_share: Option<f64>,
     knob: for<'a> fn(&'a mut SimDevice) -> Knob<'a>,
 }
 
 impl Fault {
-    /// The share that a device has of it; `None` for a fault that is no share.
+    /// Returns the device's share for this fault; `None` for a fault that is not a share.
     pub fn share(&self, device: &SimDevice) -> Option<f64> {
         match (self.knob)(&mut device.clone()) {
             Knob::Share(share) => Some(*share),
@@ -209,13 +194,13 @@ impl Fault {
     }
 }
 
-/// Slower by a share may be much slower; a share of all is at most all.
+/// Limit for slowdowns, which can exceed 1, and for shares of a whole, which cannot.
 const ANY: Option<f64> = Some(100.0);
 const OF_ALL: Option<f64> = Some(1.0);
-/// Something must be left of the device.
+/// Limit for shares of the device's time, of which something must remain.
 const OF_DEVICE: Option<f64> = Some(0.95);
 
-/// Every fault, in the order of printing: parsing, printing, validation and documentation read this table.
+/// All faults in the order of printing. The parser, printer, validation and documentation read this table.
 pub static FAULTS: &[Fault] = &[
     Fault {
         name: "slow",
@@ -436,7 +421,7 @@ impl FromStr for SimDevice {
             };
             match (row.knob)(&mut device) {
                 Knob::Share(share) => {
-                    let Share(typed) = value.parse().map_err(|wrong: UnitError| error(wrong.expected))?;
+                    let Share(typed) = value.parse().map_err(|unit: UnitError| error(unit.expected))?;
                     *share =
                         Some(typed).filter(|share| *share <= 100.0).ok_or_else(|| error("a share up to `10000%`"))?;
                 }
@@ -450,7 +435,7 @@ impl FromStr for SimDevice {
     }
 }
 
-/// `sim:MODEL`, and only the faults that differ from a healthy device; parsing it gives the same device back.
+/// Prints `sim:MODEL` and the faults that differ from a healthy device. Parsing the text gives the same device.
 impl fmt::Display for SimDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sim:{}", self.model.name())?;
@@ -488,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_of_the_table_has_a_field_of_its_own_and_words() {
+    fn every_fault_has_its_own_field_and_description() {
         for fault in FAULTS {
             assert!(!fault.about.is_empty(), "{}", fault.name);
             let value = match (fault.knob)(&mut SimDevice::healthy(SimModel::Hdd)) {
@@ -503,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_fault_and_the_way_out() {
+    fn errors_name_the_fault_and_the_fix() {
         let unknown = "sim:hdd?slwo=5%".parse::<SimDevice>().unwrap_err().to_string();
         assert!(unknown.contains("slwo") && unknown.contains("slow"), "{unknown}");
         let bare = "sim:hdd?slow=5".parse::<SimDevice>().unwrap_err().to_string();

@@ -1,8 +1,8 @@
-//! The nearest name, for errors.
+//! Suggestions of the nearest name, for error messages.
 
 pub use plumb_text::similar::{closest, nearest};
 
-/// `did you mean …` for the nearest candidate, else the list of all.
+/// Returns `did you mean …` for the nearest candidate, or a list of all candidates.
 pub fn did_you_mean(word: &str, candidates: &[&str]) -> Option<String> {
     match nearest(word, candidates.iter().copied()) {
         Some(name) => Some(format!("did you mean `{name}`?")),
@@ -11,7 +11,7 @@ pub fn did_you_mean(word: &str, candidates: &[&str]) -> Option<String> {
     }
 }
 
-/// `is \`a\`` or `are \`a\`, \`b\` and \`c\``.
+/// Formats names as `is \`a\`` or `are \`a\`, \`b\` and \`c\``.
 fn listed(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {

@@ -1,4 +1,4 @@
-//! Where operations go.
+//! Targets of operations: files, devices and hosts.
 
 use crate::content::Content;
 use crate::files::{JobFiles, Names};
@@ -9,28 +9,28 @@ use crate::units::{Bytes, Nanos, Size};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Where operations go. A relative path lies in the test directory that Plumb makes and marks.
+/// Target of operations. Relative paths are below the test directory, which Plumb creates and marks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Target {
-    /// One file.
+    /// A single file.
     File(FileTarget),
-    /// Several files of one size, `NAME.0`, `NAME.1` …
+    /// Several files of one size, named `NAME.0`, `NAME.1` …
     Files(FilesTarget),
     /// A file set: a tree of directories and files.
     Tree(TreeTarget),
-    /// A block device.
+    /// A block device, used as a whole or in part.
     Device(DeviceTarget),
-    /// Nothing: ops complete at once. It measures Plumb itself.
+    /// No storage: ops complete at once. Measures Plumb itself.
     Null(NullTarget),
-    /// Files and devices under their own names, for jobs.
+    /// Files and devices with names of their own, for jobs.
     JobFiles(JobFiles),
-    /// A directory in which scripts use files under names of their own.
+    /// A directory in which programs use named files.
     Scratch(ScratchTarget),
     /// A file set that all workers share.
     SharedTree(SharedTree),
-    /// The files that a recording uses.
+    /// Files that a recording uses.
     Recorded(RecordedTree),
     /// A simulated device on a virtual clock.
     Sim(SimTarget),
@@ -39,7 +39,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Its kind, as in a workload file: `shared-tree`.
+    /// Returns the kind as in a workload file, such as `shared-tree`.
     pub const fn kind(&self) -> &'static str {
         match self {
             Target::File(_) => "file",
@@ -56,7 +56,7 @@ impl Target {
         }
     }
 
-    /// Its path, where it has one and not many names.
+    /// Returns the path of a target that has a single one.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Target::File(file) => Some(&file.path),
@@ -69,7 +69,7 @@ impl Target {
         }
     }
 
-    /// Returns `true` if its files are made in the test directory of the run.
+    /// Returns `true` if its files are created in the test directory of the run.
     pub fn is_in_test_dir(&self) -> bool {
         match self {
             Target::File(file) => file.path.is_relative(),
@@ -86,7 +86,7 @@ impl Target {
         }
     }
 
-    /// The way its files get their blocks; `None` for targets other than a file or files of one size.
+    /// Returns how its files are allocated; `None` for targets other than a file or files of one size.
     pub fn prepare(&self) -> Option<Prepare> {
         match self {
             Target::File(file) => Some(file.prepare),
@@ -95,7 +95,7 @@ impl Target {
         }
     }
 
-    /// Its size, where it has one that may depend on the machine.
+    /// Returns its size, if it has one that may depend on the machine.
     pub fn size_mut(&mut self) -> Option<&mut Size> {
         match self {
             Target::File(file) => file.size.as_mut(),
@@ -112,7 +112,7 @@ impl Target {
         }
     }
 
-    /// The names of its files, where programs and jobs use names.
+    /// Returns the names of its files, if programs and jobs use names.
     pub fn names(&self) -> Option<&Names> {
         match self {
             Target::JobFiles(files) => Some(&files.names),
@@ -123,55 +123,56 @@ impl Target {
     }
 }
 
-/// How a file gets its blocks before the first phase.
+/// Allocation of a file before the first phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Prepare {
-    /// Written in full with the target's content and flushed, outside the clock. Anything that reads wants this.
+    /// Write it in full with the target's content and flush it, outside the clock. Use
+    /// this for everything that reads.
     #[default]
     Write,
-    /// `fallocate`: blocks reserved but unwritten. Reading it is reading nothing (A4).
+    /// Reserve blocks with `fallocate` without writing them. Reading them does not reach the device (A4).
     Allocate,
-    /// `ftruncate`: a hole of the right length.
+    /// Set the length with `ftruncate`, which leaves a hole.
     Sparse,
-    /// Left as it is; created empty if absent.
+    /// Leave it unchanged, and create it empty if missing.
     Nothing,
 }
 
-/// One file.
+/// A single file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FileTarget {
-    /// Path, relative to the test directory unless absolute.
+    /// Path of the file, relative to the test directory unless absolute.
     pub path: PathBuf,
-    /// Length of the file. For an existing absolute path that is only read, its own length when absent.
+    /// Length of the file. When absent, an existing file with an absolute path that is only read keeps its length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// How it gets its blocks.
+    /// Method of allocating the file.
     #[serde(default)]
     pub prepare: Prepare,
-    /// What is written into it.
+    /// Data written when the file is laid out.
     #[serde(default)]
     pub content: Content,
 }
 
-/// Several files of one size. Workers take them in turn: worker `i` starts with file `i mod count`.
+/// Several files of one size. Worker `i` starts with file `i mod count`, then takes the files in turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FilesTarget {
     /// Path of the files without their number.
     pub path: PathBuf,
-    /// How many.
+    /// Number of files, which are numbered from 0.
     pub count: u32,
-    /// Length of each.
+    /// Length of each file.
     pub size: Size,
-    /// How they get their blocks.
+    /// Method of allocating the files.
     #[serde(default)]
     pub prepare: Prepare,
-    /// What is written into them.
+    /// Data written when the files are laid out.
     #[serde(default)]
     pub content: Content,
 }
@@ -181,26 +182,26 @@ pub struct FilesTarget {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TreeTarget {
-    /// The root of the tree, relative to the test directory. An absolute path is in a test directory of its own, which is made in
-    /// the directory above it: so a workload may have file sets on several file systems.
+    /// Root of the tree, relative to the test directory. An absolute path gets its own test directory, created in its
+    /// parent directory, so that a workload can have file sets on several file systems.
     pub path: PathBuf,
-    /// How many files it may hold. Each worker of a group owns an equal, fixed share of them.
+    /// Maximum number of files. Each worker of a group owns an equal, fixed share of them.
     pub files: u64,
-    /// Sub-directories of each directory.
+    /// Number of subdirectories in each directory.
     #[serde(default = "one")]
     pub width: u32,
     /// Levels of directories below the root; 0 puts every file into the root.
     #[serde(default)]
     pub depth: u32,
-    /// Size of each file as it is made.
+    /// Size of new files.
     pub size: Distribution,
-    /// Share of the files that exist before the first phase, in percent.
+    /// Percentage of the files that exist before the first phase.
     #[serde(default)]
     pub preallocated_percent: u32,
-    /// Further directories, without files, that exist before the first phase: what `rmdir` removes first.
+    /// Number of additional empty directories before the first phase, which `rmdir` removes first.
     #[serde(default, skip_serializing_if = "none")]
     pub directories: u32,
-    /// What is written into them.
+    /// Data written when the files are laid out.
     #[serde(default)]
     pub content: Content,
 }
@@ -219,30 +220,30 @@ fn one() -> u32 {
 #[serde(remote = "Self", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Distribution"))]
 pub enum Distribution {
-    /// Always the same.
+    /// The same size every time.
     Fixed(Bytes),
     /// Uniform between two sizes, both included.
     Uniform {
-        /// Smallest.
+        /// Smallest size that can be drawn.
         min: Bytes,
-        /// Largest.
+        /// Largest size that can be drawn.
         max: Bytes,
     },
-    /// Gamma with this mean and shape (Filebench's default shape is 1.5), at least 1 byte.
+    /// Gamma with this mean and shape, at least 1 byte. Filebench's default shape is 1.5.
     Gamma {
-        /// Mean size.
+        /// Mean size in bytes.
         mean: Bytes,
-        /// Shape parameter; larger is narrower.
+        /// Shape parameter; larger values are narrower.
         shape: f64,
     },
-    /// A table of sizes with weights.
+    /// Drawn from a table of sizes with weights.
     Weighted(Vec<crate::blocks::WeightedSize>),
 }
 
 plumb_document::short_form!(Distribution, "fixed");
 
 impl Distribution {
-    /// Mean size; of weights that add up to nothing, 0.
+    /// Returns the mean size; 0 if the weights add up to 0.
     pub fn mean(&self) -> Bytes {
         match self {
             Distribution::Fixed(size) => *size,
@@ -256,88 +257,88 @@ impl Distribution {
         }
     }
 
-    /// The largest size it can yield, where that is bounded; buffers are made to fit it.
+    /// Returns the largest size that can be drawn. Buffers are sized for it.
     pub fn max(&self) -> Bytes {
         match self {
             Distribution::Fixed(size) => *size,
             Distribution::Uniform { max, .. } => *max,
-            // The engine clips a gamma draw here; beyond it lies less than 1 in 10^5 for shapes of 1 and more.
+            // The engine clips gamma draws here. For shapes of 1 and more, fewer than 1 in 10^5 draws are larger.
             Distribution::Gamma { mean, .. } => Bytes(mean.0.saturating_mul(12)),
             Distribution::Weighted(table) => table.iter().map(|entry| entry.size).max().unwrap_or_default(),
         }
     }
 }
 
-/// A block device. Writing to it needs the user's word: its serial.
+/// A block device. Plumb writes to it only if the user confirms its serial number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DeviceTarget {
     /// Path of the device node; `/dev/disk/by-id/…` is safest.
     pub path: PathBuf,
-    /// How much of it to use, from its start; all of it when absent.
+    /// Bytes to use from the start of the device; all of it when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// Serial of the device that may be overwritten; nothing is written without it.
+    /// Serial number of the device that may be overwritten. Without it, nothing is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destroy_serial: Option<String>,
-    /// What is written to it.
+    /// Contents to write.
     #[serde(default)]
     pub content: Content,
 }
 
-/// Another host. `plumb net --serve` or, for streams, `iperf3 -s` runs there.
+/// Another host, which must run `plumb net --serve` or, for streams, `iperf3 -s`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct HostTarget {
-    /// `HOST` or `HOST:PORT`; port 5201 when absent. An address of IPv6 with a port is in brackets.
+    /// Address as `HOST` or `HOST:PORT`, with default port 5201. Put an IPv6 address with a port in brackets.
     pub address: String,
 }
 
-/// Nothing at all.
+/// A target without storage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NullTarget {
-    /// The range of offsets.
+    /// Size of the range of offsets.
     pub size: Bytes,
-    /// Files that programs name; block I/O needs none.
+    /// Files for programs that use names. Block I/O needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Box<NullFiles>>,
 }
 
 impl NullTarget {
-    /// A range of offsets without files.
+    /// Returns a range of offsets without files.
     pub fn of(size: Bytes) -> NullTarget {
         NullTarget { size, files: None }
     }
 }
 
-/// Files that only their names exist of: every call on them succeeds and does nothing, and data is not kept.
+/// Files that exist only by name. Every call on them succeeds without doing anything, and data is not kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NullFiles {
-    /// What they are called.
+    /// Names of the files.
     pub names: Names,
-    /// How long calls take.
+    /// Simulated duration of calls.
     #[serde(default, skip_serializing_if = "NullDelays::is_none")]
     pub delays: NullDelays,
 }
 
-/// How long calls on null files sleep, ns; 0 is not at all.
+/// Sleep time of calls on null files, ns; 0 means no sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct NullDelays {
-    /// Creating a file.
+    /// Time to create a file.
     pub create: Nanos,
-    /// Closing one.
+    /// Time to close a file.
     pub close: Nanos,
-    /// `sync`.
+    /// Time of a `sync` call.
     pub sync: Nanos,
-    /// Reading or writing a record.
+    /// Time to read or write a record.
     pub transfer: Nanos,
 }
 
@@ -347,22 +348,22 @@ impl NullDelays {
     }
 }
 
-/// A simulated device.
+/// A simulated device on a virtual clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SimTarget {
-    /// The device and its faults, such as `sim:hdd?slow=5%`.
+    /// Model and faults, such as `sim:hdd?slow=5%`.
     pub device: SimDevice,
-    /// The range of offsets.
+    /// Size of the range of offsets.
     pub size: Bytes,
-    /// As a file set of this many files instead of one range, for flows. Each file's size is `size / files`.
+    /// Provide a file set of this many files instead of one range, for programs. Each file has `size / files` bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u64>,
-    /// Share of those files that exist before the first phase, in percent.
+    /// Percentage of those files that exist before the first phase.
     #[serde(default)]
     pub preallocated_percent: u32,
-    /// Another simulated target on whose device it lies, behind that one. Else it has a device of its own.
+    /// Simulated target to share a device with, placed after it. By default, the target has its own device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shares: Option<String>,
 }

@@ -1,7 +1,7 @@
-//! Quantities with a unit: bytes, nanoseconds, rates, and sizes relative to the machine.
+//! Quantities with units: bytes, nanoseconds, rates, and sizes relative to the machine.
 //!
-//! Text forms: `4096`, `4KiB`, `4k` (a bare letter is binary, as block tools have it), `4kB` (decimal);
-//! `90s`, `1.5ms`, `2m`, `1h`; `1000/s`; `5%`; `ram*2`, `free*10%`.
+//! Text forms: `4096`, `4KiB`, `4k` (a bare letter is binary, as in block I/O tools), `4kB` (decimal); `90s`,
+//! `1.5ms`, `2m`, `1h`; `1000/s`; `5%`; `ram*2`, `free*10%`.
 
 use plumb_document::{Scalar, read_scalar};
 #[cfg(feature = "schema")]
@@ -12,52 +12,46 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// Why a quantity could not be read: what was found, and what would be right.
+/// Error from parsing a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
 pub struct UnitError {
-    /// What was found.
     pub text: String,
-    /// What was expected, with an example.
+    /// Expected form, with an example.
     pub expected: &'static str,
 }
 
-/// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bytes(pub u64);
 
-/// A length of time in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// Whether it is no time at all.
     pub fn is_zero(&self) -> bool {
         self.0 == 0
     }
 }
 
-/// Operations per second.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct PerSecond(pub f64);
 
-/// A share of a whole: `5%`, or `0.05`. Without the percent sign it is at most 1: whoever writes `5` has forgotten it.
+/// A share of a whole, `5%` or `0.05`. Without a percent sign it is at most 1, since `5` most likely means `5%`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Share(pub f64);
 
-/// A size that may depend on the machine; [`Size::resolve`] makes it bytes before a run.
+/// A size that may depend on the machine. [`Size::resolve`] turns it into bytes before a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Size {
-    /// This many bytes.
     Bytes(Bytes),
-    /// A multiple of the memory that a run may use (`ram*2`): the smaller of RAM and the cgroup's limit.
+    /// Multiple of the memory available to a run (`ram*2`): the smaller of RAM and the cgroup's limit.
     Ram(f64),
-    /// A share of the free space of the target's file system (`free*10%`), or of a device's capacity.
+    /// Share of the free space on the target's file system (`free*10%`), or of a device's capacity.
     Free(f64),
 }
 
 impl Size {
-    /// Bytes, given the machine's memory and the target's free space, rounded down to 4 KiB where relative.
+    /// Returns the bytes for this memory and free space. Relative sizes are rounded down to 4 KiB.
     pub fn resolve(self, ram_bytes: u64, free_bytes: u64) -> Bytes {
         let share = |whole: u64, factor: f64| Bytes((whole as f64 * factor) as u64 / 4096 * 4096);
         match self {
@@ -67,7 +61,7 @@ impl Size {
         }
     }
 
-    /// The bytes, where they do not depend on the machine.
+    /// Returns the bytes if they do not depend on the machine.
     pub fn fixed(self) -> Option<Bytes> {
         match self {
             Size::Bytes(bytes) => Some(bytes),
@@ -82,7 +76,7 @@ impl From<Bytes> for Size {
     }
 }
 
-/// Splits `12.5MiB` into the number and its suffix.
+/// Splits `12.5MiB` into its number and suffix.
 fn split_number(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
@@ -90,7 +84,7 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
     Some((number, text[end..].trim()))
 }
 
-/// Multiplies without losing integers above 2^53.
+/// Multiplies without losing precision for integers above 2^53.
 fn scaled(text: &str, number: f64, factor: u64) -> Option<u64> {
     let digits: String =
         text.trim().chars().take_while(|c| c.is_ascii_digit() || *c == '_').filter(|c| *c != '_').collect();
@@ -229,7 +223,7 @@ fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)], z
     write!(f, "{}{}", value / factor, name)
 }
 
-/// The shortest exact form; parsing it gives the same value back.
+/// Prints the shortest exact form. Parsing it gives the same value.
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const EXACT: &[(&str, u64)] =
@@ -238,7 +232,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// The shortest exact form; parsing it gives the same value back.
+/// Prints the shortest exact form. Parsing it gives the same value.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const EXACT: &[(&str, u64)] = &[
@@ -313,7 +307,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn sizes_read_as_block_tools_have_them() {
+    fn sizes_parse_as_in_block_tools() {
         for (text, bytes) in [
             ("0", 0),
             ("4096", 4096),
@@ -346,7 +340,7 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Nanos>(), Ok(Nanos(nanos)), "{text}");
         }
-        assert!("30".parse::<Nanos>().unwrap_err().to_string().contains("30s"), "the message shows a right one");
+        assert!("30".parse::<Nanos>().unwrap_err().to_string().contains("30s"), "the message shows a valid example");
     }
 
     #[test]
@@ -356,8 +350,8 @@ mod tests {
         assert_eq!("0.5".parse(), Ok(PerSecond(0.5)));
         assert_eq!(["5%", "0.05", " 5 % "].map(|text| text.parse().ok()), [Some(Share(0.05)); 3]);
         assert_eq!("150%".parse(), Ok(Share(1.5)));
-        for wrong in ["5", "-1%", "nan", "inf%", "%", ""] {
-            assert!(wrong.parse::<Share>().is_err(), "{wrong}");
+        for text in ["5", "-1%", "nan", "inf%", "%", ""] {
+            assert!(text.parse::<Share>().is_err(), "{text}");
         }
         assert_eq!("ram".parse(), Ok(Size::Ram(1.0)));
         assert_eq!("ram * 2".parse(), Ok(Size::Ram(2.0)));
@@ -375,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_with_what_would_be_right() {
+    fn errors_show_the_text_and_a_valid_example() {
         for text in ["", "-1", "4 parsecs", "1.2.3", "k", "99999999999P", "18446744073709551616", "1e9", "4KiB4"] {
             let error = text.parse::<Bytes>().unwrap_err();
             assert_eq!(error.text, text);
@@ -401,9 +395,9 @@ mod tests {
         assert_eq!(Size::Free(0.1).to_string(), "free*0.1");
     }
 
-    /// Integers are sizes, but a bare number is no time: nobody can tell which unit it was.
+    /// Protects against guessed units: integers are sizes, but a time without a unit is ambiguous.
     #[test]
-    fn numbers_stand_for_sizes_and_not_for_times() {
+    fn bare_numbers_are_sizes_but_not_times() {
         assert_eq!(plumb_document::json::from_str::<Bytes>("4096").unwrap(), Bytes(4096));
         assert_eq!(plumb_document::json::from_str::<Size>("4096").unwrap(), Size::Bytes(Bytes(4096)));
         assert_eq!(plumb_document::json::from_str::<PerSecond>("10").unwrap(), PerSecond(10.0));

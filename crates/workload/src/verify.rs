@@ -1,65 +1,67 @@
-//! How written blocks are stamped, and read blocks verified.
+//! Stamps on written blocks, and verification of read blocks.
 
 use crate::content::PatternPiece;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// How written blocks are stamped, and read blocks verified.
+/// Stamps written blocks and verifies read blocks.
 ///
-/// Plumb's own layout has a header in each block (magic, file, offset, sequence, seed, checksum of the rest), so that a
-/// lost, torn, misplaced or stale write is told apart; all reads are verified. sysbench's has a trailer. The others are fio's, so that each reads what
-/// the other wrote: reads of a worker that only reads are verified; those of a mix are not, but for what a job reads back.
-/// What is said of reading back is of jobs.
+/// Plumb's own layout puts a header in each block: magic, file, offset, sequence, seed, and a checksum of
+/// the rest. It tells lost, torn, misplaced and stale writes apart, and all reads are verified.
+/// sysbench's layout has a trailer.
+///
+/// The other layouts are fio's, so that Plumb and fio can verify each other's files. With these, only the reads of a
+/// read-only worker and the blocks that a job reads back are verified. The options for reading back apply to jobs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Verify {
-    /// What a stamp holds.
+    /// Contents of a stamp, such as a checksum.
     pub method: VerifyMethod,
-    /// Which layout new stamps have; either is read.
+    /// Layout of new stamps. All layouts can be read.
     #[serde(default)]
     pub layout: StampLayout,
-    /// Read back and check after each loop of writes.
+    /// Read back and verify after each loop of writes.
     #[serde(default = "yes")]
     pub read_back: bool,
-    /// Write nothing; check what is there.
+    /// Write nothing, and verify the existing data.
     #[serde(default)]
     pub only: bool,
-    /// Expect only what was flushed.
+    /// Expect only data that was flushed.
     #[serde(default)]
     pub flushed_only: bool,
-    /// Bytes that one stamp covers; the smallest block where absent.
+    /// Bytes that one stamp covers; defaults to the smallest block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Bytes>,
-    /// Where in its interval the stamp lies.
+    /// Offset of the stamp within its interval.
     #[serde(default)]
     pub stamp_at: Bytes,
-    /// The content between stamps; random where empty.
+    /// Contents between stamps; random when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pattern: Vec<PatternPiece>,
-    /// The pattern starts anew every N bytes.
+    /// Number of bytes after which the pattern starts over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern_interval: Option<Bytes>,
-    /// End at the first wrong block.
+    /// Stop at the first block that fails verification.
     #[serde(default)]
     pub fatal: bool,
-    /// Keep blocks that differ in files beside: what was read, and what was expected.
+    /// Save blocks that fail verification to files: the data read and the data expected.
     #[serde(default)]
     pub dump: bool,
-    /// Check in this many threads of their own.
+    /// Number of separate threads that verify; 0 means none.
     #[serde(default)]
     pub threads: u32,
-    /// The CPUs of those threads.
+    /// CPUs for those threads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thread_cpus: Vec<u32>,
     /// Read back after every N writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<u64>,
-    /// This many blocks at a time; the backlog where absent.
+    /// Blocks to read back at a time; defaults to the backlog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog_batch: Option<u32>,
-    /// Find what was written by drawing it again, instead of remembering it.
+    /// Find written blocks by repeating the random draws, instead of remembering them.
     #[serde(default)]
     pub redraw: bool,
     /// Expect the number of the write in the stamp.
@@ -68,16 +70,16 @@ pub struct Verify {
     /// Expect the seed of the content in the stamp.
     #[serde(default = "yes")]
     pub expects_seed: bool,
-    /// How far the writes came, kept in a file.
+    /// Files that keep the progress of the writes.
     #[serde(default)]
     pub state: VerifyState,
 }
 
 impl Verify {
-    /// Length of the header of Plumb's own layout; no block that has one can be smaller.
+    /// Length of the header in Plumb's own layout, and so the minimum size of its blocks.
     pub const HEADER_BYTES: u64 = 64;
 
-    /// Stamps of a method, read back after each loop; all else as where nothing is said of it.
+    /// Returns stamps of this method, read back after each loop, with defaults otherwise.
     pub fn new(method: VerifyMethod) -> Verify {
         Verify {
             method,
@@ -107,79 +109,80 @@ fn yes() -> bool {
     true
 }
 
-/// The layout of stamps. Source of fio's: what it writes; see the engine's `content/stamp.rs`.
+/// Layout of stamps. fio's layouts follow the files that it writes; see the engine's `content/stamp.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StampLayout {
-    /// Plumb's own, with CRC-32C or xxHash (XXH3, 64 bits); see the engine's `content/headers.rs`.
+    /// Plumb's own layout, with CRC-32C or xxHash (XXH3, 64 bits); see the engine's `content/headers.rs`.
     Plumb,
-    /// That of fio 3.41 and later.
+    /// Layout of fio 3.41 and later.
     #[default]
     Versioned,
-    /// sysbench's, of `requests` streams: behind random bytes, their CRC-32 and the offset in the file, in 12 bytes; see the
-    /// engine's `content/trailers.rs`. All reads are verified, also of what others wrote.
+    /// sysbench's layout, for `requests` streams. Random bytes are followed by a 12-byte trailer:
+    /// their CRC-32 and the offset in the file. All reads are verified, also of files written by
+    /// others. See the engine's `content/trailers.rs`.
     Sysbench,
-    /// That of fio before 3.41. Before 3.39, `sha512` in it is no checksum, but a few bytes of the block.
+    /// Layout of fio before 3.41. Before 3.39, its `sha512` is a few bytes of the block instead of a checksum.
     Unversioned,
 }
 
-/// How far the writes came, kept in a file, so that it can be verified after a crash.
+/// Progress of the writes, kept in a file so that they can be verified after a crash.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct VerifyState {
-    /// Begin with what this file says.
+    /// File to read the state from at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<PathBuf>,
-    /// Write it into this file when the job ends early.
+    /// File to write the state to if the job ends early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub save: Option<PathBuf>,
 }
 
-/// What a stamp holds beside place and time.
+/// Contents of a stamp, apart from position and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum VerifyMethod {
-    /// MD5 of the block.
+    /// MD5 checksum of the block.
     Md5,
-    /// CRC-64.
+    /// CRC-64 checksum of the block.
     Crc64,
-    /// CRC-32.
+    /// CRC-32 checksum of the block.
     Crc32,
-    /// CRC-32C.
+    /// CRC-32C checksum of the block.
     Crc32c,
-    /// CRC-16.
+    /// CRC-16 checksum of the block.
     Crc16,
-    /// CRC-7.
+    /// CRC-7 checksum of the block.
     Crc7,
-    /// SHA-1.
+    /// SHA-1 checksum of the block.
     Sha1,
-    /// SHA-256.
+    /// SHA-256 checksum of the block.
     Sha256,
-    /// SHA-512.
+    /// SHA-512 checksum of the block.
     Sha512,
-    /// SHA3-224.
+    /// SHA3-224 checksum of the block.
     #[serde(rename = "sha3-224")]
     Sha3_224,
-    /// SHA3-256.
+    /// SHA3-256 checksum of the block.
     #[serde(rename = "sha3-256")]
     Sha3_256,
-    /// SHA3-384.
+    /// SHA3-384 checksum of the block.
     #[serde(rename = "sha3-384")]
     Sha3_384,
-    /// SHA3-512.
+    /// SHA3-512 checksum of the block.
     #[serde(rename = "sha3-512")]
     Sha3_512,
-    /// xxHash, 32 bits.
+    /// xxHash checksum of the block, 32 bits.
     XxHash,
-    /// Nothing more.
+    /// Only position and time, without a checksum.
     Meta,
-    /// No stamp at all: the pattern fills the block.
+    /// No stamp: the pattern fills the block.
     Pattern,
-    /// The pattern behind the stamp.
+    /// The stamp, followed by the pattern.
     PatternHeader,
-    /// Nothing is checked; it measures the cost of stamping.
+    /// Stamp blocks but verify nothing, to measure the cost of stamping.
     Null,
 }

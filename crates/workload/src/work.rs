@@ -1,5 +1,5 @@
-//! What a work says of itself, to those who neither run nor make it: which ops it makes, how it goes over its range, what
-//! it writes, how it waits and how it ends. Whoever asks here need not know which kinds of work there are.
+//! Properties of work for code that neither runs nor builds it: its ops, its coverage of the range, its writes, waits
+//! and end. Callers need not know the kinds of work.
 
 use crate::Bytes;
 use crate::blocks::ByKind;
@@ -18,27 +18,27 @@ use crate::program::{PacketKind, Packets, Program, ProgramContent, Step, Transfe
 use crate::replay::Replay;
 use std::collections::BTreeSet;
 
-/// What makes the writes of a work durable.
+/// How a kind of work makes its writes durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnFlush {
-    /// Nothing of its own: the end of its phase does.
+    /// By the end of its phase, not by itself.
     ByPhase,
-    /// It writes nothing.
+    /// There is nothing to flush: it does not write.
     Nothing,
-    /// Itself, all of it.
+    /// By flushing all of its writes itself.
     All,
-    /// Itself, and not all of it.
+    /// By flushing a part of its writes itself.
     Part,
-    /// Nothing while its clock runs, whatever happens behind it.
+    /// Not while its clock runs, whatever happens afterwards.
     Never,
 }
 
-/// PostMark's files are all the same text from its beginning, of 95 characters: a byte holds 6.6 bits of chance, and no
-/// block of 4 KiB is new where another file has it.
+/// Content of PostMark's files. All start with the same text of 95 different characters, so a byte has 6.6 bits of
+/// entropy. A 4 KiB block repeats wherever another file has it.
 const POSTMARK: Content = Content::Reducible { compress_percent: 18, duplicate_percent: 99 };
 
 impl Work {
-    /// The stream of its ops, where it is block I/O.
+    /// Returns the stream of ops, if this is block I/O.
     pub fn stream(&self) -> Option<&BlockStream> {
         match self {
             Work::Blocks(stream) => Some(stream),
@@ -46,7 +46,7 @@ impl Work {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the stream of ops for changes.
     pub(crate) fn stream_mut(&mut self) -> Option<&mut BlockStream> {
         match self {
             Work::Blocks(stream) => Some(stream),
@@ -54,12 +54,12 @@ impl Work {
         }
     }
 
-    /// Its stream, where a generator of another tool makes it.
+    /// Returns the stream if it follows another tool's generator.
     pub fn foreign_stream(&self) -> Option<&BlockStream> {
         self.stream().filter(|stream| !stream.is_plumb())
     }
 
-    /// Its pattern, where it is block I/O by Plumb's own generator.
+    /// Returns the pattern, if this is block I/O by Plumb's own generator.
     pub fn blocks(&self) -> Option<&Blocks> {
         match self.stream()? {
             BlockStream::Plumb(blocks) => Some(blocks),
@@ -67,7 +67,7 @@ impl Work {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the pattern for changes.
     pub fn blocks_mut(&mut self) -> Option<&mut Blocks> {
         match self.stream_mut()? {
             BlockStream::Plumb(blocks) => Some(blocks),
@@ -75,7 +75,7 @@ impl Work {
         }
     }
 
-    /// What is drawn as fio draws it, where it is that.
+    /// Returns the stream of fio's generator, if this is one.
     pub fn fio(&self) -> Option<&Stream> {
         match self.stream()? {
             BlockStream::Fio(stream) => Some(stream),
@@ -83,7 +83,7 @@ impl Work {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns fio's stream for changes.
     pub fn fio_mut(&mut self) -> Option<&mut Stream> {
         match self.stream_mut()? {
             BlockStream::Fio(stream) => Some(stream),
@@ -91,7 +91,7 @@ impl Work {
         }
     }
 
-    /// The sweep, where it is one.
+    /// Returns the sweep, if this is one.
     pub fn sweep(&self) -> Option<&Sweep> {
         match self.stream()? {
             BlockStream::Sweep(sweep) => Some(sweep),
@@ -99,7 +99,7 @@ impl Work {
         }
     }
 
-    /// The transactions of a table, where it is that.
+    /// Returns the table of transactions, if this is one.
     pub fn accesses(&self) -> Option<&Accesses> {
         match self.stream()? {
             BlockStream::Accesses(accesses) => Some(accesses),
@@ -107,7 +107,7 @@ impl Work {
         }
     }
 
-    /// The requests from one queue, where it is that.
+    /// Returns the queue of requests, if this is one.
     pub fn requests(&self) -> Option<&Requests> {
         match self.stream()? {
             BlockStream::Requests(requests) => Some(requests),
@@ -115,7 +115,7 @@ impl Work {
         }
     }
 
-    /// The recording that it replays, where it does.
+    /// Returns the block recording to replay, if this is one.
     pub fn trace(&self) -> Option<&Recording> {
         match self.stream()? {
             BlockStream::Trace(recording) => Some(recording),
@@ -123,12 +123,11 @@ impl Work {
         }
     }
 
-    /// The kinds of op among those of its stream.
+    /// Returns the kinds of op in its stream.
     pub fn moves(&self) -> ByKind<bool> {
         self.stream().map_or(ByKind::all(false), BlockStream::moves)
     }
 
-    /// The program, where it is one.
     pub fn program(&self) -> Option<&Program> {
         match self {
             Work::Program(program) => Some(program),
@@ -136,7 +135,6 @@ impl Work {
         }
     }
 
-    /// The copy, where it is one.
     pub fn copy(&self) -> Option<&CopySpec> {
         match self {
             Work::Copy(copy) => Some(copy),
@@ -144,7 +142,7 @@ impl Work {
         }
     }
 
-    /// The recording of calls that it replays, where it does.
+    /// Returns the recording of calls to replay, if this is one.
     pub fn replay(&self) -> Option<&Replay> {
         match self {
             Work::Replay(replay) => Some(replay),
@@ -152,7 +150,6 @@ impl Work {
         }
     }
 
-    /// The network work, where it is that.
     pub fn net(&self) -> Option<&NetLoad> {
         match self {
             Work::Net(load) => Some(load),
@@ -160,16 +157,16 @@ impl Work {
         }
     }
 
-    /// The kinds of op that it is meant to make; each of them owes a number. Which ops a copy makes follows from what its
-    /// ends are, which shows only when they are opened.
+    /// Returns the kinds of op that the work is expected to make; each must get a number. The ops of a copy depend on
+    /// the types of its files, which are known only once they are open.
     pub fn op_kinds(&self) -> BTreeSet<OpKind> {
-        let of = |moves: ByKind<bool>| {
-            let said = [(moves.read, OpKind::Read), (moves.write, OpKind::Write), (moves.trim, OpKind::Trim)];
-            said.into_iter().filter(|(moves, _)| *moves).map(|(_, kind)| kind).collect::<BTreeSet<_>>()
+        let kinds_of = |moves: ByKind<bool>| {
+            let flags = [(moves.read, OpKind::Read), (moves.write, OpKind::Write), (moves.trim, OpKind::Trim)];
+            flags.into_iter().filter(|(moves, _)| *moves).map(|(_, kind)| kind).collect::<BTreeSet<_>>()
         };
         match self {
             Work::Blocks(stream) => {
-                let mut kinds = of(stream.moves());
+                let mut kinds = kinds_of(stream.moves());
                 match &**stream {
                     BlockStream::Plumb(blocks) if blocks.mix.write > 0 => {
                         let flushes =
@@ -191,7 +188,7 @@ impl Work {
         }
     }
 
-    /// Whether its block I/O writes.
+    /// Returns `true` if the block I/O writes.
     pub fn writes(&self) -> bool {
         match self {
             Work::Blocks(stream) => stream.moves().write,
@@ -202,7 +199,7 @@ impl Work {
         }
     }
 
-    /// Whether it may change anything of its target: bytes, names, or what lies on the device.
+    /// Returns `true` if the work may change its target: bytes, names, or the data on a device.
     pub fn changes(&self) -> bool {
         match self {
             Work::Blocks(stream) => {
@@ -224,7 +221,7 @@ impl Work {
         }
     }
 
-    /// Whether all that moves bytes is block I/O.
+    /// Returns `true` if the work moves its bytes with block I/O.
     pub fn is_block_io(&self) -> bool {
         match self {
             Work::Program(program) => program.transfers().next().is_some(),
@@ -233,17 +230,17 @@ impl Work {
         }
     }
 
-    /// Whether its group's depth says how many ops are in flight.
+    /// Returns `true` if the group's depth sets the number of ops in flight.
     pub fn has_queue(&self) -> bool {
         matches!(self, Work::Blocks(_))
     }
 
-    /// Whether it moves bytes of a file set, so that limits in bytes can end it.
+    /// Returns `true` if the work moves bytes of a file set, so that limits in bytes can end it.
     pub fn moves_bytes_of_set(&self) -> bool {
         self.program().is_some_and(|program| walk(&program.steps).any(Step::moves_bytes_of_set))
     }
 
-    /// Whether it pauses by itself, whatever its group's pace is.
+    /// Returns `true` if the work pauses by itself, regardless of its group's pace.
     pub fn waits(&self) -> bool {
         match self {
             Work::Program(program) => program.waits(),
@@ -255,12 +252,11 @@ impl Work {
         }
     }
 
-    /// Whether it goes part by part.
     pub fn is_sweep(&self) -> bool {
         self.sweep().is_some()
     }
 
-    /// Whether it goes over each block of its range exactly once a pass.
+    /// Returns `true` if each pass covers each block of the range exactly once.
     pub fn covers_once(&self) -> bool {
         match self {
             Work::Blocks(stream) => match &**stream {
@@ -287,7 +283,7 @@ impl Work {
         }
     }
 
-    /// Whether it goes to every place of its range as often as to any other, sooner or later.
+    /// Returns `true` if all places of the range are accessed equally often in the long run.
     pub fn is_even(&self) -> bool {
         let uniform = match self.stream() {
             Some(BlockStream::Plumb(blocks)) => blocks.pattern == Pattern::Random,
@@ -299,13 +295,13 @@ impl Work {
         uniform || self.covers_once()
     }
 
-    /// Whether the flush at the end of its phase reaches what it wrote.
+    /// Returns `true` if the flush at the end of the phase covers its writes.
     pub fn is_flushed_by_phase(&self) -> bool {
-        // What is written to named files, only the program's own steps flush.
+        // Writes to named files are flushed only by the program's own steps.
         self.program().is_none_or(Program::is_over_file_set)
     }
 
-    /// Bytes of its largest op; `None` where that is not known before it runs.
+    /// Returns the size of the largest op in bytes; `None` if unknown before the run.
     pub fn largest_op_bytes(&self) -> Option<u64> {
         match self {
             Work::Blocks(stream) => match &**stream {
@@ -323,8 +319,8 @@ impl Work {
         }
     }
 
-    /// Bytes of each of its ops, but for shorter ones at the ends of files; `None` where they differ, or that is not known
-    /// before it runs.
+    /// Returns the size of every op in bytes, ignoring shorter ones at the ends of files. `None` if sizes differ or
+    /// are unknown before the run.
     pub fn op_bytes(&self) -> Option<u64> {
         let all = |sizes: &[(Bytes, Bytes)]| {
             let first = sizes.first()?.0;
@@ -353,7 +349,8 @@ impl Work {
         }
     }
 
-    /// Sizes and places of its writes, bytes: whatever is aligned to all of them is aligned to each write.
+    /// Returns the sizes and offset steps of all writes, in bytes. What is aligned to all of them
+    /// is aligned to every write.
     pub fn write_steps(&self) -> Vec<u64> {
         match self {
             Work::Blocks(stream) if stream.moves().write => match &**stream {
@@ -382,19 +379,19 @@ impl Work {
         }
     }
 
-    /// How far it reaches in files that have no size beforehand, bytes.
+    /// Returns the end offset, in bytes, in files that have no size beforehand.
     pub fn reach_bytes(&self) -> Option<u64> {
         self.program().map(Program::reach_bytes)
     }
 
-    /// What it writes where its group does not say, to something that makes bytes smaller; `None` where its target
-    /// decides, or it writes nothing.
+    /// Returns the default write content as a compressing or deduplicating device sees it; `None` if the target
+    /// decides, or if the work writes nothing.
     pub(crate) fn own_content(&self) -> Option<Content> {
         match self {
             Work::Blocks(stream) if !stream.is_plumb() && stream.moves().write => Some(Content::Random),
             Work::Program(program) if program.writes() => Some(match program.postmarks().next() {
                 Some(_) => POSTMARK,
-                None => of_program(&program.content),
+                None => program_content(&program.content),
             }),
             _ => None,
         }
@@ -405,11 +402,11 @@ fn write_block(blocks: &Blocks) -> &BlockSize {
     blocks.write_block.as_ref().unwrap_or(&blocks.block)
 }
 
-/// What a program's records are to something that makes bytes smaller.
-fn of_program(content: &ProgramContent) -> Content {
+/// Returns the content of a program's records as a compressing or deduplicating device sees it.
+fn program_content(content: &ProgramContent) -> Content {
     match content {
         ProgramContent::Zeros => Content::Zero,
-        // All records are the same, but for a byte.
+        // All records are the same except for one byte.
         ProgramContent::Words { .. } | ProgramContent::Counted | ProgramContent::Ascending => {
             Content::Reducible { compress_percent: 99, duplicate_percent: 99 }
         }
@@ -420,7 +417,7 @@ fn of_program(content: &ProgramContent) -> Content {
         | ProgramContent::Told { .. }
         | ProgramContent::Sysbench { .. }
         | ProgramContent::Random => Content::Random,
-        // Words that count up, or one that is repeated.
+        // Counting words, or one repeated word.
         ProgramContent::Packets(_) => Content::Reducible { compress_percent: 75, duplicate_percent: 99 },
     }
 }
@@ -446,9 +443,10 @@ mod tests {
         program(vec![open, Step::Transfer(transfer)])
     }
 
-    /// Kinds within loops and choices owe numbers like any other; what can never be chosen owes none.
+    /// Protects metrics for nested steps: kinds of op within loops and choices are found, and
+    /// those never chosen are not.
     #[test]
-    fn kinds_are_found_at_any_depth() {
+    fn op_kinds_are_found_at_any_depth() {
         let stat = Step::Stat { file: Pick::Random };
         let choices = vec![
             Choice { weight: 1.0, steps: vec![Step::Mkdir { file: Pick::Usual, mode: None, may_exist: false }] },
@@ -460,15 +458,15 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_waits_says_so() {
+    fn waiting_programs_are_recognized() {
         let wait = Step::Delay { time: Nanos(1) };
         assert!(program(vec![Step::Loop { times: 2, steps: vec![wait] }]).waits());
         assert!(!program(vec![Step::Readdir {}]).waits());
     }
 
-    /// What only reads may be let loose on storage that must stay as it is; everything else must not.
+    /// Protects storage that must not change: only work that reads may run on it.
     #[test]
-    fn what_may_change_its_target_says_so() {
+    fn work_that_changes_its_target_is_recognized() {
         for (work, changes) in [
             (blocks(Mix::READ), false),
             (blocks(Mix::WRITE), true),
@@ -482,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_says_where_its_blocks_begin() {
+    fn write_steps_include_sizes_and_offsets() {
         let even = Blocks { mix: Mix::WRITE, ..Blocks::default() };
         let work = Work::from(Blocks { offset: Bytes(512), align: Some(Bytes(1024)), ..even });
         assert_eq!(work.write_steps()[1..], [1024, 512, 0]);

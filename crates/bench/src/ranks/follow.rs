@@ -1,4 +1,4 @@
-//! What the other ranks do for rank 0: the runs and the work that it asks for.
+//! The other ranks' side: the runs and the work that rank 0 asks for.
 
 use super::JoinedRanks;
 use super::order::{Order, ResolveOrder, Resolved, RunOrder, UNREADABLE};
@@ -13,26 +13,27 @@ use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::signals::StopFlag;
 use plumb_engine::{DropCaches, Unopened};
 
-/// A rank that follows rank 0: does work that is not a run, such as IO500's find, and observes runs.
+/// A rank that follows rank 0. It does work other than runs, such as IO500's find, and observes runs.
 pub trait Follower: Progress {
     /// Takes part.
     ///
     /// # Errors
-    /// The others cannot be reached, or the words are unknown here.
+    /// The other ranks are unreachable, or `words` are unknown here.
     fn other(&mut self, words: &str, ranks: &JoinedRanks, stop: StopFlag) -> Result<(), ClusterError>;
 }
 
-/// Makes every run that rank 0 asks for, and takes part in other work, until it asks for no more; the exit code is rank 0's.
+/// Makes every run that rank 0 asks for, and takes part in other work, until rank 0 ends it.
+/// Returns rank 0's exit code.
 ///
 /// # Errors
-/// Rank 0, or whoever passes on what it says, is gone.
+/// Rank 0, or the rank that forwards its messages, is gone.
 pub fn follow(bench: &mut Bench, ranks: &JoinedRanks, follower: &mut dyn Follower) -> Result<u8, ClusterError> {
-    // Rank 0 is told of a signal by the same launcher, and says what becomes of it.
+    // Rank 0 gets the signal from the same launcher, and decides what happens.
     let after_signal = AfterSignal::new(bench.stop, &*ranks.cluster);
     loop {
         let order = ranks.cluster.broadcast(Vec::new(), &after_signal.patience());
         let order = order.and_then(|order| json::from_slice::<Order>(&order).map_err(|_| UNREADABLE));
-        // Whoever cannot go on must not leave as if all were well: the others would wait for it.
+        // A rank that fails must not exit as if all were well: the others would wait for it.
         match order.inspect_err(|_| ranks.broken.set(true))? {
             Order::End(exit_code) => return Ok(exit_code),
             Order::Other(words) => follower.other(&words, ranks, bench.stop)?,
@@ -50,7 +51,7 @@ pub fn follow(bench: &mut Bench, ranks: &JoinedRanks, follower: &mut dyn Followe
 }
 
 impl ResolveOrder {
-    /// What one host says.
+    /// Resolves the workload on this host.
     fn answer(&self, bench: &Bench) -> Resolved {
         let refused = bench.partners.policy.as_ref().map(|policy| policy.admit_workload(&self.workload, &self.base));
         let resolved = match refused {
@@ -72,7 +73,7 @@ impl RunOrder {
     fn prepare(&self, bench: &mut Bench) {
         bench.engine.unopened = if self.unopened_fails_jobs { Unopened::FailsItsJobs } else { Unopened::EndsRun };
         if let Some(policy) = &bench.partners.policy {
-            // What may be overwritten here is not the client's to say.
+            // The agent decides what may be overwritten, not its client.
             bench.engine.permissions = policy.permissions.clone();
             return;
         }

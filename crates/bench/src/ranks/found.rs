@@ -1,4 +1,4 @@
-//! What all ranks came to, in the forms that checks, pages and the store take.
+//! Sums over all ranks, in the forms that checks, pages and the store read.
 
 use super::run::{INTERRUPTED, RanksFound};
 use super::share::{HostPhase, RankPhase};
@@ -10,23 +10,23 @@ use plumb_result::{Measurement, Observations, PhaseMeasurement, RankSpread, Rank
 use plumb_trust::HostEvidence;
 use plumb_workload::{Target, Workload};
 
-/// A run of several ranks, as rank 0 has it.
+/// A run of several ranks, as rank 0 sees it.
 pub(crate) struct OfRanks {
-    /// What all ranks run together.
+    /// The workload of all ranks together.
     pub(crate) workload: Workload,
-    /// What each host's ranks measured and saw, rank 0's first.
+    /// Measurements and observations of each host's ranks, rank 0's first.
     pub(crate) hosts: Vec<HostEvidence>,
-    /// How far apart the ranks of each phase were.
+    /// Time spread of the ranks in each phase.
     pub(crate) spreads: Vec<Option<RankSpread>>,
-    /// Who took part.
+    /// The ranks that took part.
     pub(crate) facts: Ranks,
 }
 
 impl OfRanks {
-    /// Puts what all ranks measured in the place of what rank 0 did.
+    /// Replaces rank 0's measurement by that of all ranks.
     ///
     /// # Errors
-    /// The run ended before any rank had measured anything, and why.
+    /// The run ended before any rank had measured anything; has the reason.
     pub(crate) fn new(
         found: RanksFound,
         ranks: &JoinedRanks,
@@ -36,7 +36,7 @@ impl OfRanks {
     ) -> Result<OfRanks, RunError> {
         let RanksFound { mut phases, read_files_of, ended_by } = found;
         let is_by_signal = stop.signal().is_some_and(|signal| signal != StopSignal::Program);
-        // Who presses Ctrl-C knows that all ranks are interrupted.
+        // After Ctrl-C, users expect all ranks to be interrupted.
         let ended_by: Vec<String> =
             ended_by.into_iter().filter(|why| !(is_by_signal && why.ends_with(INTERRUPTED))).collect();
         phases.truncate(measurement.phases.len());
@@ -69,17 +69,17 @@ impl OfRanks {
         let is_simulated = workload.target.values().any(|target| matches!(target, Target::Sim(_)));
         let hosts = match is_simulated && !ranks.leads_only() {
             false => ranks.roster().hosts(),
-            // Each rank has devices of its own.
+            // Each rank has its own devices.
             true => (0..ranks.size()).map(|rank| Host { name: format!("rank {rank}"), ranks: vec![rank] }).collect(),
         };
         let hosts = hosts.iter().filter_map(of_host).collect();
         let all: Vec<u32> = (0..ranks.size()).collect();
         for host in &mut facts.hosts {
-            let said = phases.first().and_then(|phase| phase.host(host.first)?.facts.as_ref());
-            if let Some(said) = said {
-                host.environment = (host.first != 0).then(|| said.environment.clone());
-                host.clock_offset_ns = Some(said.clock_offset_ns);
-                host.clock_within_ns = Some(said.clock_within_ns);
+            let known = phases.first().and_then(|phase| phase.host(host.first)?.facts.as_ref());
+            if let Some(known) = known {
+                host.environment = (host.first != 0).then(|| known.environment.clone());
+                host.clock_offset_ns = Some(known.clock_offset_ns);
+                host.clock_within_ns = Some(known.clock_within_ns);
             }
         }
         Ok(OfRanks {
@@ -95,17 +95,17 @@ impl OfRanks {
     }
 }
 
-/// Whether a rank read its own files after all: the engine notes that under the name of the setting.
+/// Returns `true` if a rank read its own files after all: the engine records that under the name of the setting.
 fn reads_own(phase: &RankPhase) -> bool {
     phase.whole.iter().flat_map(|share| &share.measured.fallbacks).any(|note| note.starts_with("reads-own: "))
 }
 
-/// A phase that began for nobody.
+/// Returns `true` if the phase began on no rank.
 fn is_empty(phase: &RankPhase) -> bool {
     phase.whole.as_ref().is_none_or(|share| share.measured.count() == 0 && share.measured.fault_count == 0)
 }
 
-/// Workers in the order of their groups: reports come in the order in which ranks were heard.
+/// Sorts workers by their groups: reports arrive in any order.
 fn in_order_of_groups(measured: &mut PhaseMeasurement, workload: &Workload) {
     let Some(plan) = workload.phase.iter().find(|plan| plan.name == measured.name) else { return };
     let names: Vec<String> = plan
@@ -122,7 +122,7 @@ fn in_order_of_groups(measured: &mut PhaseMeasurement, workload: &Workload) {
     measured.workers.sort_by_key(place);
 }
 
-/// What the ranks of one host measured and saw; `None` where none of them reported.
+/// Returns the measurements and observations of one host's ranks; `None` if none of them reported.
 fn evidence(host: &Host, phases: &[RankPhase], workload: Workload) -> Option<HostEvidence> {
     let speaker = host.ranks.first().copied()?;
     let of_host: Vec<&HostPhase> = phases.iter().filter_map(|phase| phase.host(speaker)).collect();

@@ -1,25 +1,25 @@
-//! Meetings of the workers of all ranks inside a phase: at its stonewall, and at its barrier steps.
+//! Synchronizes the workers of all ranks inside a phase: at its stonewall, and at its barrier steps.
 //!
-//! Every rank takes part in every meeting of a phase, so that none waits for one that never comes: a rank whose workers have ended, or
-//! that has none, does so from the end of its phase.
+//! Every rank takes part in every meeting of a phase, so that none waits for one that never comes. A rank whose
+//! workers have ended, or that has none, does so from the end of its phase.
 
 use super::patience::AfterSignal;
 use plumb_cluster::{Cluster, ClusterError, Reduction};
 use plumb_engine::OtherProcesses;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The meetings of a run.
+/// All meetings of a run.
 pub(super) struct Meetings {
     cluster: Arc<dyn Cluster>,
     after_signal: AfterSignal,
     phase: Mutex<PhaseMeetings>,
 }
 
-/// Those of the phase at hand.
+/// Meetings of the current phase.
 #[derive(Default)]
 struct PhaseMeetings {
     met: usize,
-    /// Somebody did not come.
+    /// A rank did not come.
     failed: Option<ClusterError>,
 }
 
@@ -32,7 +32,8 @@ impl Meetings {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Comes to those of a phase's meetings that this rank's workers have not come to. The next meeting is that of another phase.
+    /// Attends the meetings of a phase that this rank's workers have not attended. The next
+    /// meeting belongs to another phase.
     ///
     /// # Errors
     /// A rank did not come.
@@ -48,7 +49,7 @@ impl Meetings {
         let patience = self.after_signal.patience();
         let mut furthest = Furthest { count, missing: None };
         self.cluster.reduce(&mut furthest, &patience)?;
-        // Those below wait for an answer, whether somebody is missing or not.
+        // The ranks below wait for an answer, even if a rank is missing.
         let answer = self.cluster.broadcast(furthest.count.to_le_bytes().to_vec(), &patience)?;
         match furthest.missing {
             Some(error) => Err(error),
@@ -82,7 +83,7 @@ fn read(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
-/// The largest count.
+/// Reduces to the largest count.
 struct Furthest {
     count: u64,
     missing: Option<ClusterError>,
@@ -108,7 +109,7 @@ mod tests {
     use plumb_cluster::in_process::{Thread, threads};
     use plumb_engine::signals::StopFlag;
 
-    /// Each rank by itself, in a thread.
+    /// Runs each rank in its own thread.
     fn together<T: Send>(ranks: u32, body: impl Fn(u32, &Meetings) -> T + Sync) -> Vec<T> {
         let meetings = |rank: Thread| {
             let after_signal = AfterSignal::new(StopFlag::detached(), &rank);
@@ -123,24 +124,25 @@ mod tests {
         })
     }
 
-    // Protects: all learn of the furthest, meeting by meeting, and a rank whose workers never come, or come once only, holds up nobody.
+    // Protects: in each meeting, all ranks learn the largest count, and a rank whose workers come late or
+    // never holds up no other.
     #[test]
-    fn everybody_meets_and_learns_of_the_furthest() {
-        let said = together(35, |rank, meetings| {
-            let mut said = Vec::new();
+    fn all_ranks_meet_and_learn_the_largest_count() {
+        let counts = together(35, |rank, meetings| {
+            let mut counts = Vec::new();
             for phase in [0, 100] {
                 let comes = match rank {
                     34 => 0,
                     33 => 1,
                     _ => 2,
                 };
-                said.extend((0..comes).map(|meeting| meetings.meet(phase + 10 * meeting + u64::from(rank % 7))));
+                counts.extend((0..comes).map(|meeting| meetings.meet(phase + 10 * meeting + u64::from(rank % 7))));
                 meetings.finish(2).unwrap();
             }
-            said
+            counts
         });
         let furthest: Vec<Option<u64>> = [6, 16, 106, 116].map(Some).into();
-        assert!(said[..33].iter().all(|said| *said == furthest), "{said:?}");
-        assert_eq!((&said[33], &said[34]), (&vec![Some(6), Some(106)], &Vec::new()));
+        assert!(counts[..33].iter().all(|counts| *counts == furthest), "{counts:?}");
+        assert_eq!((&counts[33], &counts[34]), (&vec![Some(6), Some(106)], &Vec::new()));
     }
 }

@@ -1,18 +1,19 @@
 //! Runs of several processes at once: rank 0 reads, decides, judges, prints and stores; all ranks measure.
 //!
-//! Rank 0 runs whatever command was typed. Wherever that makes a run, it sends an [order](order) first, which the others
-//! [follow]; they read no command line and print nothing. A run begins with a barrier: every rank has looked at its files and been let
-//! pass by the write guard before any rank removes or makes one, which may be the file that another is looking at. Then it goes so,
-//! phase by phase:
+//! Rank 0 runs the typed command. Before each run it sends an [order](order), which the other ranks [follow]; they
+//! parse no command line and print nothing. A run begins with a barrier: every rank has examined its files and passed
+//! the write guard before any rank removes or creates one, which may be the file that another rank is examining. Then
+//! each phase goes through these steps:
 //!
-//! 1. every rank makes its files and workers ready and waits for the others, so that counters of machines, read behind that, hold
-//!    nothing of it; then all start at a common moment;
-//! 2. every rank measures by itself: nothing that anybody waits for is sent while a clock runs;
-//! 3. every rank waits at a barrier as its clock stops, so that the counters of a machine, read behind it, hold the work of all
-//!    ranks on it;
-//! 4. what was measured and seen is [added up](share) along the tree, and rank 0 has the phase.
+//! 1. Every rank prepares its files and workers and waits for the others, so that machine counters read after that
+//!    barrier include no preparation. Then all start at a common moment.
+//! 2. Every rank measures by itself. While a clock runs, no message is sent that a rank waits for.
+//! 3. Every rank waits at a barrier when its clock stops, so that machine counters read after it include the work of
+//!    all ranks on that machine.
+//! 4. Measurements and observations are [added up](share) along the tree, and rank 0 has the phase.
 //!
-//! A rank that cannot go on says so at its next barrier, and the run ends there for all, with the phases before it kept.
+//! A rank that cannot go on says so at its next barrier. The run then ends for all ranks, and
+//! keeps the phases before it.
 
 mod follow;
 mod found;
@@ -45,22 +46,22 @@ use std::sync::Arc;
 /// The processes that measure together, as one of them sees it.
 pub struct JoinedRanks {
     cluster: Arc<dyn Cluster>,
-    /// All, also a rank that only leads.
+    /// All ranks, including a coordinator that does not measure.
     everyone: Roster,
-    /// Those who measure.
+    /// The ranks that measure.
     roster: Roster,
-    /// Of the run that goes on.
+    /// Clock offset in the current run.
     offset: Cell<ClockOffset>,
-    /// Somebody does not answer: whoever waits for all of them waits for ever.
+    /// A rank does not answer: waiting for all ranks would never end.
     broken: Cell<bool>,
-    /// The library that carries their messages, where it is one of MPI.
+    /// The MPI library that carries the messages, if it is one.
     mpi: Option<Arc<Mpi>>,
-    /// Its MPI-IO, once it was asked for.
+    /// The library's MPI-IO, loaded on first use.
     mpi_io: OnceCell<Arc<MpiIo>>,
 }
 
 impl JoinedRanks {
-    /// Gets to know the others: their hosts and their clocks.
+    /// Exchanges hosts and clocks with the other ranks.
     ///
     /// # Errors
     /// A rank does not answer.
@@ -89,10 +90,10 @@ impl JoinedRanks {
         Ok(())
     }
 
-    /// MPI-IO of the library that carries the ranks' messages; `None` where they have another transport.
+    /// Returns MPI-IO of the library that carries the ranks' messages; `None` if they have another transport.
     ///
     /// # Errors
-    /// The library cannot be used for it.
+    /// The library provides no usable MPI-IO.
     pub fn mpi_io(&self) -> Result<Option<Arc<MpiIo>>, StartError> {
         let Some(mpi) = &self.mpi else { return Ok(None) };
         let found = match self.mpi_io.get() {
@@ -105,27 +106,27 @@ impl JoinedRanks {
         Ok(Some(Arc::clone(found)))
     }
 
-    /// This rank does nothing more with the others.
+    /// Stops all communication of this rank.
     pub(crate) fn break_off(&self) {
         self.broken.set(true);
     }
 
-    /// Ends all ranks with this code: this one cannot take part.
+    /// Ends all ranks with this exit code, because this one cannot take part.
     pub fn abandon(&self, exit_code: u8) {
         self.cluster.leave(Leave::Abort(exit_code));
     }
 
-    /// This process, from 0.
+    /// Returns the rank of this process, from 0.
     pub fn rank(&self) -> u32 {
         self.cluster.rank()
     }
 
-    /// How many of them measure.
+    /// Returns the number of ranks that measure.
     pub fn size(&self) -> u32 {
         self.cluster.size() - u32::from(self.cluster.leads_only())
     }
 
-    /// Which of those who measure this one is, from 0.
+    /// Returns this rank's number among those that measure, from 0.
     pub(crate) fn number(&self) -> u32 {
         self.number_of(self.rank())
     }
@@ -134,17 +135,17 @@ impl JoinedRanks {
         rank.saturating_sub(u32::from(self.cluster.leads_only()))
     }
 
-    /// Whether rank 0 measures nothing, and each of the others is a host.
+    /// Returns `true` if rank 0 measures nothing, and each of the others is a host.
     pub fn leads_only(&self) -> bool {
         self.cluster.leads_only()
     }
 
-    /// Whether the others go on where one of them is lost.
+    /// Sets whether the other ranks go on when one is lost.
     pub(crate) fn carry_on(&self, without_lost: bool) {
         self.cluster.carry_on(without_lost);
     }
 
-    /// How a rank is called where it is spoken of.
+    /// Returns the name of a rank for messages.
     pub(crate) fn name(&self, rank: u32) -> String {
         match self.leads_only() {
             true => format!("host {}", self.everyone.host(rank)),
@@ -152,21 +153,20 @@ impl JoinedRanks {
         }
     }
 
-    /// Who they are.
     pub fn roster(&self) -> &Roster {
         &self.roster
     }
 
-    /// How many ranks this host has.
+    /// Returns the number of ranks on this host.
     pub(crate) fn on_this_host(&self) -> u32 {
         self.roster.processes_on_host_of(self.rank()).len() as u32
     }
 
-    /// Leaves. Rank 0 ends the work of the others, which end with this code too.
+    /// Leaves. Rank 0 ends the work of the others, which exit with this code too.
     pub fn dismiss(&self, exit_code: u8) {
         let how = match (self.broken.get(), self.rank()) {
             (true, 0) => Leave::Abort(exit_code),
-            // Not before rank 0 has stored what there is.
+            // Not before rank 0 has stored the results.
             (true, _) => Leave::Alone,
             (false, 0) => {
                 let _ = order::send_end(self.cluster.as_ref(), exit_code);
@@ -177,7 +177,7 @@ impl JoinedRanks {
         self.cluster.leave(how);
     }
 
-    /// The processes, for a result.
+    /// Describes the processes for a result.
     pub fn facts(&self) -> Ranks {
         let hosts = self.roster.hosts().into_iter().map(|host| {
             let first = host.ranks.first().copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! MPI-IO of the library that started the ranks, or of a process that is alone, for the engine's workers.
+//! MPI-IO of the library that started the ranks, or of a process that runs alone, for the engine's workers.
 
 use plumb_cluster::mpi::{MpiBlocks, MpiFile, MpiIo, MpiIoError, MpiOpening};
 use plumb_engine::MpiIoError as EngineError;
@@ -6,21 +6,21 @@ use plumb_workload::program::OpenStep;
 use std::ffi::CStr;
 use std::sync::Arc;
 
-/// Of the system.
+/// The error number of `errno.h`.
 const EINVAL: i32 = 22;
 
-/// A library's MPI-IO, as the engine asks for it.
+/// Adapts a library's MPI-IO to the engine's trait.
 struct OfLibrary(Arc<MpiIo>);
 
-/// A file that it opened.
+/// A file opened by the library.
 struct Opened(MpiFile);
 
-/// What the engine's workers open files with.
+/// Returns the MPI-IO that the engine's workers open files with.
 pub fn mpi_io_of(library: &Arc<MpiIo>) -> Arc<dyn plumb_engine::MpiIo> {
     Arc::new(OfLibrary(Arc::clone(library)))
 }
 
-fn told(error: MpiIoError) -> EngineError {
+fn engine_error(error: MpiIoError) -> EngineError {
     EngineError { message: error.to_string(), errno: error.errno }
 }
 
@@ -30,11 +30,11 @@ impl plumb_engine::MpiIo for OfLibrary {
     }
 
     fn prepare(&self, ranks: u32) -> Result<(), EngineError> {
-        self.0.prepare(ranks).map_err(told)
+        self.0.prepare(ranks).map_err(engine_error)
     }
 
     fn of_first(&self, ranks: u32, says: bool) -> Result<bool, EngineError> {
-        self.0.of_first(ranks, says).map_err(told)
+        self.0.of_first(ranks, says).map_err(engine_error)
     }
 
     fn open(&self, path: &CStr, step: &OpenStep) -> Result<Box<dyn plumb_engine::MpiFile>, EngineError> {
@@ -57,40 +57,40 @@ impl plumb_engine::MpiIo for OfLibrary {
             hints: &mpi.hints,
             view,
         };
-        Ok(Box::new(Opened(self.0.open(&opening).map_err(told)?)))
+        Ok(Box::new(Opened(self.0.open(&opening).map_err(engine_error)?)))
     }
 }
 
 impl plumb_engine::MpiFile for Opened {
     fn read(&mut self, offset: u64, into: &mut [u8], together: bool) -> Result<u64, EngineError> {
-        self.0.read(offset, into, together).map_err(told)
+        self.0.read(offset, into, together).map_err(engine_error)
     }
 
     fn write(&mut self, offset: u64, from: &[u8], together: bool) -> Result<u64, EngineError> {
-        self.0.write(offset, from, together).map_err(told)
+        self.0.write(offset, from, together).map_err(engine_error)
     }
 
     fn show_strided(&mut self, first: u64, record: u64, stride: u64) -> Result<(), EngineError> {
-        self.0.show_strided(first, record, stride).map_err(told)
+        self.0.show_strided(first, record, stride).map_err(engine_error)
     }
 
     fn read_strided(&mut self, records: u64, into: &mut [u8], together: bool) -> Result<u64, EngineError> {
-        self.0.read_strided(records, into, together).map_err(told)
+        self.0.read_strided(records, into, together).map_err(engine_error)
     }
 
     fn write_strided(&mut self, records: u64, from: &[u8], together: bool) -> Result<u64, EngineError> {
-        self.0.write_strided(records, from, together).map_err(told)
+        self.0.write_strided(records, from, together).map_err(engine_error)
     }
 
     fn preallocate(&mut self, bytes: u64) -> Result<(), EngineError> {
-        self.0.preallocate(bytes).map_err(told)
+        self.0.preallocate(bytes).map_err(engine_error)
     }
 
     fn sync(&mut self) -> Result<(), EngineError> {
-        self.0.sync().map_err(told)
+        self.0.sync().map_err(engine_error)
     }
 
     fn close(self: Box<Self>) -> Result<(), EngineError> {
-        self.0.close().map_err(told)
+        self.0.close().map_err(engine_error)
     }
 }

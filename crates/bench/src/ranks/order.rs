@@ -1,4 +1,4 @@
-//! What rank 0 asks of the others.
+//! Orders that rank 0 sends to the other ranks.
 
 use super::JoinedRanks;
 use crate::fit::NotHad;
@@ -18,45 +18,46 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// A task, or what a rank says: bytes that whoever works knows how to read.
+/// A task, or a message of a rank: bytes in a format that only the worker knows.
 pub type Task = Vec<u8>;
 
 /// One run, as every rank runs it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunOrder {
-    /// Resolved: every size in bytes.
+    /// Resolved, with every size in bytes.
     pub(crate) workload: Workload,
     pub(crate) division: Division,
-    /// Phases of the longest workload, where each rank has one of its own.
+    /// Number of phases of the longest workload, if each rank has its own.
     pub(crate) phases: u32,
-    /// Where test data is made; absolute.
+    /// Absolute path that test data is made below.
     pub(crate) base: PathBuf,
     pub(crate) content_seed: u64,
     pub(crate) sim: SimOrder,
     pub(crate) may_drop_caches: bool,
     pub(crate) unopened_fails_jobs: bool,
-    /// As in `PLUMB_ALLOW`.
+    /// In the format of `PLUMB_ALLOW`.
     pub(crate) allow: String,
-    /// File systems that may be filled, and that may not be.
+    /// File systems that may be filled, and those that must not be.
     pub(crate) fill: Option<(Vec<PathBuf>, Vec<PathBuf>)>,
 }
 
-/// Which part of a workload a rank runs.
+/// The part of a workload that a rank runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Division {
-    /// All of it, on files of its own.
+    /// All of it, on its own files.
     #[default]
     Each,
-    /// A workload of its own, whose names are as they are.
+    /// Its own workload, with unchanged names.
     Apart,
-    /// As [`Part::Groups`]: for tools whose processes are lowered to a group each. Their offsets and file names stay those of one run.
+    /// See [`Part::Groups`]. For tools whose processes are lowered to one group each; their offsets and file names
+    /// stay those of a single run.
     Groups,
-    /// As [`Part::Workers`]: for tools whose processes are the workers of a group.
+    /// See [`Part::Workers`]. For tools whose processes are the workers of a group.
     Workers,
 }
 
 impl Division {
-    /// What a rank runs of the workload that it is given.
+    /// Returns the part of a workload that a rank runs.
     pub(crate) fn part(self, rank: u32, size: u32) -> Part {
         match self {
             Division::Each | Division::Apart => Part::All,
@@ -65,7 +66,7 @@ impl Division {
         }
     }
 
-    /// A workload as these ranks of all run it together.
+    /// Returns the workload that these ranks run together, out of `size` ranks.
     pub(crate) fn of_ranks(self, workload: &Workload, ranks: &[u32], size: u32) -> Workload {
         if self == Division::Apart {
             return workload.clone();
@@ -90,7 +91,7 @@ impl Division {
     }
 }
 
-/// A workload whose sizes depend on the host, and what else does.
+/// Asks a host to resolve sizes that depend on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ResolveOrder {
     pub(super) workload: Workload,
@@ -101,15 +102,15 @@ pub(crate) struct ResolveOrder {
 /// A workload with every size in bytes, as hosts can run it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Resolved {
-    /// `None` where a host cannot tell, and why.
+    /// `None` if a host cannot resolve it; `error` has the reason.
     pub(crate) workload: Option<Workload>,
-    /// What was asked for and cannot be had.
+    /// Requests that the storage cannot meet.
     pub(crate) not_had: Vec<NotHad>,
     pub(super) error: Option<String>,
 }
 
 impl Resolved {
-    /// What all hosts can have: the least of each size.
+    /// Combines the answers of two hosts: the smaller of each size.
     fn and(mut self, mut other: Resolved) -> Resolved {
         if let (Some(mine), Some(other)) = (&mut self.workload, &mut other.workload) {
             for (name, target) in &mut mine.target {
@@ -124,13 +125,13 @@ impl Resolved {
     }
 }
 
-/// As [`SimRun`].
+/// See [`SimRun`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SimOrder {
     seed: u64,
     run_index: u32,
     plot_index: u32,
-    /// As [`CarriedDebt`].
+    /// See [`CarriedDebt`].
     #[serde(default)]
     debt: f64,
 }
@@ -146,15 +147,15 @@ impl SimOrder {
 pub(super) enum Order {
     /// Make this run.
     Run(Box<RunOrder>),
-    /// Say what this workload is on your host.
+    /// Resolve this workload on your host.
     Resolve(Box<ResolveOrder>),
-    /// Take part in work that is no run.
+    /// Take part in work that is not a run.
     Other(String),
-    /// Nothing more is to be done: end with this exit code.
+    /// Exit with this code.
     End(u8),
 }
 
-/// A message from rank 0 that cannot be sent: it is no JSON.
+/// A message from rank 0 that cannot be sent, because it cannot be written as JSON.
 pub(super) const UNREADABLE: ClusterError = ClusterError::Unexpected { rank: 0, what: "an order that cannot be read" };
 
 fn send(cluster: &dyn Cluster, order: &Order) -> Result<(), ClusterError> {
@@ -162,47 +163,49 @@ fn send(cluster: &dyn Cluster, order: &Order) -> Result<(), ClusterError> {
     cluster.broadcast(bytes, &wait_forever).map(|_| ())
 }
 
-/// Ends the work of all others.
+/// Tells all other ranks to exit.
 pub(super) fn send_end(cluster: &dyn Cluster, exit_code: u8) -> Result<(), ClusterError> {
     send(cluster, &Order::End(exit_code))
 }
 
-/// Asks the others for work that is no run.
+/// Asks the other ranks for work that is not a run.
 pub(super) fn send_other(cluster: &dyn Cluster, words: String) -> Result<(), ClusterError> {
     send(cluster, &Order::Other(words))
 }
 
 impl JoinedRanks {
-    /// Asks each of the others, which this rank only leads, for work that is no run, and takes their answers, in order.
+    /// Asks each of the other ranks for work that is not a run, and returns their answers by rank. For a
+    /// coordinator that does not measure.
     ///
     /// # Errors
-    /// One of them does not answer.
+    /// A rank does not answer.
     pub fn ask_each(&self, stop: StopFlag, words: Vec<String>) -> Result<Vec<Task>, ClusterError> {
         for (rank, words) in (1..).zip(words) {
             let bytes = json::to_vec(&Order::Other(words)).map_err(|_| UNREADABLE)?;
             self.cluster.send(rank, &bytes, &wait_forever)?;
         }
-        let said = self.gather(stop, Vec::new())?;
-        Ok(said.into_iter().filter(|(rank, _)| *rank > 0).map(|(_, said)| said).collect())
+        let answers = self.gather(stop, Vec::new())?;
+        Ok(answers.into_iter().filter(|(rank, _)| *rank > 0).map(|(_, answer)| answer).collect())
     }
 
-    /// Bytes that each host may write below a path, of what is free there: hosts may share one file system. For a rank that only leads.
+    /// Returns the bytes that each host may write below a path. The free space is divided, because hosts may share
+    /// one file system. For a coordinator that does not measure.
     ///
     /// # Errors
-    /// A host cannot tell, or does not answer.
+    /// A host cannot read it, or does not answer.
     pub fn free_for_each(&self, stop: StopFlag, base: &Path) -> Result<u64, RunError> {
         Ok(self.least(stop, base, Size::Free(1.0))? / u64::from(self.size().max(1)))
     }
 
-    /// Memory that each host may use, the least of all. For a rank that only leads.
+    /// Returns the memory that each host may use: the smallest of all. For a coordinator that does not measure.
     ///
     /// # Errors
-    /// A host cannot tell, or does not answer.
+    /// A host cannot read it, or does not answer.
     pub(crate) fn ram_of_each(&self, stop: StopFlag, base: &Path) -> Result<u64, RunError> {
         self.least(stop, base, Size::Ram(1.0))
     }
 
-    /// The least that a size is on any host, below a path.
+    /// Returns the smallest value of a size over all hosts, below a path.
     fn least(&self, stop: StopFlag, base: &Path, size: Size) -> Result<u64, RunError> {
         const ALL_OF_IT: &str = "name = \"space\"\n[target.all.file]\npath = \"all\"\nsize = \"4KiB\"\n[[phase]]\n\
                                  name = \"none\"\n[[phase.workers]]\ntarget = \"all\"\nwork.blocks.mix.read = 1\n";
@@ -214,10 +217,11 @@ impl JoinedRanks {
         Ok(all.and_then(Size::fixed).map_or(0, |bytes| bytes.0))
     }
 
-    /// A workload with every size in bytes, as all hosts can run it, and what they cannot have of it. For a rank that only leads.
+    /// Returns the workload with every size in bytes, as all hosts can run it, and the requests that they cannot
+    /// meet. For a coordinator that does not measure.
     ///
     /// # Errors
-    /// A host cannot have it, or does not answer.
+    /// A host cannot run it, or does not answer.
     pub(crate) fn resolve(
         &self,
         stop: StopFlag,
@@ -228,15 +232,15 @@ impl JoinedRanks {
         let order = ResolveOrder { workload: workload.clone(), base: base.to_owned(), fitted };
         send(self.cluster.as_ref(), &Order::Resolve(Box::new(order)))?;
         let mut found: Option<Resolved> = None;
-        for (rank, said) in self.gather(stop, Vec::new())?.into_iter().filter(|(rank, _)| *rank > 0) {
-            let said: Resolved =
-                json::from_slice(&said).map_err(|_| ClusterError::Unexpected { rank, what: "no workload" })?;
-            if let Some(error) = said.error {
+        for (rank, answer) in self.gather(stop, Vec::new())?.into_iter().filter(|(rank, _)| *rank > 0) {
+            let answer: Resolved =
+                json::from_slice(&answer).map_err(|_| ClusterError::Unexpected { rank, what: "no workload" })?;
+            if let Some(error) = answer.error {
                 return Err(RunError::EndedByRank(format!("{}: {error}", self.name(rank))));
             }
             found = Some(match found {
-                None => said,
-                Some(before) => before.and(said),
+                None => answer,
+                Some(before) => before.and(answer),
             });
         }
         Ok(found.unwrap_or_default())
@@ -244,24 +248,25 @@ impl JoinedRanks {
 }
 
 impl RunOrder {
-    /// Asks the others for a run.
+    /// Asks the other ranks for a run.
     pub(crate) fn send(self, ranks: &JoinedRanks) -> Result<(), ClusterError> {
         send(ranks.cluster.as_ref(), &Order::Run(Box::new(self)))?;
         ranks.compare_clocks()
     }
 
-    /// Asks each of the others, which this rank only leads, for a run of a workload of its own.
+    /// Asks each of the other ranks for a run of its own workload. For a coordinator that does not measure.
     pub(crate) fn send_apart(self, ranks: &JoinedRanks, apart: &[Workload]) -> Result<(), ClusterError> {
         for (rank, workload) in (1..).zip(apart) {
             let own = RunOrder { workload: workload.clone(), ..self.clone() };
             let bytes = json::to_vec(&Order::Run(Box::new(own))).map_err(|_| UNREADABLE)?;
-            // Who is gone is missed in the run.
+            // The run itself detects a lost rank.
             let _ = ranks.cluster.send(rank, &bytes, &wait_forever);
         }
         ranks.compare_clocks()
     }
 
-    /// What the engine of a rank is given. Ranks write different bytes, and their simulated devices vary by themselves.
+    /// Returns the work for the engine of a rank. Ranks write different bytes, and
+    /// their simulated devices vary independently.
     pub(crate) fn work(&self, rank: u32, size: u32) -> Work<'_> {
         let SimOrder { seed, run_index, plot_index, debt } = self.sim;
         Work {
@@ -270,7 +275,7 @@ impl RunOrder {
             base: &self.base,
             content_seed: match self.division {
                 Division::Each | Division::Apart => of_rank(self.content_seed, rank),
-                // A worker of the whole has its own random numbers already.
+                // Each worker of the whole workload has its own random numbers already.
                 Division::Groups | Division::Workers => self.content_seed,
             },
             sim_run: SimRun { seed: of_rank(seed, rank), run_index, plot_index },
@@ -286,11 +291,11 @@ pub(crate) struct WorkloadOfRank {
 }
 
 impl WorkloadOfRank {
-    /// Files that a language makes up get the rank into their names, and those of Plumb's own test directories need none; files
-    /// that are named one by one are shared. Random choices differ from rank to rank.
+    /// Returns a rank's workload. Generated file names get the rank as a prefix, except in Plumb's own test
+    /// directories, which need none. Files that are named one by one are shared. Random choices differ between ranks.
     ///
     /// # Errors
-    /// A target that several ranks cannot use at once.
+    /// Several ranks cannot use a target at once.
     pub(crate) fn of(
         workload: &Workload,
         division: Division,
@@ -302,7 +307,7 @@ impl WorkloadOfRank {
             return Ok(WorkloadOfRank { workload: workload.clone(), files });
         }
         if division != Division::Each {
-            // The engine picks the rank's workers out. What all have is one target of all.
+            // The engine selects the rank's workers. A target that all ranks use is one target.
             let shared: SharedTargets = BTreeSet::from_iter(workload.target.keys().cloned());
             let working_sets = if shared.len() == 1 { WorkingSets::Same } else { WorkingSets::Apart };
             return Ok(WorkloadOfRank { workload: workload.clone(), files: FilesOfRanks { shared, working_sets } });
@@ -351,8 +356,8 @@ impl WorkloadOfRank {
     }
 }
 
-/// A rank replays a part of the threads, or as many copies as the others. Copies on files of its own lie where they would lie if
-/// there were no others.
+/// Gives a rank its share of a replay: a part of the threads, or the same number of copies as every other rank.
+/// Copies on the rank's own files start where they would start in a single process.
 fn replay_a_part(work: &mut GroupWork, share: ReplayShare, is_shared: bool) -> Result<(), RunError> {
     let (clones, part) = match work {
         GroupWork::Replay(replay) => (&mut replay.clones, &mut replay.share),
@@ -370,8 +375,8 @@ fn replay_a_part(work: &mut GroupWork, share: ReplayShare, is_shared: bool) -> R
     Ok(())
 }
 
-/// Whether a native target is named by its path, so that it is the same file or device for every rank. Each makes a file set of its
-/// own, wherever it lies.
+/// Returns `true` if a native target is named by its path, and so is the same file or device for every rank. Each
+/// rank makes its own file set, wherever it is.
 pub(crate) fn is_named(target: &Target) -> bool {
     match target {
         Target::File(file) => file.path.is_absolute(),
@@ -381,13 +386,13 @@ pub(crate) fn is_named(target: &Target) -> bool {
     }
 }
 
-/// A seed of one rank. Rank 0 does what a single process would.
+/// Returns the seed of a rank. Rank 0 does what a single process would do.
 fn of_rank(seed: u64, rank: u32) -> u64 {
-    // The golden ratio, as in SplitMix64: neighbours are far apart.
+    // The golden ratio, as in SplitMix64, keeps the seeds of neighbours far apart.
     seed.wrapping_add(u64::from(rank).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// `dir/rank3.job.0.0` of `dir/job.0.0`.
+/// Turns `dir/job.0.0` into `dir/rank3.job.0.0`.
 fn with_rank(path: &Path, rank: u32) -> PathBuf {
     let mut name = std::ffi::OsString::from(format!("rank{rank}."));
     name.push(path.file_name().unwrap_or_default());
@@ -408,9 +413,9 @@ mod tests {
         native::parse("w.toml", text).unwrap()
     }
 
-    // Protects: no two ranks write to one file unless its name was said.
+    // Protects: two ranks write to the same file only if the user named it.
     #[test]
-    fn made_up_names_have_the_rank_and_said_names_are_shared() {
+    fn generated_names_have_the_rank_and_typed_names_are_shared() {
         let mut workload = workload();
         let files =
             |names| Target::JobFiles(JobFiles { names, lengths: Vec::new(), typed: Vec::new(), make_below: None });
@@ -430,9 +435,10 @@ mod tests {
         assert_eq!(WorkloadOfRank::of(&workload, Division::Each, 0, 4).unwrap().workload.seed, workload.seed);
     }
 
-    // Protects: ranks replay parts of a recording's threads, or as many copies each, and no rank replays a part twice.
+    // Protects: ranks replay different parts of a recording's threads, or the same number of copies, and
+    // no part is replayed twice.
     #[test]
-    fn recordings_are_dealt_out_to_ranks() {
+    fn recordings_are_divided_among_ranks() {
         let mut replay = Replay::new("r".into());
         let mut workload = workload();
         let of = |workload: &Workload, rank| {
@@ -448,7 +454,7 @@ mod tests {
         replay.clones = 6;
         workload.phase[0].workers[0].work = replay.into();
         assert!(of(&workload, 0).unwrap_err().to_string().contains("6 copies"));
-        // On a device that all share, copies lie behind those of the ranks before.
+        // On a device that all ranks share, copies follow those of the ranks before.
         let mut recording = Recording { sheet: true, clones: 4, ..Recording::new("r".into(), Bytes(1)) };
         let mut shared = |recording: &Recording, target: &str| {
             workload.phase[0].workers[0].work = BlockStream::from(recording.clone()).into();
@@ -459,22 +465,22 @@ mod tests {
         };
         assert_eq!(shared(&recording, "there"), (4, Some(ReplayShare { number: 2, of: 4 })));
         assert_eq!(shared(&recording, "own"), (1, None));
-        // Of other tools, every rank runs the whole job.
+        // For other tools, every rank runs the whole job.
         recording.sheet = false;
         assert_eq!(shared(&recording, "own"), (4, None));
     }
 
-    // Protects: the workload of some of the ranks has their workers only, under the names that these have among all.
+    // Protects: the workload of some of the ranks has only their workers, under the names that these have among all.
     #[test]
-    fn workers_are_dealt_out_to_ranks() {
+    fn workers_are_divided_among_ranks() {
         let mut workload = workload();
         let group = workload.phase[0].workers[0].clone();
         let other = WorkerGroup { name: Some("second".to_owned()), count: 5, ..group.clone() };
         workload.phase[0].workers = vec![group.clone(), other, group];
         let of = |division: Division, ranks: &[u32]| {
             let theirs = division.of_ranks(&workload, ranks, 2);
-            let said = |group: &WorkerGroup| format!("{}: {}", group.name.as_deref().unwrap_or_default(), group.count);
-            theirs.phase[0].workers.iter().map(said).collect::<Vec<_>>().join(", ")
+            let shown = |group: &WorkerGroup| format!("{}: {}", group.name.as_deref().unwrap_or_default(), group.count);
+            theirs.phase[0].workers.iter().map(shown).collect::<Vec<_>>().join(", ")
         };
         assert_eq!(of(Division::Groups, &[0]), "workers.0: 1, workers.2: 1");
         assert_eq!(of(Division::Groups, &[1]), "second: 5");

@@ -1,30 +1,30 @@
-//! How long a rank waits for others once a signal has come.
+//! Limits a rank's wait for other ranks after a signal.
 
 use plumb_cluster::Cluster;
 use plumb_engine::signals::{StopFlag, StopSignal, signalled_alone};
 use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
-/// After a signal to all ranks, each step that they make together waits this long for the ranks below, which may have died. Launchers
-/// kill a second after they have asked: by then, what was measured must be stored. A rank waits longer by [`EACH_LEVEL`] for each level
-/// of ranks below it, which do the same.
+/// After a signal to all ranks, each collective step waits this long for the ranks below, which may have died.
+/// Launchers kill a second after their signal, and measurements must be stored by then. A rank waits [`EACH_LEVEL`]
+/// longer for each level of ranks below it, which do the same.
 const AFTER_SIGNAL: Duration = Duration::from_millis(200);
 /// See [`AFTER_SIGNAL`].
 const EACH_LEVEL: Duration = Duration::from_millis(50);
-/// The rank above answers when it has waited for all that are below it. A rank that gave up before and ended would make launchers kill
-/// rank 0, which has to store what there is.
+/// The rank above answers once it has waited for all ranks below it. If a rank gave up earlier and exited, launchers
+/// would kill rank 0, which still has to store results.
 const FOR_AN_ANSWER: Duration = Duration::from_secs(5);
-/// After a signal to this rank alone, no launcher kills, and the others hear of it at their next sign of life.
+/// After a signal to this rank alone, no launcher kills, and the others learn of it at their next sign of life.
 const AFTER_OWN_SIGNAL: Duration = Duration::from_secs(10);
 
-/// Waits for as long as it takes, but for a while only once a signal has come.
+/// Waits forever, but only for a limited time after a signal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AfterSignal {
     stop: StopFlag,
     parent: Option<u32>,
-    /// Steps below this rank.
+    /// Levels of ranks below this one.
     height: u32,
-    /// No launcher tells the others of a signal, and none kills.
+    /// No launcher forwards a signal to the other ranks, and none kills.
     leads_only: bool,
 }
 
@@ -34,12 +34,13 @@ impl AfterSignal {
         AfterSignal { stop, parent: cluster.parent(), height: cluster.height(), leads_only }
     }
 
-    /// A signal has come, to this rank at least. Where another rank ended the run, that one says why.
+    /// Returns `true` if a signal has come, at least to this rank. If another rank ended the run,
+    /// that rank has the reason.
     pub(super) fn is_signalled(&self) -> bool {
         self.stop.signal().is_some_and(|signal| signal != StopSignal::Program)
     }
 
-    /// For one step that all ranks make together.
+    /// Returns the wait condition of one collective step.
     pub(super) fn patience(&self) -> impl Fn(u32, Duration) -> bool {
         let (own, since) = (*self, OnceCell::new());
         move |rank, _waited| {
@@ -48,7 +49,7 @@ impl AfterSignal {
         }
     }
 
-    /// After a signal to all ranks.
+    /// Returns the longest wait after a signal to all ranks.
     fn most(&self, rank: u32) -> Duration {
         match self.parent == Some(rank) {
             true => FOR_AN_ANSWER,
@@ -62,8 +63,8 @@ mod tests {
     use super::*;
     use plumb_cluster::tree;
 
-    // Protects what was measured when a rank dies: no rank gives up before those above it have decided without the dead one, and
-    // rank 0 has time left of the second that launchers give.
+    // Protects measurements when a rank dies: no rank gives up before those above it have gone on without the dead
+    // one, and rank 0 has time left of the second that launchers give.
     #[test]
     fn no_rank_gives_up_before_the_ranks_above() {
         for size in [2, 33, 34, 1057, 1058, 40_000] {

@@ -1,4 +1,4 @@
-//! What an agent lets those do who use it: by its own settings, whatever they ask for.
+//! An agent's own limits on what its clients may do.
 
 use super::order::RunOrder;
 use plumb_document::Value;
@@ -9,69 +9,57 @@ use plumb_workload::{Activity, Target, Workload};
 use plumb_workload_text::validate::validate;
 use std::path::{Component, Path, PathBuf};
 
-/// Workers that an agent runs at a time.
+/// Largest number of workers in one phase on an agent.
 const WORKERS_MAX: u64 = 4096;
-/// A file name that a workload makes up is as long at most.
+/// Longest file name of a workload, in bytes.
 const TEXT_MAX: usize = 4096;
 
-/// What an agent lets its clients do.
 #[derive(Debug, Clone)]
 pub struct AgentPolicy {
-    /// Directories and devices that may be read and written; what the guard refuses stays refused.
+    /// Directories and devices that may be read and written. The write guard still applies.
     pub allow: Vec<PathBuf>,
-    /// Workloads may start programs, and connect to other hosts.
+    /// Whether workloads may start programs, and connect to other hosts.
     pub may_exec: bool,
-    /// What may be overwritten.
     pub permissions: Permissions,
 }
 
-/// Why an agent does not run a workload.
+/// The reason why an agent refuses a workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PolicyError {
-    /// It does not hold together. Clients check that before they send it.
+    /// The workload is invalid. Clients check that before they send it.
     #[error("the workload is malformed: {0}")]
     Malformed(String),
-    /// It uses what the agent was not started for.
+    /// It uses a path that the agent was not started for.
     #[error("the agent does not allow `{path}`: it was started for {allowed}; `--allow PATH` adds another")]
     Path {
-        /// What it uses.
         path: String,
-        /// What the agent was started for.
+        /// The paths that the agent was started for.
         allowed: String,
     },
     /// It starts a program.
     #[error("the agent runs no programs (`{program}`): it was started without `--allow-exec`")]
-    Exec {
-        /// Which.
-        program: String,
-    },
-    /// It reaches another host.
+    Exec { program: String },
+    /// It connects to another host.
     #[error("the agent makes no connections (`{address}`): it was started without `--allow-exec`")]
-    Network {
-        /// Whom.
-        address: String,
-    },
-    /// It is too large.
+    Network { address: String },
+    /// It has too many workers.
     #[error("{workers} workers in one phase are more than an agent runs ({WORKERS_MAX})")]
-    Workers {
-        /// How many.
-        workers: u64,
-    },
+    Workers { workers: u64 },
 }
 
 impl AgentPolicy {
-    /// Whether a run may be made, as far as its data tells.
+    /// Checks whether a run may start.
     ///
     /// # Errors
-    /// Why not.
+    /// Has the reason why not.
     pub(crate) fn admit(&self, order: &RunOrder) -> Result<(), PolicyError> {
         self.admit_workload(&order.workload, &order.base)
     }
 
-    /// The same of a workload whose sizes are not known yet.
+    /// Checks a workload whose sizes are not resolved yet.
     ///
     /// # Errors
-    /// Why not.
+    /// Has the reason why not.
     pub(crate) fn admit_workload(&self, workload: &Workload, base: &Path) -> Result<(), PolicyError> {
         if let Some(problem) = validate(workload).first() {
             return Err(PolicyError::Malformed(problem.to_string()));
@@ -107,10 +95,10 @@ impl AgentPolicy {
         if workload.target.values().any(uses_base) {
             self.admit_path(base, base)?;
         }
-        // Whatever kinds of targets and of work there are, their paths are texts.
+        // Paths are texts in the document of a workload, whatever its targets and work.
         let mut nameless = Workload { name: String::new(), description: String::new(), ..workload.clone() };
         for group in nameless.phase.iter_mut().flat_map(|phase| &mut phase.workers) {
-            // A name below the root of a hierarchy, in which a directory is made.
+            // A directory is created under this name, below the root of a cgroup hierarchy.
             let name = group.process.cgroup.take().map(|cgroup| cgroup.name);
             if let Some(directory) = name.and_then(|name| control_group_directory(&name)) {
                 self.admit_path(&directory, base)?;
@@ -120,15 +108,15 @@ impl AgentPolicy {
         self.admit_texts(document.get_ref(), base)
     }
 
-    /// Looks at every text that may lead out of the base.
+    /// Checks every text that may be a path outside of the base.
     fn admit_texts(&self, value: &Value, base: &Path) -> Result<(), PolicyError> {
         match value {
             Value::Text(text) => {
                 let path = Path::new(text);
-                let leads_away = path.is_absolute() || path.components().any(|part| part == Component::ParentDir);
-                let is_there =
+                let is_outside = path.is_absolute() || path.components().any(|part| part == Component::ParentDir);
+                let exists =
                     || !text.is_empty() && text.len() <= TEXT_MAX && base.join(path).symlink_metadata().is_ok();
-                if leads_away || is_there() { self.admit_path(path, base) } else { Ok(()) }
+                if is_outside || exists() { self.admit_path(path, base) } else { Ok(()) }
             }
             Value::List(all) => all.iter().try_for_each(|one| self.admit_texts(one.get_ref(), base)),
             Value::Table(all) => all.iter().try_for_each(|(_, one)| self.admit_texts(one.get_ref(), base)),
@@ -136,7 +124,7 @@ impl AgentPolicy {
         }
     }
 
-    /// Whether a path below a base, or an absolute one, may be used.
+    /// Returns `true` if a path, absolute or below `base`, may be used.
     pub fn allows(&self, path: &Path, base: &Path) -> bool {
         let whole = real(&std::path::absolute(base.join(path)).unwrap_or_else(|_| base.join(path)));
         self.allow.iter().any(|allowed| whole.starts_with(real(allowed)))
@@ -146,7 +134,7 @@ impl AgentPolicy {
         match self.allows(path, base) {
             true => Ok(()),
             false => {
-                // `.` alone would not tell the reader which directory the agent was started in.
+                // `.` alone would not show which directory the agent was started in.
                 let shown = if path == Path::new(".") { std::path::absolute(path).ok() } else { None };
                 let path = shown.as_deref().unwrap_or(path);
                 let allowed: Vec<String> = self.allow.iter().map(|path| format!("`{}`", path.display())).collect();
@@ -157,8 +145,8 @@ impl AgentPolicy {
     }
 }
 
-/// Returns `true` if a target has files relative to the base, the working directory of a job.
-/// Absolute names are checked one by one.
+/// Returns `true` if a target has files relative to the base, the working directory of a job. Absolute names
+/// are checked one by one.
 fn uses_base(target: &Target) -> bool {
     match target {
         Target::Sim(_) | Target::Null(_) | Target::Host(_) => false,
@@ -172,7 +160,8 @@ fn uses_base(target: &Target) -> bool {
     }
 }
 
-/// A path without symbolic links and `..`, as far as it is there; a `..` behind that leads nowhere that is allowed.
+/// Resolves symbolic links and `..` in the part of a path that exists. Returns an empty path, which is never allowed,
+/// if the rest contains `..`.
 fn real(path: &Path) -> PathBuf {
     for above in path.ancestors() {
         if let Ok(real) = above.canonicalize() {

@@ -1,4 +1,4 @@
-//! Work of all ranks that is no run: a queue of tasks that they empty together.
+//! Work of all ranks that is not a run: a queue of tasks that they empty together.
 
 use super::JoinedRanks;
 use super::order::{self, Task};
@@ -7,16 +7,17 @@ use plumb_cluster::{ClusterError, Reduction};
 use plumb_engine::signals::StopFlag;
 
 impl JoinedRanks {
-    /// Asks the others for such work. What the words mean is for those to know who [follow](super::follow).
+    /// Asks the other ranks for such work. Only their [followers](super::follow) interpret `words`.
     ///
     /// # Errors
-    /// The others cannot be reached.
+    /// The other ranks are unreachable.
     pub fn ask(&self, words: String) -> Result<(), ClusterError> {
         order::send_other(self.cluster.as_ref(), words).inspect_err(|_| self.break_off())
     }
 
-    /// Empties a queue, which begins with the tasks of rank 0. In each round, the first `workers` ranks get their parts of it, and how
-    /// many tasks all of them got, do as much as they like, and return what is left and what has come to it. Collective.
+    /// Empties a queue, which begins with the tasks of rank 0. In each round, the first `workers` ranks each get
+    /// their part of it, and the number of tasks of all parts. They do as many tasks as they like, and return the
+    /// tasks that are left and the new ones. Collective.
     ///
     /// # Errors
     /// A rank does not answer.
@@ -42,18 +43,18 @@ impl JoinedRanks {
         }
     }
 
-    /// What every rank says, with its number, in their order; on rank 0 all of it. Collective.
+    /// Collects a message of every rank, sorted by rank; rank 0 gets all of them. Collective.
     ///
     /// # Errors
     /// A rank does not answer.
     pub fn gather(&self, stop: StopFlag, own: Task) -> Result<Vec<(u32, Task)>, ClusterError> {
         let after_signal = AfterSignal::new(stop, &*self.cluster);
-        let mut said = Gathered { said: vec![(self.rank(), own)], missing: None };
-        let reduced = self.cluster.reduce(&mut said, &after_signal.patience());
-        let missing = said.missing.take().map_or(Ok(()), Err);
+        let mut gathered = Gathered { messages: vec![(self.rank(), own)], missing: None };
+        let reduced = self.cluster.reduce(&mut gathered, &after_signal.patience());
+        let missing = gathered.missing.take().map_or(Ok(()), Err);
         reduced.and(missing).inspect_err(|_| self.break_off())?;
-        said.said.sort_by_key(|(rank, _)| *rank);
-        Ok(said.said)
+        gathered.messages.sort_by_key(|(rank, _)| *rank);
+        Ok(gathered.messages)
     }
 
     fn broadcast_all(&self, stop: StopFlag, tasks: &[Task]) -> Result<Vec<Task>, ClusterError> {
@@ -66,7 +67,7 @@ impl JoinedRanks {
 
 const UNREADABLE: ClusterError = ClusterError::Unexpected { rank: 0, what: "tasks that cannot be read" };
 
-/// Each behind its length.
+/// Packs tasks, each after its length.
 fn packed(tasks: &[Task]) -> Vec<u8> {
     let mut all = Vec::new();
     for task in tasks {
@@ -79,16 +80,16 @@ fn packed(tasks: &[Task]) -> Vec<u8> {
 fn unpacked(mut all: &[u8]) -> Option<Vec<Task>> {
     let mut tasks = Vec::new();
     while let Some((length, rest)) = all.split_first_chunk() {
-        let (task, behind) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        let (task, remaining) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
         tasks.push(task.to_vec());
-        all = behind;
+        all = remaining;
     }
     all.is_empty().then_some(tasks)
 }
 
-/// What ranks say, each with its number.
+/// Messages of ranks, each with its rank.
 struct Gathered {
-    said: Vec<(u32, Task)>,
+    messages: Vec<(u32, Task)>,
     missing: Option<ClusterError>,
 }
 
@@ -97,17 +98,17 @@ impl Reduction for Gathered {
         let read =
             sent.and_then(|sent| unpacked(&sent).ok_or(ClusterError::Unexpected { rank: child, what: "no tasks" }));
         match read {
-            Ok(all) => self.said.extend(all.iter().filter_map(|said| {
-                let (rank, said) = said.split_first_chunk()?;
-                Some((u32::from_le_bytes(*rank), said.to_vec()))
+            Ok(all) => self.messages.extend(all.iter().filter_map(|message| {
+                let (rank, message) = message.split_first_chunk()?;
+                Some((u32::from_le_bytes(*rank), message.to_vec()))
             })),
             Err(error) => _ = self.missing.get_or_insert(error),
         }
     }
 
     fn bytes(&mut self) -> Vec<u8> {
-        let said = self.said.iter().map(|(rank, said)| [&rank.to_le_bytes(), said.as_slice()].concat());
-        packed(&said.collect::<Vec<_>>())
+        let messages = self.messages.iter().map(|(rank, message)| [&rank.to_le_bytes(), message.as_slice()].concat());
+        packed(&messages.collect::<Vec<_>>())
     }
 }
 
@@ -115,7 +116,7 @@ impl Reduction for Gathered {
 mod tests {
     use super::*;
 
-    // Protects what is sent: tasks of any bytes and lengths, none at all, and nothing that was cut off.
+    // Protects transmission: tasks of any bytes and lengths, also no task, and an error for truncated data.
     #[test]
     fn tasks_survive_being_packed() {
         for tasks in [vec![], vec![vec![]], vec![vec![0, 255], vec![], b"a/b".to_vec()]] {
@@ -128,13 +129,13 @@ mod tests {
         assert_eq!(unpacked(&[255; 9]), None);
     }
 
-    // Protects the sum: a rank passes on what its children say, with their numbers.
+    // Protects the reduction: a rank forwards the messages of its children, with their ranks.
     #[test]
-    fn what_ranks_say_is_passed_on() {
-        let mut child = Gathered { said: vec![(3, b"x".to_vec()), (7, Vec::new())], missing: None };
-        let mut parent = Gathered { said: vec![(1, b"y".to_vec())], missing: None };
+    fn messages_of_ranks_are_forwarded() {
+        let mut child = Gathered { messages: vec![(3, b"x".to_vec()), (7, Vec::new())], missing: None };
+        let mut parent = Gathered { messages: vec![(1, b"y".to_vec())], missing: None };
         parent.absorb(3, Ok(child.bytes()));
-        assert_eq!(parent.said, [(1, b"y".to_vec()), (3, b"x".to_vec()), (7, Vec::new())]);
+        assert_eq!(parent.messages, [(1, b"y".to_vec()), (3, b"x".to_vec()), (7, Vec::new())]);
         parent.absorb(2, Ok(vec![1]));
         assert!(parent.missing.is_some());
     }

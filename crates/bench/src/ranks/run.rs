@@ -1,11 +1,11 @@
-//! One run, from the side of one rank: its barriers, its reports, and on rank 0 what all ranks measured.
+//! One run, as one rank sees it: its barriers, its reports, and on rank 0 the measurements of all ranks.
 
 use super::JoinedRanks;
 use super::meet::Meetings;
 use super::mpi_io::mpi_io_of;
 use super::order::{Division, WorkloadOfRank};
 use super::patience::AfterSignal;
-use super::seconds::{self, HeardSeconds};
+use super::seconds::{self, ReceivedSeconds};
 use super::share::{HostFacts, PhaseSum, RankPhase, Reporter};
 use crate::progress::{HostTold, Progress, Second};
 use plumb_cluster::{Arrival, ClusterError, Ending, EndingKind, Exchange, Release, monotonic_ns, wait_until_ns};
@@ -20,37 +20,37 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What all do together next.
+/// The next collective step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// Have looked at every file, and been let pass.
+    /// Every rank has examined its files and passed the write guard.
     Admit,
-    /// Say where the files are that another rank reads.
+    /// Tell the rank that reads this rank's files where they are.
     Exchange,
     /// Be ready for a phase.
     Ready,
     /// Start its clock.
     Start,
-    /// Stop it.
+    /// Stop its clock.
     Stop,
-    /// Add up what was measured.
+    /// Add up the measurements.
     Sum,
 }
 
-/// Why a rank ends that a signal ended.
+/// The reason of a rank that a signal ended.
 pub(crate) const INTERRUPTED: &str = "interrupted";
 
-/// How often the workers of a phase meet.
+/// Returns the number of meetings of a phase's workers.
 fn meetings_of(phase: &Phase) -> usize {
     phase.workers.iter().filter_map(|group| group.work.program()).map(Program::meetings).max().unwrap_or(0)
 }
 
-/// What all do first in a phase, in which they read each other's files or do not.
-fn first_of(exchanges: Option<&bool>) -> Next {
+/// Returns the first step of a phase, which depends on whether ranks read each other's files.
+fn first_step(exchanges: Option<&bool>) -> Next {
     if exchanges == Some(&true) { Next::Exchange } else { Next::Ready }
 }
 
-/// Whether any worker opens files by MPI-IO.
+/// Returns `true` if any worker opens files by MPI-IO.
 fn opens_by_mpi(workload: &Workload) -> bool {
     let groups = workload.phase.iter().flat_map(|phase| &phase.workers);
     groups.filter_map(|group| group.work.program()).any(|program| program.opened_by_mpi().next().is_some())
@@ -62,43 +62,43 @@ pub(crate) struct RanksRun<'a> {
     stop: StopFlag,
     workers: Workers,
     files: &'a FilesOfRanks,
-    /// Phases on virtual time have no barriers.
+    /// Whether phases have barriers; those on virtual time have none.
     has_barriers: bool,
-    /// Each rank has a workload of its own.
+    /// Whether each rank has its own workload.
     is_apart: bool,
-    /// Of each phase, whether ranks read each other's files.
+    /// For each phase, whether ranks read each other's files.
     exchanges: Vec<bool>,
     next: Cell<Next>,
     summed: Cell<usize>,
     start_ns: Cell<u64>,
-    /// The run ends for all: what was measured of this phase is added up, and nothing is done together after that.
+    /// The run ends for all ranks: this phase is still added up, and no collective step follows it.
     ends: Cell<bool>,
-    /// That last sum is made.
+    /// Whether that last sum has been made.
     last_is_summed: Cell<bool>,
     after_signal: AfterSignal,
-    /// Workers may be in calls of MPI's that nothing ends.
+    /// Whether workers may be in MPI calls that cannot be interrupted.
     uses_mpi_io: bool,
-    /// Whose files this rank reads, and who reads its own.
+    /// The rank whose files this rank reads, and the reader of its own.
     exchange: Option<Exchange>,
-    /// Of the workers of all ranks inside a phase, and how many each phase has; none where every rank runs all workers by itself.
+    /// Meetings of the workers of all ranks, and their number in each phase; `None` if every rank
+    /// runs all workers by itself.
     meetings: Option<(Arc<Meetings>, Vec<usize>)>,
     reasons: RefCell<Vec<String>>,
-    /// What all ranks measured, phase by phase, on rank 0.
+    /// On rank 0, the phases of all ranks.
     found: RefCell<Vec<RankPhase>>,
 }
 
-/// What a run of several ranks came to, on rank 0.
+/// The outcome of a run of several ranks, on rank 0.
 pub(crate) struct RanksFound {
-    /// By phase.
     pub(crate) phases: Vec<RankPhase>,
-    /// By phase, whose files each rank read, where not its own.
+    /// For each phase, the rank or host whose files each rank read; `None` if its own.
     pub(crate) read_files_of: Vec<Option<String>>,
-    /// Why it ended early.
+    /// Reasons why the run ended early.
     pub(crate) ended_by: Vec<String>,
 }
 
 impl<'a> RanksRun<'a> {
-    /// Of what this rank runs of a workload.
+    /// Creates the run for the part of a workload that this rank runs.
     pub(crate) fn new(
         ranks: &'a JoinedRanks,
         stop: StopFlag,
@@ -106,7 +106,7 @@ impl<'a> RanksRun<'a> {
         own: &'a WorkloadOfRank,
         (division, phases): (Division, u32),
     ) -> RanksRun<'a> {
-        // Of the whole: a rank without work of its own makes the same barriers as the others.
+        // From the whole workload: a rank without work of its own makes the same barriers as the others.
         let is_simulated = workload.target.values().any(|target| matches!(target, Target::Sim(_)));
         let after_signal = AfterSignal::new(stop, &*ranks.cluster);
         let exchange = (division == Division::Each).then(|| ranks.roster.exchange(ranks.rank())).flatten();
@@ -118,11 +118,11 @@ impl<'a> RanksRun<'a> {
         RanksRun {
             ranks,
             stop,
-            // Every rank runs the same workers, or those that no other one runs.
+            // Either every rank runs the same workers, or each rank runs different ones.
             workers: if division == Division::Each { Workers::Together } else { Workers::SideBySide },
             files: &own.files,
             has_barriers: !is_simulated,
-            next: Cell::new(if is_simulated { first_of(exchanges.first()) } else { Next::Admit }),
+            next: Cell::new(if is_simulated { first_step(exchanges.first()) } else { Next::Admit }),
             is_apart,
             exchanges,
             summed: Cell::new(0),
@@ -141,7 +141,7 @@ impl<'a> RanksRun<'a> {
         }
     }
 
-    /// Processes of this machine that are ranks of the run.
+    /// Returns the processes on this machine that are ranks of the run.
     pub(crate) fn processes(&self) -> Vec<u32> {
         self.ranks.roster.processes_on_kernel_of(self.ranks.rank())
     }
@@ -154,25 +154,26 @@ impl<'a> RanksRun<'a> {
         self.after_signal.is_signalled()
     }
 
-    /// What the workers of this rank ask those of the others.
+    /// Returns the link from this rank's workers to those of the other ranks.
     pub(crate) fn others(&self) -> Option<Arc<dyn OtherProcesses>> {
         self.meetings.as_ref().map(|(meetings, _)| Arc::clone(meetings) as Arc<dyn OtherProcesses>)
     }
 
-    /// What the workers of this rank open files with that they open by MPI-IO. Rank 0 says why there is none.
+    /// Returns the MPI-IO of this rank's workers. Rank 0 reports why there is none.
     pub(crate) fn mpi_io(&self) -> Option<Arc<dyn MpiIo>> {
         Some(mpi_io_of(&self.ranks.mpi_io().ok()??))
     }
 
-    /// Tells whoever leads what a second of a phase came to.
-    pub(crate) fn tell(&self, live: &Live) {
+    /// Sends the numbers of one second to the coordinator.
+    pub(crate) fn send_second(&self, live: &Live) {
         if self.ranks.leads_only() {
             self.ranks.cluster.tell(&seconds::bytes(live));
         }
     }
 
-    /// Ends a phase that is under way where another rank cannot go on, or no longer answers. Once a second will do.
-    pub(crate) fn look(&self) {
+    /// Stops the current phase if another rank cannot go on, or no longer answers. Calling it
+    /// once a second is enough.
+    pub(crate) fn stop_if_ended(&self) {
         if self.ranks.cluster.is_to_end().is_some() {
             self.stop.request();
         }
@@ -193,21 +194,22 @@ impl<'a> RanksRun<'a> {
         }
     }
 
-    /// Whether all go on, and when.
+    /// Waits at a barrier. Returns the common start time, or `None` if the run ends.
     fn barrier(&self, arrival: Arrival) -> Option<u64> {
-        self.barrier_hearing(arrival, &|| ())
+        self.barrier_while(arrival, &|| ())
     }
 
-    /// The same, and does something again and again while it waits.
-    fn barrier_hearing(&self, arrival: Arrival, meanwhile: &dyn Fn()) -> Option<u64> {
+    /// Waits at a barrier, and calls `while_waiting` again and again meanwhile.
+    fn barrier_while(&self, arrival: Arrival, while_waiting: &dyn Fn()) -> Option<u64> {
         if arrival != Arrival::Ready {
             self.ranks.cluster.announce_end();
         }
         let patience = self.after_signal.patience();
         let patience = |rank: u32, waited: Duration| {
-            meanwhile();
+            while_waiting();
             if self.ranks.leads_only() && self.stop.requested() {
-                // No launcher tells the others of a signal, nor does anybody that whoever looks on has enough.
+                // No launcher forwards a signal to the other ranks, and they cannot know that
+                // an observer stopped the run.
                 self.ranks.cluster.announce_end();
             }
             patience(rank, waited)
@@ -229,7 +231,7 @@ impl<'a> RanksRun<'a> {
         }
     }
 
-    /// A rank that ends the run, as people read it.
+    /// Formats the reason of a rank that ends the run.
     fn reason(&self, Ending { rank, kind, why }: Ending) -> String {
         match kind {
             EndingKind::Said => format!("{}: {why}", self.name(rank)),
@@ -237,7 +239,7 @@ impl<'a> RanksRun<'a> {
         }
     }
 
-    /// What is said of a rank that does not answer, as far as it is known.
+    /// Formats the message about a rank that does not answer, with the cause if known.
     fn silence_of(&self, rank: u32) -> String {
         let how = self.ranks.cluster.lost().into_iter().find(|(lost, _)| *lost == rank);
         format!("{} {}", self.name(rank), how.map_or_else(|| "does not answer".to_owned(), |(_, how)| how))
@@ -250,18 +252,18 @@ impl<'a> RanksRun<'a> {
         }
     }
 
-    /// This rank's files are admitted: waits until those of all ranks are. Nobody removes or replaces a file that another rank is still
-    /// looking at, or that another rank refuses.
+    /// This rank's files are admitted: waits until those of all ranks are. Before that, no rank removes or replaces a
+    /// file that another rank is still examining or refuses.
     pub(crate) fn await_admitted(&self) {
         if self.ends.get() || self.next.get() != Next::Admit {
             return;
         }
-        self.next.set(first_of(self.exchanges.first()));
+        self.next.set(first_step(self.exchanges.first()));
         self.barrier(self.arrival());
     }
 
-    /// Waits until the files of all ranks are complete, which `own` says of this rank's; tells the rank that reads them where they
-    /// are, and answers where those are that this rank reads.
+    /// Waits until the files of all ranks are complete; `own` returns the paths of this rank's files. Sends them to
+    /// the rank that reads these files, and returns the paths of the files that this rank reads.
     pub(crate) fn exchange_files(&self, own: &dyn Fn() -> Result<Vec<u8>, String>) -> Option<Vec<u8>> {
         let exchange = self.exchange?;
         if self.ends.get() || self.next.get() != Next::Exchange {
@@ -289,7 +291,7 @@ impl<'a> RanksRun<'a> {
         received.map_err(failed).ok()
     }
 
-    /// Whose files the ranks read in a phase, where not their own.
+    /// Describes the owner of the files that ranks read in a phase; `None` if they read their own.
     fn read_files_of(&self, phase: usize) -> Option<String> {
         let between_hosts = self.exchange.filter(|_| self.exchanges.get(phase) == Some(&true))?.between_hosts;
         Some(if between_hosts { "another host" } else { "the next rank" }.to_owned())
@@ -304,7 +306,7 @@ impl<'a> RanksRun<'a> {
         self.barrier(self.arrival());
     }
 
-    /// All ranks are ready: waits for the common moment.
+    /// All ranks are ready: waits for the common start time.
     pub(crate) fn await_start(&self) {
         if self.ends.get() || self.next.get() != Next::Start {
             return;
@@ -316,12 +318,12 @@ impl<'a> RanksRun<'a> {
         self.start_ns.set(self.ranks.offset.get().to_rank_0_ns(monotonic_ns()));
     }
 
-    /// The clock has stopped: waits until it has for all ranks.
+    /// The clock has stopped: waits until it has stopped on all ranks.
     pub(crate) fn await_stop(&self) {
-        self.await_stop_hearing(&|| ());
+        self.await_stop_while(&|| ());
     }
 
-    fn await_stop_hearing(&self, meanwhile: &dyn Fn()) {
+    fn await_stop_while(&self, while_waiting: &dyn Fn()) {
         if self.next.get() != Next::Stop {
             return;
         }
@@ -336,7 +338,7 @@ impl<'a> RanksRun<'a> {
                 self.ranks.cluster.announce_end();
             }
             match meetings.finish(numbers.get(self.summed.get()).copied().unwrap_or(0)) {
-                // Who is silent is missed at the barrier too.
+                // The barrier detects a silent rank too.
                 Ok(()) | Err(ClusterError::Silent { .. }) => {}
                 Err(error) => {
                     self.barrier(Arrival::Ends(error.to_string()));
@@ -344,11 +346,11 @@ impl<'a> RanksRun<'a> {
                 }
             }
         }
-        self.barrier_hearing(self.arrival(), meanwhile);
+        self.barrier_while(self.arrival(), while_waiting);
     }
 
-    /// Adds up what all ranks measured; on rank 0, all of it is the answer. `facts` are those of the host, with the first phase
-    /// of the rank that speaks for it.
+    /// Adds up the measurements of all ranks. Returns the sum on rank 0. `facts` describes the host; it is called in
+    /// the first phase, on the host's first rank.
     pub(crate) fn phase_ended(
         &self,
         measured: &PhaseMeasurement,
@@ -356,7 +358,7 @@ impl<'a> RanksRun<'a> {
         facts: impl FnOnce() -> (Environment, BTreeMap<String, TargetFacts>),
     ) -> Option<PhaseMeasurement> {
         let rank = self.ranks.rank();
-        // Simulated devices are each rank's own, as those of a host are not.
+        // Simulated devices belong to a rank; real ones belong to a host.
         let speaker = if self.has_barriers { self.ranks.roster.speaker_of(rank) } else { rank };
         let facts = (speaker == rank && self.summed.get() == 0).then(|| {
             let (environment, targets) = facts();
@@ -365,14 +367,14 @@ impl<'a> RanksRun<'a> {
         });
         let reporter = Reporter { rank, host: self.ranks.roster.host(rank), speaker, is_apart: self.is_apart };
         let phase = RankPhase::of(reporter, self.start_ns.get(), measured, observations, facts);
-        self.sum(phase.telling(tells));
+        self.sum(phase.with_report(tells));
         let found = self.found.borrow();
         (rank == 0).then(|| found.last()?.whole.as_ref().map(|share| share.measured.clone())).flatten()
     }
 
     fn sum(&self, own: RankPhase) {
         self.summed.set(self.summed.get() + 1);
-        self.next.set(first_of(self.exchanges.get(self.summed.get())));
+        self.next.set(first_step(self.exchanges.get(self.summed.get())));
         let (name, silence) = (|rank: u32| self.name(rank), |rank: u32| self.silence_of(rank));
         let mut sum = PhaseSum { phase: own, workers: self.workers, files: self.files, name: &name, silence: &silence };
         if let Err(error) = self.ranks.cluster.reduce(&mut sum, &self.after_signal.patience()) {
@@ -390,7 +392,7 @@ impl<'a> RanksRun<'a> {
     }
 
     /// Takes part in a phase without work.
-    fn attend(&self, ready: &mut dyn FnMut(), meanwhile: &dyn Fn()) {
+    fn attend(&self, ready: &mut dyn FnMut(), while_waiting: &dyn Fn()) {
         if self.next.get() == Next::Exchange {
             self.next.set(Next::Ready);
             self.barrier(self.arrival());
@@ -398,34 +400,34 @@ impl<'a> RanksRun<'a> {
         self.await_ready();
         ready();
         self.await_start();
-        self.await_stop_hearing(meanwhile);
+        self.await_stop_while(while_waiting);
         self.sum(RankPhase::default());
     }
 
-    /// Leads a run of others, and measures nothing: what they measured.
+    /// Coordinates a run of other hosts without measuring. Returns their measurements.
     pub(crate) fn lead(&self, workload: &Workload, progress: &mut dyn Progress) -> Measurement {
         let mut measurement = Measurement::default();
         self.await_admitted();
         for phase in &workload.phase {
-            // Whoever looks on may have enough.
+            // An observer may have stopped the run.
             if self.ends.get() || self.stop.requested() {
                 break;
             }
             progress.phase_begins(&phase.name);
-            // Of the phase before.
+            // Discard seconds of the phase before.
             self.ranks.cluster.told();
-            let heard = RefCell::new((HeardSeconds::new(self.ranks.size(), &phase.name), &mut *progress));
-            let hear = || {
-                let (seconds, progress) = &mut *heard.borrow_mut();
-                for live in seconds.hear(self.ranks.cluster.told()) {
+            let shown = RefCell::new((ReceivedSeconds::new(self.ranks.size(), &phase.name), &mut *progress));
+            let show_seconds = || {
+                let (seconds, progress) = &mut *shown.borrow_mut();
+                for live in seconds.add_received(self.ranks.cluster.told()) {
                     progress.live(&Second { live: &live, tier: Tier::Unknown, devices: &[] });
                 }
             };
-            self.attend(&mut || heard.borrow_mut().1.clock_starts(&phase.name), &hear);
+            self.attend(&mut || shown.borrow_mut().1.clock_starts(&phase.name), &show_seconds);
             let whole = self.found.borrow().last().and_then(|found| Some(found.whole.as_ref()?.measured.clone()));
             let nothing = || PhaseMeasurement { name: phase.name.clone(), ..PhaseMeasurement::default() };
             let measured = whole.unwrap_or_else(nothing);
-            progress.told(self.found.borrow().last().map_or_else(Vec::new, |found| self.told(found)));
+            progress.told(self.found.borrow().last().map_or_else(Vec::new, |found| self.host_reports(found)));
             progress.phase_ended(&measured);
             measurement.phases.push(measured);
         }
@@ -434,17 +436,18 @@ impl<'a> RanksRun<'a> {
         measurement
     }
 
-    fn told(&self, found: &RankPhase) -> Vec<HostTold> {
-        let told = found.hosts.iter().map(|host| {
+    fn host_reports(&self, found: &RankPhase) -> Vec<HostTold> {
+        let reports = found.hosts.iter().map(|host| {
             let (number, text) = (self.ranks.number_of(host.speaker), host.tells.clone());
             HostTold { number, text }
         });
-        let mut told: Vec<HostTold> = told.collect();
-        told.sort_by_key(|host| host.number);
-        told
+        let mut reports: Vec<HostTold> = reports.collect();
+        reports.sort_by_key(|host| host.number);
+        reports
     }
 
-    /// The engine is done with the run: whatever all still do together is done, so that nobody waits for this rank.
+    /// Takes part in all remaining collective steps after the engine has ended the run, so that no
+    /// rank waits for this one.
     pub(crate) fn finish(&self, error: Option<&str>) -> RanksFound {
         let own = self.ranks.rank();
         let why = match (error, self.is_signalled()) {
@@ -455,7 +458,7 @@ impl<'a> RanksRun<'a> {
         let leads = own == 0 && self.ranks.leads_only();
         let has_enough = leads && self.stop.requested();
         if self.is_apart && error.is_none() && !has_enough {
-            // Others have more phases than this one.
+            // Others may have more phases than this rank.
             while self.summed.get() < self.exchanges.len() && !self.ends.get() {
                 self.attend(&mut || (), &|| ());
             }
@@ -465,20 +468,20 @@ impl<'a> RanksRun<'a> {
             if is_before_barrier && !self.ends.get() {
                 self.barrier(Arrival::Ends(why.to_owned()));
             }
-            // Whoever only leads never measures.
+            // A coordinator has no measurement of its own.
             self.sum(match leads {
                 true => RankPhase::default(),
                 false => RankPhase::nothing(format!("{}: {why}", self.name(own))),
             });
         }
-        // A library that a worker is still in cannot be left as if all were well.
+        // A worker is still in a library call, so this process must not exit as if all were well.
         if self.uses_mpi_io && self.ranks.cluster.is_to_end().is_some() {
             self.ranks.broken.set(true);
         }
         let read_files_of = (0..self.exchanges.len()).map(|phase| self.read_files_of(phase)).collect();
         let mut ended_by = self.reasons.take();
         if leads && error.is_none() && self.stop.signal() == Some(StopSignal::Program) {
-            // Whoever looks on had enough, which is no failure.
+            // An observer stopped the run, which is not a failure.
             ended_by.retain(|reason| *reason != format!("{}: {why}", self.name(own)));
         }
         RanksFound { phases: self.found.take(), read_files_of, ended_by }

@@ -1,4 +1,4 @@
-//! What hosts tell of a phase while it goes on: each second of theirs, which whoever leads adds up and shows.
+//! Live seconds of hosts: the coordinator adds them up and shows them.
 
 use plumb_document::json;
 use plumb_engine::Live;
@@ -7,7 +7,6 @@ use plumb_workload::OpKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A second of a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct HostSecond {
     phase: String,
@@ -23,7 +22,7 @@ struct HostSecond {
     depth_asked: u32,
 }
 
-/// A second, as it is sent.
+/// Encodes a second for sending.
 pub(super) fn bytes(live: &Live) -> Vec<u8> {
     let second = HostSecond {
         phase: live.phase.clone(),
@@ -60,7 +59,7 @@ impl From<HostSecond> for Live {
     }
 }
 
-/// Adds what another host did in the same second.
+/// Adds the same second of another host.
 fn add(all: &mut Live, other: Live) {
     all.elapsed_ns = all.elapsed_ns.max(other.elapsed_ns);
     all.time_ns = all.time_ns.max(other.time_ns);
@@ -70,7 +69,7 @@ fn add(all: &mut Live, other: Live) {
         sum.count += ops.count;
         sum.bytes += ops.bytes;
         sum.max_ns = sum.max_ns.max(ops.max_ns);
-        // Not those of both: they come from the distributions.
+        // Percentiles of two hosts cannot be added; they are computed from the distributions.
         (sum.p50_ns, sum.p99_ns) = (None, None);
     }
     for (kind, times) in &other.service {
@@ -84,23 +83,24 @@ fn add(all: &mut Live, other: Live) {
     all.depth_asked += other.depth_asked;
 }
 
-/// Seconds of a phase that hosts have told and that are not shown yet, one of each.
-pub(super) struct HeardSeconds<'a> {
+/// Seconds received from hosts and not shown yet, one for each host.
+pub(super) struct ReceivedSeconds<'a> {
     hosts: u32,
     phase: &'a str,
     waiting: BTreeMap<u32, Live>,
 }
 
-impl HeardSeconds<'_> {
-    pub(super) fn new(hosts: u32, phase: &str) -> HeardSeconds<'_> {
-        HeardSeconds { hosts, phase, waiting: BTreeMap::new() }
+impl ReceivedSeconds<'_> {
+    pub(super) fn new(hosts: u32, phase: &str) -> ReceivedSeconds<'_> {
+        ReceivedSeconds { hosts, phase, waiting: BTreeMap::new() }
     }
 
-    /// Takes in what came; the seconds that can be shown now. Who tells its next one waits for the others no longer.
-    pub(super) fn hear(&mut self, told: Vec<(u32, Vec<u8>)>) -> Vec<Live> {
+    /// Takes in new seconds, and returns those that can be shown now. A host that sends its next second no
+    /// longer waits for the others.
+    pub(super) fn add_received(&mut self, received: Vec<(u32, Vec<u8>)>) -> Vec<Live> {
         let mut shown = Vec::new();
-        for (rank, second) in told {
-            // What cannot be read is not shown.
+        for (rank, second) in received {
+            // An unreadable second is not shown.
             let Ok(second) = json::from_slice::<HostSecond>(&second) else { continue };
             if second.phase != self.phase {
                 continue;
@@ -116,7 +116,7 @@ impl HeardSeconds<'_> {
         shown
     }
 
-    /// What waits, added up.
+    /// Returns the sum of the waiting seconds.
     fn take(&mut self) -> Option<Live> {
         let mut seconds = std::mem::take(&mut self.waiting).into_values();
         let mut all = seconds.next()?;
@@ -150,21 +150,21 @@ mod tests {
         }
     }
 
-    // Protects the live line of hosts: it is their sum, each second once, one that is lost holds nobody up, and whatever a hostile agent
-    // tells is no second.
+    // Protects the live line of hosts: it shows their sum and each second once, a lost host delays nothing, and
+    // malformed data from a hostile agent is ignored.
     #[test]
-    fn a_second_is_that_of_all_hosts() {
-        let mut heard = HeardSeconds::new(2, "p");
-        let told = |rank, second, count| (rank, bytes(&live("p", second, count)));
-        assert!(heard.hear(vec![told(1, 1, 100)]).is_empty());
-        let shown = heard.hear(vec![(2, b"{".to_vec()), (2, bytes(&live("q", 1, 9))), told(2, 1, 50)]);
+    fn a_second_is_the_sum_of_all_hosts() {
+        let mut seconds = ReceivedSeconds::new(2, "p");
+        let second_of = |rank, second, count| (rank, bytes(&live("p", second, count)));
+        assert!(seconds.add_received(vec![second_of(1, 1, 100)]).is_empty());
+        let shown = seconds.add_received(vec![(2, b"{".to_vec()), (2, bytes(&live("q", 1, 9))), second_of(2, 1, 50)]);
         let [both] = shown.as_slice() else { panic!("{shown:?}") };
         let reads = both.interval.ops[&OpKind::Read];
         assert_eq!((reads.count, reads.bytes, reads.p99_ns, reads.max_ns), (150, 1500, None, Some(100)));
         assert_eq!((both.in_flight, both.depth_asked, both.working_set_bytes), (3.0, 8, Some(14)));
         assert_eq!((both.service[&OpKind::Read].count(), both.interval_fault_count), (2, 2));
         // The second host is gone.
-        let shown = heard.hear(vec![told(1, 2, 100), told(1, 3, 70)]);
+        let shown = seconds.add_received(vec![second_of(1, 2, 100), second_of(1, 3, 70)]);
         assert_eq!(shown.iter().map(|live| live.interval.ops[&OpKind::Read].count).collect::<Vec<_>>(), [100]);
     }
 }

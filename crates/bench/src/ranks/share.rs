@@ -1,4 +1,4 @@
-//! What a rank reports of a phase, and what becomes of it on the way to rank 0.
+//! A rank's report of a phase, and its sums on the way to rank 0.
 
 use plumb_cluster::{ClusterError, Reduction};
 use plumb_document::json;
@@ -8,41 +8,41 @@ use plumb_result::{PhaseMeasurement, RankDone, RankSpread};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A phase, of one rank or of several that are added up.
+/// A phase of one rank, or the sum of several.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct RankPhase {
-    /// All of these ranks together; workers at the same place are one.
+    /// Sum of these ranks; workers at the same position are merged.
     pub(crate) whole: Option<PhaseShare>,
-    /// Host by host, its ranks together, with their workers side by side.
+    /// Sum of each host's ranks, with their workers listed separately.
     pub(crate) hosts: Vec<HostPhase>,
-    /// When each was done, on the common clock.
+    /// End of each rank, on the common clock.
     pub(crate) done: Vec<RankDone>,
-    /// The first and the last start, on the common clock, ns.
+    /// The first and the last start, on the common clock, in ns.
     pub(crate) starts_ns: Option<(u64, u64)>,
-    /// Why some of these ranks measure no more, and which are silent.
+    /// Reasons why some of these ranks stopped measuring, or do not answer.
     pub(crate) ended_by: Vec<String>,
-    /// A rank does not answer.
+    /// Whether a rank does not answer.
     pub(crate) silent: bool,
 }
 
 /// A phase on one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostPhase {
-    /// The rank that speaks for the host: its first.
+    /// The first rank of the host: its observations stand for the machine.
     pub(crate) speaker: u32,
     pub(crate) share: PhaseShare,
     pub(crate) observations: PhaseObservations,
-    /// Whether the rank that speaks for the host is among these: what it saw of the machine counts.
+    /// Whether this sum includes the speaker, whose observations count.
     has_speaker: bool,
-    /// Ranks that are in it.
+    /// Number of ranks in this sum.
     ranks: u32,
-    /// Of the machine, from the rank that speaks for it; with the first phase.
+    /// Facts about the machine from its speaker, sent with the first phase.
     pub(crate) facts: Option<HostFacts>,
-    /// What whoever looks on there tells beside it.
+    /// Text of the host's observer about the phase.
     pub(crate) tells: String,
 }
 
-/// What a host is.
+/// Facts about a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostFacts {
     pub(crate) environment: Environment,
@@ -58,12 +58,12 @@ pub(crate) struct Reporter<'a> {
     pub(crate) host: &'a str,
     /// The first rank of the host.
     pub(crate) speaker: u32,
-    /// Its workload is its own, and so are the numbers of each of its workers.
+    /// Whether the rank has its own workload; then the numbers of each of its workers are kept.
     pub(crate) is_apart: bool,
 }
 
 impl RankPhase {
-    /// What one rank measured, from this time of the common clock on.
+    /// Creates the report of one rank, which started at `start_ns` on the common clock.
     pub(crate) fn of(
         reporter: Reporter<'_>,
         start_ns: u64,
@@ -98,13 +98,13 @@ impl RankPhase {
         }
     }
 
-    /// With what whoever looks on tells.
-    pub(crate) fn telling(mut self, text: String) -> RankPhase {
+    /// Adds the text of the host's observer.
+    pub(crate) fn with_report(mut self, text: String) -> RankPhase {
         self.hosts.iter_mut().for_each(|host| host.tells.clone_from(&text));
         self
     }
 
-    /// Of a rank that measured nothing, for this reason.
+    /// Creates the report of a rank that measured nothing, with the reason.
     pub(crate) fn nothing(why: String) -> RankPhase {
         RankPhase { ended_by: vec![why], ..RankPhase::default() }
     }
@@ -137,12 +137,13 @@ impl RankPhase {
         }
     }
 
-    /// What the ranks of a host measured and saw.
+    /// Returns the sum of a host's ranks.
     pub(crate) fn host(&self, speaker: u32) -> Option<&HostPhase> {
         self.hosts.iter().find(|host| host.speaker == speaker)
     }
 
-    /// How far apart the ranks were, which read these files where not their own.
+    /// Returns the time spread of the ranks. `read_files_of` names the owner of the files that they
+    /// read, if not their own.
     pub(crate) fn spread(&self, read_files_of: Option<String>) -> Option<RankSpread> {
         let (first_start, last_start) = self.starts_ns?;
         let mut done = self.done.clone();
@@ -167,12 +168,12 @@ impl HostPhase {
 /// Adds up the phases of ranks.
 pub(crate) struct PhaseSum<'a> {
     pub(crate) phase: RankPhase,
-    /// What becomes of the workers of all ranks.
+    /// Whether workers of different ranks are merged.
     pub(crate) workers: Workers,
     pub(crate) files: &'a FilesOfRanks,
-    /// How a rank is called.
+    /// Names a rank for messages.
     pub(crate) name: &'a dyn Fn(u32) -> String,
-    /// What is said of one that does not answer.
+    /// Formats the message about a rank that does not answer.
     pub(crate) silence: &'a dyn Fn(u32) -> String,
 }
 
@@ -195,7 +196,7 @@ impl Reduction for PhaseSum<'_> {
 
     fn bytes(&mut self) -> Vec<u8> {
         json::to_vec(&self.phase).unwrap_or_else(|error| {
-            // A reason in words can be sent in any case.
+            // A reason is plain text and can always be sent.
             json::to_vec(&RankPhase::nothing(format!("a report cannot be sent: {error}"))).unwrap_or_default()
         })
     }
@@ -237,9 +238,10 @@ mod tests {
         sum.phase
     }
 
-    // Protects: whatever way reports take, they come to the same: all ops, each host by itself, the machine as its speaker saw it.
+    // Protects: in any order of arrival, reports add up to the same result: all ops, each host separately, and the
+    // machine as its speaker saw it.
     #[test]
-    fn reports_add_up_whatever_way_they_take() {
+    fn reports_add_up_in_any_order() {
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
             let sum = sum_of(&order);
             let whole = &sum.whole.as_ref().unwrap();
@@ -260,7 +262,7 @@ mod tests {
         }
     }
 
-    // Protects: what the others measured is kept where one is silent or sends what cannot be read.
+    // Protects: the measurements of the other ranks are kept when one is silent or sends malformed data.
     #[test]
     fn a_silent_rank_takes_nothing_from_the_others() {
         let files = FilesOfRanks { shared: SharedTargets::new(), working_sets: WorkingSets::Apart };

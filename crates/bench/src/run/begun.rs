@@ -1,4 +1,4 @@
-//! A run that begins: its id, its order to the others, and its evidence.
+//! A run that begins: its id, its order to the other ranks, and its evidence.
 
 use super::engine::EngineOptions;
 use super::{Bench, RunRequest, tool};
@@ -17,7 +17,7 @@ use plumb_workload::Workload;
 /// A run from its id to its first op.
 pub(super) struct BegunRun<'a> {
     pub(super) request: &'a RunRequest<'a>,
-    /// Of all that take part; every size in bytes.
+    /// Workload of all that take part, with every size in bytes.
     pub(super) workload: &'a Workload,
     pub(super) id: String,
     pub(super) tool: Tool,
@@ -37,7 +37,7 @@ impl<'a> BegunRun<'a> {
         BegunRun { request, workload, id: id.to_string(), tool: tool(), content_seed: id.as_u64_pair().1 }
     }
 
-    /// This process's part of it.
+    /// Returns this process's part of the work.
     pub(super) fn work<'w>(&'w self, bench: &Bench, workload: &'w Workload, part: Part) -> Work<'w> {
         Work {
             workload,
@@ -49,14 +49,14 @@ impl<'a> BegunRun<'a> {
         }
     }
 
-    /// The order for the other ranks.
+    /// Returns the order for the other ranks.
     pub(super) fn order(&self, bench: &Bench) -> RunOrder {
         let base = self.request.base;
         RunOrder {
             workload: self.workload.clone(),
             division: bench.partners.division,
             phases: self.workload.phase.len() as u32,
-            // On another host, a relative path is relative to the directory in which its agent runs.
+            // On another host, a relative path is relative to the working directory of its agent.
             base: match bench.partners.led() {
                 Some(_) => base.to_owned(),
                 None => std::path::absolute(base).unwrap_or_else(|_| base.to_owned()),
@@ -73,7 +73,7 @@ impl<'a> BegunRun<'a> {
         }
     }
 
-    /// Collects the evidence of this process around `measure`.
+    /// Collects the evidence of this process while `measure` runs.
     pub(super) fn observe<'w>(
         &'w self,
         bench: &'w mut Bench,
@@ -98,7 +98,7 @@ impl<'a> BegunRun<'a> {
             .with_ranks(together)
             .with_load(asked.under_load);
         if let Some(looks) = device_looks {
-            // Another tool's removal of its files is part of what the tool does, and it may make more runs than one.
+            // In another tool's dialect, removing files is part of the command, which may make several runs.
             let last = if dialect.is_none() { LastLook::BeforeRemoval } else { LastLook::Elsewhere };
             evidence = evidence.with_looks(looks, last);
         }

@@ -16,23 +16,23 @@ use std::sync::Arc;
 pub struct EngineOptions {
     /// Files and devices that may be overwritten.
     pub permissions: Permissions,
-    /// Where test directories are registered.
+    /// Registry of test directories.
     pub test_dirs: TestDirs,
     /// Whether the whole page cache may be dropped to make files cold.
     pub drop_caches: DropCaches,
-    /// Files that runs share while this is set, each laid out once.
+    /// While set, runs share these files, each laid out once.
     pub kept: Option<KeptFiles>,
     /// Opens the recordings of jobs that replay one.
     pub recordings: Option<&'static dyn Recordings>,
     /// Connects network work.
     pub net: Option<&'static dyn NetProtocol>,
-    /// Whether the run or the job ends if the files of a job cannot be opened.
+    /// Whether a job or the whole run ends if files of the job cannot be opened.
     pub unopened: Unopened,
-    /// Receives a line when something that is not measured takes unexpectedly long.
+    /// Receives a line when something unmeasured takes unexpectedly long.
     pub say: fn(&str),
-    /// Hears at once what happens in copies.
+    /// Receives events of copies immediately.
     pub copy_listener: Option<SharedListener>,
-    /// Opens files by MPI-IO in a process that is alone; ranks use the library that joins them.
+    /// MPI-IO of a process that runs alone; ranks use the library that connects them.
     pub mpi_io: Option<Arc<dyn MpiIo>>,
 }
 

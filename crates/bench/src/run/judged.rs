@@ -1,4 +1,4 @@
-//! From what was measured to a result.
+//! Judges measurements and turns them into a result.
 
 use super::begun::BegunRun;
 use super::mode::{MeasuredRun, Mode};
@@ -12,26 +12,26 @@ use plumb_trust::{Asked, Judgement, Measured, Typed};
 use plumb_workload::Workload;
 
 impl MeasuredRun {
-    /// The observations of the run's first host, which stand for all in checks and pages.
+    /// Returns the observations of the run's first host, which represent all hosts in checks and pages.
     pub(super) fn observations(&self) -> &Observations {
         let first = self.of_ranks.as_ref().and_then(|ranks| ranks.all.hosts.first());
         first.map_or(&self.own.observations, |first| &first.observations)
     }
 
-    /// The workload of one host.
+    /// Returns the workload of one host.
     pub(super) fn workload_of_a_host<'w>(&'w self, workload: &'w Workload) -> &'w Workload {
         let first = self.of_ranks.as_ref().and_then(|ranks| ranks.all.hosts.first());
         first.map_or(workload, |first| &first.workload)
     }
 
-    /// Adds what the null backend reaches to the observations of each phase.
+    /// Adds the null backend's rate to the observations of each phase.
     pub(super) fn add_null_ceiling(&mut self, ceiling: &Seen<f64>) {
         let hosts = self.of_ranks.iter_mut().flat_map(|ranks| &mut ranks.all.hosts);
         let phases = hosts.flat_map(|host| &mut host.observations.phases).chain(&mut self.own.observations.phases);
         phases.for_each(|phase| phase.null_ceiling_ops = ceiling.clone());
     }
 
-    /// Judges the run, in the words of the command that asked for it, and keeps what was seen with the phases.
+    /// Judges the run, worded for the command that asked for it, and keeps live observations with the phases.
     pub(super) fn judged(&mut self, mode: &dyn Mode, workload: &Workload, asked: &Asked) -> Judgement {
         let mut judgement = match &self.of_ranks {
             None => plumb_trust::judge(workload, &self.measurement, &self.own.observations),
@@ -53,7 +53,7 @@ impl MeasuredRun {
         judgement
     }
 
-    /// The phases as results, with what could not be had and how far apart the ranks were.
+    /// Converts the phases to results, with unmet requests and the time spread of the ranks.
     fn phase_results(&self, workload: &Workload, judgement: &Judgement, not_had: &[NotHad]) -> Vec<PhaseResult> {
         let mut phases = plumb_trust::phase_results(workload, &self.measurement, judgement);
         for phase in &mut phases {
@@ -68,7 +68,7 @@ impl MeasuredRun {
         phases
     }
 
-    /// Makes the result. It is not stored yet.
+    /// Builds the result without storing it.
     pub(super) fn outcome(
         self,
         mode: &dyn Mode,

@@ -1,6 +1,6 @@
 //! One run with its evidence: probe before, engine, probe after, trust, store.
 //!
-//! [`Bench`] is what a process needs to make runs. How a run is made depends on who makes it: see [`mode`].
+//! [`Bench`] holds the context of a process's runs. How a run is made depends on who makes it: see [`mode`].
 
 mod begun;
 mod engine;
@@ -40,52 +40,50 @@ use plumb_workload_text::validate::{Problem, validate};
 use std::path::Path;
 use std::time::Duration;
 
-/// The surroundings of runs, made once a process.
+/// The context of runs, created once per process.
 pub struct Bench {
     /// Set by a signal.
     pub stop: StopFlag,
-    /// Where results go.
     pub results: ResultLog,
-    /// Options of the engine.
     pub engine: EngineOptions,
     /// The processes that make every run together with this one.
     pub partners: Partners,
     /// State that one run leaves to the next.
     pub series: Series,
-    /// The command that runs, and what its user set: findings are worded for it.
+    /// The command and the settings of its user: findings are worded for them.
     pub asked: Asked,
-    /// Looks at the devices around the work, for a study that conducts this process.
+    /// Records device state around the work, for a study that conducts this process.
     pub device_looks: Option<RunLooks>,
     /// Added to the dates of runs: sessions of simulated devices are a day apart.
     pub ahead: Duration,
     environment: Beside<Environment>,
-    /// The first of the hosts that this process leads, once they have made a run.
+    /// The first of the hosts that this process leads, after their first run.
     environment_of_hosts: Option<Environment>,
     null_ceilings: NullCeilings,
 }
 
-/// A run as a caller asks for it.
+/// A run as requested by a caller.
 pub struct RunRequest<'a> {
-    /// The workload; sizes may still depend on the machine.
+    /// Its sizes may still depend on the machine.
     pub workload: &'a Workload,
-    /// Whose words its cache policies are.
+    /// The origin of its cache policies.
     pub policies: Policies,
-    /// Where test data is made.
+    /// Directory that test data is made in.
     pub base: &'a Path,
     /// As typed, for the record.
     pub command: &'a str,
-    /// The tool whose language it was typed in, `fio`; `None` for Plumb's own.
+    /// Dialect of the command, such as `fio`; `None` for Plumb's own.
     pub dialect: Option<&'a str>,
-    /// Which run of a comparison this is, for simulated devices.
+    /// Identifies this run within a comparison, for simulated devices.
     pub sim_run: SimRun,
 }
 
-/// The checks that reject a run.
+/// Returns the checks that reject a run.
 pub fn failed(result: &RunResult) -> impl Iterator<Item = &Finding> {
     result.checks.iter().filter(|finding| finding.level == Level::Fail)
 }
 
-/// The failed checks in one line; each once, with the first of its phases.
+/// Returns the failed checks in one line; each once, for its first phase.
 pub fn rejected_because(result: &RunResult) -> String {
     let mut codes: Vec<&str> = Vec::new();
     let mut reasons: Vec<String> = Vec::new();
@@ -98,18 +96,18 @@ pub fn rejected_because(result: &RunResult) -> String {
     reasons.join(" ")
 }
 
-/// An id that nothing else has, later ones behind earlier ones: UUIDv7.
+/// Returns a new unique id, UUIDv7: ids sort by creation time.
 pub fn new_id() -> String {
     uuid::Uuid::now_v7().to_string()
 }
 
-/// This program, as results name it.
+/// Returns this program's name and version for results.
 pub fn tool() -> Tool {
     Tool { name: "plumb".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
 impl Bench {
-    /// A bench that stores its results, or not.
+    /// Creates a bench; with `store` as `None`, results are not stored.
     pub fn new(store: Option<Store>, stop: StopFlag, permissions: Permissions, test_dirs: TestDirs) -> Bench {
         Bench {
             stop,
@@ -126,41 +124,41 @@ impl Bench {
         }
     }
 
-    /// The machine.
+    /// Returns the environment of this machine.
     pub fn environment(&self) -> &Environment {
         self.environment.get()
     }
 
-    /// Memory that a run may use: the machine's, or the control group's if that is less.
+    /// Returns the memory that a run may use: the machine's, or the control group's if that is less.
     pub fn ram_bytes(&self) -> u64 {
         let environment = self.environment();
         environment.ram_bytes.min(environment.cgroup.memory_bytes.unwrap_or(u64::MAX))
     }
 
-    /// The machine that made the last run: this one, or the first of the hosts that this process leads.
+    /// Returns the environment of the last run: this machine, or the first of the hosts that this process leads.
     pub fn environment_of_runs(&self) -> &Environment {
         self.environment_of_hosts.as_ref().unwrap_or_else(|| self.environment())
     }
 
-    /// Memory that a run below a path may use, where runs are made: the least of the hosts that this process leads.
+    /// Returns the memory that a run below a path may use: with hosts, the smallest of theirs.
     ///
     /// # Errors
-    /// A host cannot tell, or does not answer.
+    /// A host cannot read it, or does not answer.
     pub fn ram_of_runs(&self, base: &Path) -> Result<u64, RunError> {
         self.partners.led().map_or_else(|| Ok(self.ram_bytes()), |ranks| ranks.ram_of_each(self.stop, base))
     }
 
-    /// Whether runs can share files that are laid out once. Hosts lay out those of each run.
+    /// Returns `true` if runs can share files that are laid out once. Hosts lay out the files of each run.
     pub fn keeps_files(&self) -> bool {
         self.partners.led().is_none()
     }
 
-    /// Runs a workload once, with all its evidence; judges the run and stores it. Several ranks do so together, and this one,
-    /// which is the first, has the result of all.
+    /// Runs a workload once, with all its evidence, then judges and stores the run. Several ranks make the run
+    /// together, and rank 0 gets the result of all of them.
     ///
     /// # Errors
-    /// The workload is not valid, a size is not known, the engine or another rank could not run it, or the run ended early:
-    /// what its completed phases measured is in [`RunError::EndedEarly`].
+    /// The workload is invalid, a size is unknown, the engine or another rank could not run it, or the run ended
+    /// early. Then [`RunError::EndedEarly`] has the measurements of its completed phases.
     pub fn run(&mut self, request: &RunRequest<'_>, progress: &mut dyn Progress) -> Result<RunOutcome, RunError> {
         let mode = self.partners.mode();
         let ResolvedRun { workload, not_had } = mode.resolve(self, request)?;

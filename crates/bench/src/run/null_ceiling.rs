@@ -1,4 +1,4 @@
-//! The rate of the null backend on this machine: a limit of Plumb itself.
+//! The rate of the null backend on this machine, which is a limit of Plumb itself.
 
 use plumb_result::{Measurement, PhaseMeasurement, Seen};
 use plumb_workload::Workload;
@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 pub(super) struct NullCeilings(BTreeMap<u32, Seen<f64>>);
 
 impl NullCeilings {
-    /// Measures what the null backend reaches with this workload's workers, once a process and number of workers. It comes
-    /// after the run, and only if the run could have come near it: scripts call other tools' commands a thousand times, and
-    /// wait for it.
+    /// Measures the rate of the null backend with this workload's workers, once per process and number of workers. It
+    /// runs after the run, and only if the run could have come near the ceiling: scripts call other tools' commands a
+    /// thousand times, and wait for it.
     pub(super) fn of(&mut self, workload: &Workload, measurement: &Measurement, cpus: u32) -> Seen<f64> {
         let near = measurement.phases.iter().filter(|phase| may_be_near(phase));
         let Some(longest_ns) = near.map(|phase| phase.wall_ns).max() else {
@@ -29,14 +29,15 @@ impl NullCeilings {
     }
 }
 
-/// Returns the time to measure the null ceiling after a phase of this length: too short for a user to notice, and long enough for
-/// a number that is exact to a few percent. Checks compare it with results of half its size and less.
+/// Returns the time for measuring the null ceiling after a phase of this length: too short for a user to notice, and
+/// long enough for a few percent of accuracy. Checks compare the ceiling with results of half its size and less.
 fn measuring_time_ns(phase_ns: u64) -> u64 {
     (phase_ns / 50).clamp(2_000_000, 50_000_000)
 }
 
-/// Whether a phase could have come near the ceiling. A worker reaches some ten million ops per second against nothing, and on
-/// an emulated processor some hundred thousand. Far below that, nothing is learnt from the ceiling, nor of so short a phase.
+/// Returns `true` if a phase could have come near the ceiling. A worker reaches some ten million ops per second
+/// against the null backend, and some hundred thousand on an emulated processor. A phase far below that, or a very
+/// short one, learns nothing from the ceiling.
 fn may_be_near(phase: &PhaseMeasurement) -> bool {
     const OPS_PER_SECOND: f64 = 20_000.0;
     const SHORTEST_NS: u64 = 50_000_000;

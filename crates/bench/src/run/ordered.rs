@@ -1,4 +1,4 @@
-//! The part of one rank in a run that the first one orders.
+//! One rank's part in a run ordered by rank 0.
 
 use super::Bench;
 use super::mode::early_end;
@@ -9,10 +9,10 @@ use crate::work::Work;
 use plumb_cluster::ClusterError;
 
 impl Bench {
-    /// Runs one rank's part of a run. The first rank hears how it ended in any case.
+    /// Runs one rank's part of a run. Reports its end to rank 0 in any case.
     ///
     /// # Errors
-    /// The order is one that rank 0 refuses before it sends it.
+    /// The order is one that rank 0 refuses before sending it.
     pub(crate) fn run_as_ordered(
         &mut self,
         order: &RunOrder,

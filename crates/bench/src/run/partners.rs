@@ -5,26 +5,26 @@ use crate::ranks::{AgentPolicy, Division, JoinedRanks};
 use plumb_workload::Workload;
 use std::rc::Rc;
 
-/// The processes that make every run together with this one.
 #[derive(Default)]
 pub struct Partners {
-    /// All of them; `None` if this process is alone.
+    /// All ranks; `None` if this process is alone.
     pub ranks: Option<Rc<JoinedRanks>>,
-    /// The permissions that an agent grants to the process that leads it.
+    /// The permissions that an agent grants to its coordinator.
     pub policy: Option<AgentPolicy>,
-    /// Which part of a workload each of them runs.
+    /// The part of a workload that each rank runs.
     pub division: Division,
-    /// The workload of each host, if each has its own and this process only leads them; a request is their sum then.
+    /// The workload of each host, if each has its own and this process only leads them; a request is
+    /// then the sum of all.
     pub apart: Option<Rc<[Workload]>>,
 }
 
 impl Partners {
-    /// The hosts that this process leads without measuring itself.
+    /// Returns the hosts that this process leads without measuring itself.
     pub(super) fn led(&self) -> Option<Rc<JoinedRanks>> {
         self.ranks.clone().filter(|ranks| ranks.leads_only())
     }
 
-    /// The way to make the next run.
+    /// Returns the mode of the next run.
     pub(super) fn mode(&self) -> Box<dyn Mode> {
         match self.ranks.clone() {
             None => Box::new(Alone),

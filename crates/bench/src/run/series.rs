@@ -15,24 +15,24 @@ pub struct Series {
     pub carried: CarriedDebt,
     /// Pauses between the runs of a comparison.
     pub settling: Settling,
-    /// The reason if the last of several runs ended early.
+    /// Set if the last of several runs ended early.
     pub cut_by: Option<String>,
     /// Whether a run was completed.
     pub(super) has_run: bool,
 }
 
 impl Bench {
-    /// Forgets earlier runs: another comparison does not depend on them.
+    /// Forgets earlier runs, which must not influence a new comparison.
     pub fn begin_comparison(&mut self) {
         self.series.carried = CarriedDebt::default();
         self.series.settling.begin();
     }
 
-    /// Makes one of many runs. If it ends early, as when a host is lost, the runs before it are worth a report: `None` then,
-    /// and [`Series::cut_by`] has the reason.
+    /// Makes one of many runs. If it ends early, as when a host is lost, the runs before it are worth a report. Then
+    /// it returns `None`, and [`Series::cut_by`] has the reason.
     ///
     /// # Errors
-    /// As [`Bench::run`]; if no run has been completed, any error.
+    /// See [`Bench::run`]. Before the first completed run, any error is returned.
     pub fn run_of_many(
         &mut self,
         request: &RunRequest<'_>,
@@ -44,7 +44,7 @@ impl Bench {
         match self.run(request, progress) {
             Ok(outcome) => {
                 let took = if is_simulated { outcome.simulated() } else { began.elapsed() };
-                // The devices of hosts that this process only leads are not here.
+                // The devices of hosts that this process only leads are not on this machine.
                 let is_here = self.partners.led().is_none();
                 self.series.settling.ran(took, outcome.observations.targets.values().filter(|_| is_here));
                 Ok(Some(outcome))
@@ -59,7 +59,7 @@ impl Bench {
         }
     }
 
-    /// Waits until the storage has worked off what the last run left behind. Simulated devices do so in their own time.
+    /// Waits until the storage has finished the last run's leftover work. Simulated devices do so in their own time.
     fn settle(&mut self, is_simulated: bool) {
         let Series { carried, settling, .. } = &mut self.series;
         if !is_simulated {

@@ -1,4 +1,4 @@
-//! Sizes that depend on the machine, in bytes.
+//! Resolves sizes that depend on the machine to bytes.
 
 use super::Bench;
 use crate::outcome::RunError;
@@ -7,7 +7,7 @@ use crate::ranks::is_named;
 use plumb_workload::{Size, Workload};
 use std::path::Path;
 
-/// Numbers of ranks that share memory and space for files of their own.
+/// Numbers of ranks that share memory, and space for their own files.
 #[derive(Clone, Copy)]
 struct Sharers {
     of_memory: u64,
@@ -33,9 +33,9 @@ impl Bench {
         }
     }
 
-    /// Returns the same with the memory and the free space of this host.
+    /// Returns the workload with sizes from the memory and the free space of this host.
     pub(crate) fn resolve_here(&self, workload: &Workload, base: &Path) -> Result<Workload, RunError> {
-        // Ranks have files of their own: a share of the memory, or of the free space, is divided among them.
+        // Ranks have their own files, so memory and free space are divided among them.
         let (on_host, all) = self.partners.ranks.as_ref().map_or((1, 1), |ranks| (ranks.on_this_host(), ranks.size()));
         let sharers = Sharers { of_memory: u64::from(on_host.max(1)), of_space: u64::from(all.max(1)) };
         resolved(workload, || self.ram_bytes(), base, sharers)
@@ -49,7 +49,7 @@ fn resolved(
     sharers: Sharers,
 ) -> Result<Workload, RunError> {
     let mut workload = workload.clone();
-    // The environment may still be being read, and most workloads need not wait for it.
+    // The environment may still be being read, and most workloads do not need it.
     let memory = |size: Size, sharers: u64| if size.fixed().is_some() { 0 } else { ram_bytes() / sharers };
     for (name, target) in &mut workload.target {
         let Sharers { of_memory, of_space } = if is_named(target) { Sharers::ONE } else { sharers };

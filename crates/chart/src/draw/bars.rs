@@ -1,4 +1,4 @@
-//! Values by group: bars or points with intervals, and the single runs as small discs.
+//! Draws values by group: bars or points with intervals, and single runs as small discs.
 
 use super::{SMALL, bottom_axis, legend, names_room, row_name};
 use crate::axis::Ruler;
@@ -20,7 +20,7 @@ pub(super) fn draw(drawing: &mut Drawing, bars: &Bars) {
         .groups
         .iter()
         .flat_map(|group| &group.bars)
-        .map(|bar| font::width(&said(bars, bar), SMALL))
+        .map(|bar| font::width(&value_text(bars, bar), SMALL))
         .fold(40.0, f64::max)
         .min(drawing.width * 0.3);
     let left = if wide { names_room(drawing, bars.groups.iter().map(|group| group.label.as_str()), 0.3) } else { 6.0 };
@@ -52,7 +52,7 @@ pub(super) fn draw(drawing: &mut Drawing, bars: &Bars) {
             drawing.open(&format!("{} {name}: {}", group.label, hover(bars, bar)).replace(" :", ":"));
             one(drawing, bars, bar, &ruler, y);
             drawing.close();
-            let words = font::fitted(&said(bars, bar), SMALL, values_room);
+            let words = font::fitted(&value_text(bars, bar), SMALL, values_room);
             drawing.text((right + 8.0, y + BAR / 2.0 + 4.0), &words, SMALL, Ink::Faint, Anchor::Start, Weight::Plain);
             y += BAR;
         }
@@ -60,14 +60,14 @@ pub(super) fn draw(drawing: &mut Drawing, bars: &Bars) {
     }
 }
 
-/// The value beside the bar.
-fn said(bars: &Bars, bar: &Bar) -> String {
+/// Returns the value next to a bar.
+fn value_text(bars: &Bars, bar: &Bar) -> String {
     bar.value.map_or(bar.missing.clone(), |value| bars.axis.format.text(value))
 }
 
 fn hover(bars: &Bars, bar: &Bar) -> String {
     let format = bars.axis.format;
-    let mut text = said(bars, bar);
+    let mut text = value_text(bars, bar);
     if let Some((lo, hi)) = bar.interval {
         text.push_str(&format!(", 95 % interval {} – {}", format.text(lo), format.text(hi)));
     }
@@ -87,7 +87,7 @@ fn one(drawing: &mut Drawing, bars: &Bars, bar: &Bar, ruler: &Ruler, y: f64) {
         let zero = ruler.at(0.0);
         drawing.rect([zero, y + 2.0, at - zero, BAR - 4.0], ink);
     }
-    // Runs below, the interval above: neither hides the other.
+    // Runs below and the interval above, so that neither hides the other.
     for run in &bar.runs {
         let at = (ruler.at(*run), middle + 4.5);
         drawing.point(at, 2.8, Ink::Ground, 0);

@@ -1,4 +1,4 @@
-//! How often values occurred, in columns: each cell by colour on a logarithmic scale; dark is often.
+//! Draws the frequency of values in columns: each cell by colour on a logarithmic scale, darker for more frequent values.
 
 use super::heat::{scale, step};
 use super::{SMALL, bottom_axis};
@@ -10,7 +10,7 @@ use crate::skin::{HEAT_STEPS, Ink};
 
 const HEIGHT: f64 = 220.0;
 
-/// The least value stands out from a place where there is none.
+/// Colour step of the least value, which distinguishes it from an empty place.
 const FIRST_STEP: usize = 4;
 
 pub(super) fn draw(drawing: &mut Drawing, density: &Density) {
@@ -31,8 +31,8 @@ pub(super) fn draw(drawing: &mut Drawing, density: &Density) {
         drawing.line([left, at, right, at], Ink::Grid, 1.0);
         drawing.text((left - 6.0, at + 4.0), &label, SMALL, Ink::Faint, Anchor::End, Weight::Plain);
     }
-    // A page holds thousands of cells: all of a colour are one shape, on whole pixels, which leave no seams between neighbours, and those
-    // above one another are one.
+    // A page has thousands of cells. All cells of a colour are one shape, on whole pixels to avoid seams between
+    // neighbours, and adjacent cells in a column are joined.
     let mut by_step: Vec<Vec<[f64; 4]>> = vec![Vec::new(); HEAT_STEPS + 1];
     for column in &density.columns {
         let (from, to) = (x.at(column.from).round(), x.at(column.to).round().max(x.at(column.from).round() + 1.0));
@@ -54,6 +54,6 @@ pub(super) fn draw(drawing: &mut Drawing, density: &Density) {
     bottom_axis(drawing, &x, &density.x.title, (bottom, bottom), (left, right));
     for column in &density.columns {
         let (from, to) = (x.at(column.from), x.at(column.to));
-        drawing.hover([from, top, to - from, HEIGHT], &column.says);
+        drawing.hover([from, top, to - from, HEIGHT], &column.hover_text);
     }
 }

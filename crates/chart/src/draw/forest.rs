@@ -1,4 +1,4 @@
-//! Ratios: a sign and an interval a row, the band of equivalence behind them.
+//! Draws ratios: a sign and an interval in each row, on top of the band of equivalence.
 
 use super::{SMALL, bottom_axis, names_room, row_name};
 use crate::axis::{Axis, Format, Ruler, Scale};
@@ -8,7 +8,8 @@ use crate::skin::Ink;
 use crate::{Forest, ForestRow, Mark};
 
 const ROW: f64 = 26.0;
-/// An interval is cut where it reaches this factor beyond the smallest or largest ratio; else one wide interval leaves the others no room.
+/// Intervals are cut at this factor beyond the smallest or largest ratio, because a single wide interval would leave
+/// no room for the others.
 const BEYOND: f64 = 4.0;
 
 pub(super) fn draw(drawing: &mut Drawing, forest: &Forest) {
@@ -18,8 +19,8 @@ pub(super) fn draw(drawing: &mut Drawing, forest: &Forest) {
     let left = if wide { names_room(drawing, forest.rows.iter().map(|row| row.label.as_str()), 0.32) } else { 8.0 };
     let (left, right) = (left.max(20.0), drawing.width - words_room - 8.0);
     let line_room = drawing.width - 12.0;
-    // On a telephone the words stand above the sign, and below the label where one line has no room for both.
-    let is_long = |row: &ForestRow| font::width(&said(row), SMALL) > line_room;
+    // On a telephone, the words are above the sign, and below the label if one line cannot hold both.
+    let is_long = |row: &ForestRow| font::width(&row_text(row), SMALL) > line_room;
     let two_lines = forest.rows.iter().any(is_long);
     let row_height = match (wide, two_lines) {
         (true, _) => ROW,
@@ -53,19 +54,19 @@ pub(super) fn draw(drawing: &mut Drawing, forest: &Forest) {
             let words = font::fitted(&row.words, SMALL, words_room);
             drawing.text((right + 8.0, y + 4.0), &words, SMALL, Ink::Faint, Anchor::Start, Weight::Plain);
         } else {
-            let (first, second) = if two_lines { (row.label.clone(), row.words.as_str()) } else { (said(row), "") };
+            let (first, second) = if two_lines { (row.label.clone(), row.words.as_str()) } else { (row_text(row), "") };
             let first = font::fitted(&first, SMALL, line_room);
             drawing.text((6.0, line + 15.0), &first, SMALL, Ink::Strong, Anchor::Start, Weight::Plain);
             let second = font::fitted(second, SMALL, line_room);
             drawing.text((6.0, line + 29.0), &second, SMALL, Ink::Faint, Anchor::Start, Weight::Plain);
         }
-        drawing.open(&said(row));
+        drawing.open(&row_text(row));
         sign(drawing, &ruler, row, ends, y);
         drawing.close();
     }
 }
 
-fn said(row: &ForestRow) -> String {
+fn row_text(row: &ForestRow) -> String {
     format!("{}: {}", row.label, row.words)
 }
 

@@ -1,4 +1,4 @@
-//! A value for each pair, by colour on a logarithmic scale; dark is much.
+//! Draws a value for each pair by colour on a logarithmic scale; darker is more.
 
 use super::{LETTERS, SMALL, names_room};
 use crate::drawing::{Anchor, Drawing, Weight};
@@ -34,7 +34,7 @@ pub(super) fn draw(drawing: &mut Drawing, heat: &Heat) {
                 name(&heat.y, row)
             ));
             let ink = Ink::Heat(step(*value));
-            // A hair more than its place: no seams between neighbours.
+            // Slightly larger than its cell, to avoid seams between neighbours.
             drawing.rect([x, y, wide + 0.3, high + 0.3], ink);
             if heat.print_values && high >= 16.0 && font::width(&text, 10.0) < wide - 3.0 {
                 let at = (x + wide / 2.0, y + high / 2.0 + 3.5);
@@ -75,7 +75,7 @@ pub(super) fn draw(drawing: &mut Drawing, heat: &Heat) {
     drawing.y = bottom + 42.0;
 }
 
-/// The step of the heat scale of a value, the least at `first`.
+/// Returns the colour step of a value; the least value has the step `first`.
 pub(super) fn step(value: f64, (lo, hi): (f64, f64), first: usize) -> usize {
     let steps = (HEAT_STEPS - first) as f64;
     match hi > lo {
@@ -85,7 +85,7 @@ pub(super) fn step(value: f64, (lo, hi): (f64, f64), first: usize) -> usize {
     }
 }
 
-/// What the colours are, from the step of the least value.
+/// Draws the legend of the colours, from the step of the least value.
 pub(super) fn scale(drawing: &mut Drawing, title: &str, format: Format, (lo, hi): (f64, f64), first: usize) {
     drawing.y += 18.0;
     let y = drawing.y;

@@ -1,4 +1,4 @@
-//! Curves: panels above one another over one x, places with names through all of them.
+//! Draws curves: panels above one another over one x axis, with named places through all of them.
 
 use super::{SMALL, bottom_axis, legend};
 use crate::axis::Ruler;
@@ -7,7 +7,7 @@ use crate::font;
 use crate::skin::Ink;
 use crate::{Lines, Panel, Point, Series, SeriesShape};
 
-/// With more points than this, a curve has no signs on them.
+/// A curve with more points than this has no signs on them.
 const SIGNED_POINTS: usize = 40;
 
 pub(super) fn draw(drawing: &mut Drawing, lines: &Lines) {
@@ -73,7 +73,7 @@ pub(super) fn draw(drawing: &mut Drawing, lines: &Lines) {
     notes(drawing, lines);
 }
 
-/// As many labels as have room above one another.
+/// Returns the largest number of labels that fit above one another.
 fn ticks_max(panel: &Panel) -> usize {
     ((panel.height / 16.0) as usize).clamp(2, 6)
 }
@@ -86,7 +86,7 @@ fn y_ruler(panel: &Panel, bottom: f64, top: f64) -> Ruler {
     Ruler::new(&panel.y, values, bottom, top)
 }
 
-/// Places, those at one spot once.
+/// Draws named places, one line for each position.
 fn named_places(drawing: &mut Drawing, lines: &Lines) -> Vec<f64> {
     let mut places: Vec<f64> = lines.marks.iter().map(|mark| mark.at).collect();
     places.dedup();
@@ -96,7 +96,7 @@ fn named_places(drawing: &mut Drawing, lines: &Lines) -> Vec<f64> {
     places
 }
 
-/// The letters of named places beside their lines, each below the one that it would cover.
+/// Draws the letters of named places next to their lines, each moved down if it would cover another.
 fn signs(drawing: &mut Drawing, lines: &Lines, x: &Ruler, (top, right): (f64, f64)) {
     let mut ends: Vec<f64> = Vec::new();
     for mark in lines.marks.iter().filter(|mark| !mark.sign.is_empty()) {
@@ -113,12 +113,12 @@ fn signs(drawing: &mut Drawing, lines: &Lines, x: &Ruler, (top, right): (f64, f6
     }
 }
 
-/// A place on x in words.
+/// Formats a position on x.
 fn x_text(lines: &Lines, x: f64) -> String {
     lines.x_names.get(x.round().max(0.0) as usize).cloned().unwrap_or_else(|| lines.x.format.text(x))
 }
 
-/// What the named places are, below the axis: there they have room.
+/// Explains the named places below the axis, where there is room.
 fn notes(drawing: &mut Drawing, lines: &Lines) {
     for mark in &lines.marks {
         let text = format!("At {}: {}", x_text(lines, mark.at), mark.label);
@@ -131,7 +131,7 @@ fn notes(drawing: &mut Drawing, lines: &Lines) {
 
 fn curve(drawing: &mut Drawing, lines: &Lines, panel: &Panel, series: &Series, place: usize, (x, y): (&Ruler, &Ruler)) {
     let ink = Ink::Series(place);
-    // Each stretch without a gap is a line of its own.
+    // Draw each stretch without a gap as a separate line.
     let mut stretches: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
     for point in &series.points {
         match (point.y, stretches.last_mut()) {
@@ -161,11 +161,11 @@ fn curve(drawing: &mut Drawing, lines: &Lines, panel: &Panel, series: &Series, p
         if !has_signs && !alone {
             continue;
         }
-        let mut says = format!("{} {}: {}", series.name, x_text(lines, point.x), panel.y.format.text(value));
+        let mut text = format!("{} {}: {}", series.name, x_text(lines, point.x), panel.y.format.text(value));
         if let Some((lo, hi)) = point.interval {
-            says.push_str(&format!(", 95 % interval {} – {}", panel.y.format.text(lo), panel.y.format.text(hi)));
+            text.push_str(&format!(", 95 % interval {} – {}", panel.y.format.text(lo), panel.y.format.text(hi)));
         }
-        drawing.open(says.trim_start());
+        drawing.open(text.trim_start());
         if let Some((lo, hi)) = point.interval {
             drawing.line([at.0, y.at(lo), at.0, y.at(hi)], ink, 1.0);
             for end in [lo, hi] {

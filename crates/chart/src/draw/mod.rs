@@ -1,4 +1,4 @@
-//! How each kind of chart is drawn: from its description into a [`Drawing`], downwards from its y.
+//! Draws each kind of chart from its description into a [`Drawing`], downwards from its y.
 
 mod bars;
 mod density;
@@ -12,17 +12,17 @@ use crate::font;
 use crate::skin::Ink;
 use crate::{Body, Chart};
 
-/// Size of letters, px.
+/// Font size of normal text, px.
 pub(crate) const LETTERS: f64 = 12.0;
-/// Size of lesser ones.
+/// Font size of less important text, px.
 pub(crate) const SMALL: f64 = 11.0;
 
-/// Title and how to read it, of a chart by itself.
+/// Draws the title and the explanation of a chart that is a separate file.
 pub(crate) fn head(drawing: &mut Drawing, chart: &Chart) {
     drawing.y += 4.0;
     drawing.paragraph(&chart.title, 16.0, Ink::Strong, Weight::Bold);
     drawing.y += 2.0;
-    drawing.paragraph(&chart.says, SMALL, Ink::Faint, Weight::Plain);
+    drawing.paragraph(&chart.caption, SMALL, Ink::Faint, Weight::Plain);
     drawing.y += 8.0;
 }
 
@@ -36,13 +36,13 @@ pub(crate) fn body(drawing: &mut Drawing, body: &Body) {
     }
 }
 
-/// How much room names at the left get: what they need, and at most a share of the width.
+/// Returns the room for names at the left: as much as they need, up to a share of the width.
 fn names_room<'a>(drawing: &Drawing, names: impl Iterator<Item = &'a str>, share: f64) -> f64 {
     let needed = names.map(|name| font::width(name, LETTERS)).fold(0.0, f64::max) + 10.0;
     needed.min(drawing.width * share)
 }
 
-/// The name of a row, which ends at `right`: in two smaller lines where one has no room for it.
+/// Draws the name of a row, which ends at `right`, in two smaller lines if one has no room for it.
 fn row_name(drawing: &mut Drawing, name: &str, (right, middle): (f64, f64), room: f64) {
     let mut line = |text: &str, y: f64, size: f64| {
         let text = font::fitted(text, size, room);
@@ -61,7 +61,7 @@ fn row_name(drawing: &mut Drawing, name: &str, (right, middle): (f64, f64), room
     }
 }
 
-/// Names of series with their signs, in as many lines as they need.
+/// Draws the names of series with their signs, in as many lines as needed.
 fn legend(drawing: &mut Drawing, names: &[&str], mut sign: impl FnMut(&mut Drawing, usize, (f64, f64))) {
     if names.len() < 2 {
         return;
@@ -84,7 +84,8 @@ fn legend(drawing: &mut Drawing, names: &[&str], mut sign: impl FnMut(&mut Drawi
     drawing.y += 8.0;
 }
 
-/// Grid lines from `top` to `bottom` with labels below, as many as have room, and the axis' title. The drawing's y moves behind.
+/// Draws grid lines from `top` to `bottom` with as many labels below as fit, and the title of the axis. Moves
+/// the drawing's y below them.
 fn bottom_axis(
     drawing: &mut Drawing,
     ruler: &Ruler,
@@ -103,7 +104,7 @@ fn bottom_axis(
     for (x, label) in &ticks {
         drawing.line([*x, top, *x, bottom], Ink::Grid, 1.0);
         let half = font::width(label, SMALL) / 2.0;
-        // The outermost labels stay within the drawing.
+        // Keep the outermost labels within the drawing.
         let at = x.clamp(half, (drawing.width - half).max(half));
         if at - half > free_from {
             drawing.text((at, bottom + 15.0), label, SMALL, Ink::Faint, Anchor::Middle, Weight::Plain);

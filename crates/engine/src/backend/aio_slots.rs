@@ -1,5 +1,5 @@
-//! Requests of kernel AIO by slot, each with a control block and memory of its own: a safe layer over [`KernelQueue`], which
-//! keeps everything that the kernel uses until the queue has ended.
+//! Kernel AIO requests by slot, each with its own control block and memory. This is a safe layer over [`KernelQueue`]:
+//! it keeps everything that the kernel uses alive until the queue has ended.
 #![allow(unsafe_code)]
 
 use super::libaio::{IoControlBlock, IoEvent, KernelQueue};
@@ -9,7 +9,6 @@ use crate::worker_error::WorkerError;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// The direction of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AioMove {
     Read,
@@ -21,9 +20,9 @@ pub(crate) struct AioSlots {
     // Dropped first: this waits for the requests in flight, which use the rest.
     queue: KernelQueue,
     blocks: Box<[IoControlBlock]>,
-    /// Whether the kernel has the slot: its block was taken, and its event was not.
+    /// Whether the kernel has the slot: it took the block, and its event was not reaped yet.
     is_in_flight: Box<[bool]>,
-    /// Addresses of the blocks of one call.
+    /// Scratch space for the block addresses of one call.
     addresses: Vec<*mut IoControlBlock>,
     events: Box<[IoEvent]>,
     memory: Region,
@@ -31,7 +30,7 @@ pub(crate) struct AioSlots {
 }
 
 impl AioSlots {
-    /// Makes slots of up to `record_bytes` for a queue of `depth` requests; one call takes up to `events` events.
+    /// Allocates slots of up to `record_bytes` for a queue of `depth` requests. One call reaps up to `events` events.
     pub(crate) fn new(
         queue: KernelQueue,
         depth: usize,
@@ -55,24 +54,23 @@ impl AioSlots {
         })
     }
 
-    /// Number of slots.
     pub(crate) fn len(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Most events that one call takes.
+    /// Returns the maximum number of events that one call reaps.
     pub(crate) fn events_max(&self) -> usize {
         self.events.len()
     }
 
-    /// The memory of a slot that is not in flight.
+    /// Returns the memory of a slot that is not in flight.
     pub(crate) fn memory(&mut self, slot: usize, bytes: usize) -> &mut [u8] {
         let start = self.start(slot, bytes);
-        // SAFETY: the range lies inside of the region, which `self` owns; the kernel does not use the slot.
+        // SAFETY: the range is inside the region, which `self` owns; the kernel does not use the slot.
         unsafe { std::slice::from_raw_parts_mut(start, bytes) }
     }
 
-    /// Prepares a request of a slot that is not in flight.
+    /// Prepares a request in a slot that is not in flight.
     pub(crate) fn prepare(&mut self, slot: usize, moves: AioMove, fd: BorrowedFd<'_>, offset: u64, bytes: usize) {
         let range = AioRange { fd: fd.as_raw_fd(), offset, memory: self.start(slot, bytes), bytes };
         self.blocks[slot] = match moves {
@@ -81,10 +79,10 @@ impl AioSlots {
         };
     }
 
-    /// Hands over prepared requests in one call, and returns how many the kernel took: at least one.
+    /// Submits prepared requests in one call, and returns how many the kernel took: at least one.
     ///
     /// # Errors
-    /// Of the first request, which the kernel did not take.
+    /// The kernel rejected the first request.
     pub(crate) fn submit(&mut self, slots: &[usize]) -> io::Result<usize> {
         self.addresses.clear();
         for &slot in slots {
@@ -99,7 +97,7 @@ impl AioSlots {
         taken
     }
 
-    /// Takes up to `most` events in one call, and returns how many there are: at least `wanted`, unless a signal came.
+    /// Reaps up to `most` events in one call and returns their number: at least `wanted`, unless a signal interrupts.
     pub(crate) fn take(&mut self, wanted: usize, most: usize) -> io::Result<usize> {
         let count = self.queue.take(wanted, &mut self.events[..most], None)?;
         for event in &self.events[..count] {
@@ -108,15 +106,15 @@ impl AioSlots {
         Ok(count)
     }
 
-    /// An event of the last call: its `data` is the slot.
+    /// Returns an event of the last call. Its `data` is the slot.
     pub(crate) fn event(&self, number: usize) -> IoEvent {
         self.events[number]
     }
 
-    /// Where the memory of a slot begins, which must not be in flight.
+    /// Returns the start of a slot's memory. The slot must not be in flight.
     fn start(&self, slot: usize, bytes: usize) -> *mut u8 {
         assert!(!self.is_in_flight[slot] && bytes <= self.slot_bytes, "{bytes} bytes of slot {slot}");
-        // Inside of the region: there are as many slots as blocks, and the slot was found among them.
+        // In bounds: there are as many memory slots as blocks, and indexing `is_in_flight` checked the slot.
         self.memory.pointer().wrapping_add(slot * self.slot_bytes)
     }
 }
@@ -134,7 +132,7 @@ mod tests {
         slots
     }
 
-    // Protects memory: what the kernel may still read or write is not given out.
+    // Protects memory: the kernel may still read or write it, so nobody else may borrow it.
     #[test]
     #[should_panic(expected = "4096 bytes of slot 0")]
     fn the_memory_of_a_slot_in_flight_is_not_given_out() {

@@ -1,5 +1,5 @@
-//! `lseek`, then `readv` or `writev` of ops that follow one another in a file, as many together as were submitted
-//! together. Source: readv(2).
+//! Calls `lseek`, then `readv` or `writev` for adjacent ops. One call covers as many ops as
+//! were submitted together. Source: readv(2).
 #![allow(unsafe_code)]
 
 use crate::backend::queued::Inline;
@@ -12,7 +12,8 @@ use std::io;
 /// `IOV_MAX`. Source: limits.h, readv(2).
 const MOST_VECTORS: usize = 1024;
 
-/// Ops that wait for their neighbours. Each worker needs descriptors of its own: a descriptor has one position.
+/// Queues ops until their neighbours arrive. Each worker needs its own descriptors, because
+/// a descriptor has one position.
 pub(crate) struct Gathered {
     ops: Vec<(Slot, BlockOp)>,
     vectors: Vec<libc::iovec>,
@@ -21,14 +22,14 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// Room for this many ops.
+    /// Makes room for `depth` ops.
     pub(crate) fn new(depth: u32, context: BlockContext) -> Gathered {
         let depth = depth as usize;
         let (ops, vectors) = (Vec::with_capacity(depth), Vec::with_capacity(depth));
         Gathered { ops, vectors, done: Inline::new(depth), context }
     }
 
-    /// How many ops from `first` on one call can do.
+    /// Returns how many ops, starting at `first`, one call can cover.
     fn run_length(&self, first: usize) -> usize {
         let moves = |op: &BlockOp| matches!(op.kind, OpKind::Read | OpKind::Write);
         let mut last = &self.ops[first].1;
@@ -48,7 +49,7 @@ impl Gathered {
         length
     }
 
-    /// Reads or writes a run of ops, and divides what was moved among them.
+    /// Reads or writes a run of ops, and divides the bytes moved among them.
     fn transfer(&mut self, first: usize, length: usize) {
         let run = &self.ops[first..first + length];
         let (_, op) = run[0];
@@ -59,7 +60,7 @@ impl Gathered {
         let moved = if let Err(error) = sought {
             Err(error)
         } else if op.kind == OpKind::Read {
-            // SAFETY: the vectors point to memory of at least their lengths that belongs to these ops alone.
+            // SAFETY: the vectors point to memory of at least their lengths, which only these ops use.
             completion(unsafe { libc::readv(fd, vectors.as_ptr(), length as libc::c_int) })
         } else {
             // SAFETY: as above.

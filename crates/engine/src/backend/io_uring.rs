@@ -1,6 +1,7 @@
-//! io_uring: one registered region of buffers, registered files and ring, a single issuer with deferred task run.
+//! io_uring with one registered buffer region, registered files, a registered ring, and a single
+//! issuer with deferred task run.
 //!
-//! Each feature that the kernel refuses is left out and said in [`Ring::fallbacks`]; a result never claims a mode that
+//! Features that the kernel rejects are left out and listed in [`Ring::fallbacks`]. A result never claims a mode that
 //! did not run. Sources: io_uring_setup(2), io_uring_register(2), io_uring_enter(2).
 #![allow(unsafe_code)]
 
@@ -18,37 +19,38 @@ use std::io;
 use std::num::NonZeroU32;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// How long a polling kernel thread stays awake without work, ms.
+/// Idle time after which the polling kernel thread sleeps, ms.
 const SUBMISSION_POLL_IDLE_MS: u32 = 1000;
 
 /// `IORING_ENTER_GETEVENTS`. Source: io_uring_enter(2).
 const GET_EVENTS: u32 = 1;
 
-/// How the kernel is entered: where it looks the ring up.
+/// How system calls refer to the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Door {
-    /// The number of its descriptor, which is looked up and held in every call.
+enum RingHandle {
+    /// By file descriptor, which the kernel looks up in every call.
     Descriptor(RawFd),
-    /// Its place among the rings that this thread registered.
+    /// By index among the rings that this thread registered.
     Registered(u32),
 }
 
-impl Door {
-    /// Registers a ring for the calling thread, at a place of the kernel's choice. The crate's own registration holds for
-    /// one `Submitter`, which is made anew for every call. Source: io_uring_register(2), `IORING_REGISTER_RING_FDS`.
-    fn register(ring: RawFd) -> io::Result<Door> {
-        let mut update = RingUpdate { place: u32::MAX, reserved: 0, ring: ring as u64 };
-        // SAFETY: reads and writes one such structure, which lives through the call.
+impl RingHandle {
+    /// Registers a ring for the calling thread, at an index that the kernel chooses. The
+    /// registration of the io-uring crate lasts only for one `Submitter`, which is created for
+    /// every call. Source: io_uring_register(2), `IORING_REGISTER_RING_FDS`.
+    fn register(ring: RawFd) -> io::Result<RingHandle> {
+        let mut update = RingUpdate { index: u32::MAX, reserved: 0, ring: ring as u64 };
+        // SAFETY: reads and writes one such struct, which outlives the call.
         let taken =
             unsafe { libc::syscall(libc::SYS_io_uring_register, ring, REGISTER_RING_FDS, &raw mut update, 1u32) };
-        if taken == 1 { Ok(Door::Registered(update.place)) } else { Err(io::Error::last_os_error()) }
+        if taken == 1 { Ok(RingHandle::Registered(update.index)) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Gives the place back: else the ring would live as long as the thread.
+    /// Frees the index. Otherwise the ring would live as long as the thread.
     fn unregister(self, ring: RawFd) {
-        let Door::Registered(place) = self else { return };
-        let mut update = RingUpdate { place, reserved: 0, ring: 0 };
-        // SAFETY: as above. A refusal leaves it to the end of the thread.
+        let RingHandle::Registered(index) = self else { return };
+        let mut update = RingUpdate { index, reserved: 0, ring: 0 };
+        // SAFETY: as above. If the kernel rejects it, the index is freed when the thread ends.
         unsafe { libc::syscall(libc::SYS_io_uring_register, ring, UNREGISTER_RING_FDS, &raw mut update, 1u32) };
     }
 
@@ -56,11 +58,11 @@ impl Door {
     #[inline(always)]
     fn enter(self, submitted: u32, completions: u32, flags: u32) -> io::Result<usize> {
         let (number, flags) = match self {
-            Door::Descriptor(fd) => (fd as u32, flags),
-            Door::Registered(place) => (place, flags | REGISTERED_RING),
+            RingHandle::Descriptor(fd) => (fd as u32, flags),
+            RingHandle::Registered(index) => (index, flags | REGISTERED_RING),
         };
         let nothing = std::ptr::null::<libc::sigset_t>();
-        // SAFETY: no memory is passed; what the ring's entries point to is its own affair.
+        // SAFETY: passes no memory; `push` keeps the memory of the ring's entries alive.
         let taken =
             unsafe { libc::syscall(libc::SYS_io_uring_enter, number, submitted, completions, flags, nothing, 0usize) };
         if taken < 0 { Err(io::Error::last_os_error()) } else { Ok(taken as usize) }
@@ -70,7 +72,7 @@ impl Door {
 /// `struct io_uring_rsrc_update`. Source: linux/io_uring.h.
 #[repr(C)]
 struct RingUpdate {
-    place: u32,
+    index: u32,
     reserved: u32,
     ring: u64,
 }
@@ -83,28 +85,28 @@ const UNREGISTER_RING_FDS: u32 = 21;
 const REGISTERED_RING: u32 = 16;
 
 pub(crate) struct Ring {
-    door: Door,
+    handle: RingHandle,
     ring: IoUring,
     context: BlockContext,
     fixed_files: bool,
     fixed_buffers: bool,
     polls_completions: bool,
     polls_submissions: bool,
-    /// Ops that were submitted since the last enter.
+    /// Number of ops submitted since the last `enter`.
     submitted: u32,
-    /// What only some rings do; nothing is checked where there is none of it.
+    /// Options of some rings. `None` if there are none, so that the usual ring checks nothing.
     extras: Option<Box<Extras>>,
     inline: Inline,
     fallbacks: Vec<String>,
 }
 
-/// What reads and writes may carry beside their range.
+/// Optional properties of reads and writes, besides their range.
 struct Extras {
     words: RwWords,
-    /// By slot, where ops are vectored.
+    /// By slot; `None` unless ops are vectored.
     vectors: Option<Box<[libc::iovec]>>,
     async_every: Option<NonZeroU32>,
-    /// Ops since the last that went to a kernel thread.
+    /// Ops since the last one that went to a kernel thread.
     since_async: u32,
     priorities: Option<Box<Priorities>>,
 }
@@ -125,7 +127,7 @@ impl Extras {
         }))
     }
 
-    /// Whether this op goes to a kernel thread: every Nth.
+    /// Returns `true` for every Nth op, which goes to a kernel thread.
     fn goes_async(&mut self) -> bool {
         let Some(every) = self.async_every else { return false };
         self.since_async += 1;
@@ -137,14 +139,14 @@ impl Extras {
     }
 }
 
-/// One step down the ladder of set-up flags: what is given up where the kernel refuses it.
+/// A set of setup flags to try, and the feature that it lacks compared with newer kernels.
 struct Rung {
     lost: &'static str,
     build: fn(u32, &RingModes) -> io::Result<IoUring>,
 }
 
 fn builder(entries: u32, modes: &RingModes) -> (io_uring::Builder, u32) {
-    // A polling kernel thread frees entries late; with twice the depth there is always room.
+    // A polling kernel thread frees entries late. With twice the depth there is always room.
     let entries = if modes.poll_submissions { entries * 2 } else { entries };
     let mut builder = IoUring::builder();
     builder.dontfork().setup_clamp().setup_cqsize(entries * 2);
@@ -160,7 +162,7 @@ fn builder(entries: u32, modes: &RingModes) -> (io_uring::Builder, u32) {
     (builder, entries)
 }
 
-/// From the newest kernel's best to the oldest ring there is.
+/// From the best flags of the newest kernel down to the oldest io_uring.
 const LADDER: &[Rung] = &[
     Rung {
         lost: "",
@@ -213,7 +215,7 @@ fn build(entries: u32, modes: &RingModes, fallbacks: &mut Vec<String>) -> io::Re
                 }
                 return Ok(ring);
             }
-            // EINVAL is the kernel's word for a flag that it does not know; anything else will not get better.
+            // `EINVAL` means that the kernel does not know a flag. After any other error, fewer flags will not help.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refusal = Some(error),
             Err(error) => return Err(error),
         }
@@ -221,7 +223,7 @@ fn build(entries: u32, modes: &RingModes, fallbacks: &mut Vec<String>) -> io::Re
     Err(refusal.unwrap_or_else(|| io::Error::from_raw_os_error(libc::EINVAL)))
 }
 
-/// A file as the ring knows it.
+/// A file as ring entries refer to it.
 enum RingFile {
     Fixed(Fixed),
     Open(Fd),
@@ -237,10 +239,10 @@ macro_rules! with_target {
 }
 
 impl Drop for Ring {
-    /// The kernel takes a ring down later and elsewhere, and until then the registered files hold their file system: whoever
-    /// unmounts it after the run would find it busy. A refusal leaves it at that.
+    /// Unregisters the files, because the kernel tears a ring down asynchronously. Until then, registered files keep
+    /// their file system busy, and unmounting it right after the run would fail. Errors are ignored.
     fn drop(&mut self) {
-        self.door.unregister(self.ring.as_raw_fd());
+        self.handle.unregister(self.ring.as_raw_fd());
         if self.fixed_files {
             let _ = self.ring.submitter().unregister_files();
         }
@@ -248,7 +250,7 @@ impl Drop for Ring {
 }
 
 impl Ring {
-    /// A ring for `depth` ops in flight. Must be made by the thread that will use it.
+    /// Creates a ring for `depth` ops in flight. Call it from the thread that will use the ring.
     pub(crate) fn new(
         depth: u32,
         modes: &RingModes,
@@ -259,11 +261,11 @@ impl Ring {
         let ring = build(depth.next_power_of_two(), modes, &mut fallbacks)?;
         let mut refused = |what: &str, error: io::Error| fallbacks.push(format!("io_uring: {what} refused: {error}"));
         let fd = ring.as_raw_fd();
-        let mut door = Door::Descriptor(fd);
-        // With a polling kernel thread there is next to nothing to enter for.
+        let mut handle = RingHandle::Descriptor(fd);
+        // With a polling kernel thread there are hardly any `enter` calls.
         if !modes.poll_submissions {
-            match Door::register(fd) {
-                Ok(registered) => door = registered,
+            match RingHandle::register(fd) {
+                Ok(registered) => handle = registered,
                 Err(error) => refused("registered ring", error),
             }
         }
@@ -276,8 +278,8 @@ impl Ring {
         if fixed_buffers {
             let region = context.payload.region();
             let vector = libc::iovec { iov_base: region.pointer().cast(), iov_len: region.bytes() };
-            // SAFETY: the region stays mapped for as long as `context`, which the ring is dropped with, and fields drop
-            // in order of declaration: the ring first.
+            // SAFETY: the region stays mapped as long as `context`. Fields drop in order
+            // of declaration: the ring first.
             if let Err(error) = unsafe { ring.submitter().register_buffers(&[vector]) } {
                 refused("registered buffers (raise RLIMIT_MEMLOCK?)", error);
                 fixed_buffers = false;
@@ -287,7 +289,7 @@ impl Ring {
             fallbacks.push("io_uring: vectored ops: registered buffers used, which have no vectors".to_owned());
         }
         Ok(Ring {
-            door,
+            handle,
             ring,
             context,
             fixed_files,
@@ -301,8 +303,8 @@ impl Ring {
         })
     }
 
-    /// Reads one block, to see whether files of this kind can be read in this ring's modes at all: that a device or a file
-    /// system cannot be polled shows only in the completion.
+    /// Reads one block, to check whether these files can be read in this ring's modes. Only the completion shows that a
+    /// device or file system does not support polling.
     pub(crate) fn try_read(&mut self, length: u32) -> io::Result<()> {
         if self.context.files.fds.first() == Some(&NOT_OPEN) {
             return Ok(());
@@ -319,12 +321,12 @@ impl Ring {
         }
     }
 
-    /// Its files, for another ring in its place.
+    /// Takes the files, to build another ring with them.
     pub(crate) fn take_files(&mut self) -> crate::backend::BlockFiles {
         std::mem::take(&mut self.context.files)
     }
 
-    /// What was asked for and could not be used.
+    /// Returns the requested features that could not be used.
     pub(crate) fn fallbacks(&self) -> &[String] {
         &self.fallbacks
     }
@@ -334,8 +336,8 @@ impl Ring {
         if self.fixed_files { RingFile::Fixed(Fixed(op.file)) } else { RingFile::Open(Fd(self.context.files.fd(op))) }
     }
 
-    /// Hands over a read or a write without anything particular. Each kind of entry is built where it is pushed: the choice of
-    /// one among several to push goes through memory, in pieces that the copy into the ring has to wait for.
+    /// Submits a read or write without extras. Each kind of entry is built where it is pushed: choosing one of several
+    /// would move it through memory in pieces, and the copy into the ring would stall on them.
     #[inline(always)]
     fn submit_plain(&mut self, op: &BlockOp, slot: Slot) {
         let memory = self.context.payload.pointer(slot);
@@ -345,7 +347,7 @@ impl Ring {
                 self.push(&$build.offset(op.offset).build().user_data(u64::from(slot)))
             };
         }
-        // The region is registered as one buffer, number 0.
+        // The region is registered as buffer 0.
         match (op.kind, self.fixed_buffers) {
             (OpKind::Read, true) => {
                 with_target!(target, |fd| push!(opcode::ReadFixed::new(fd, memory, op.length, 0)))
@@ -356,9 +358,9 @@ impl Ring {
         }
     }
 
-    /// The entry of a read or a write with flags, a priority, a vector, or all of them; `None` where the ring has none of it.
+    /// Builds the entry of a read or write with flags, priority or vector; `None` if the ring has no extras.
     #[inline(never)]
-    fn particular_entry(&mut self, op: &BlockOp, slot: Slot) -> Option<squeue::Entry> {
+    fn entry_with_extras(&mut self, op: &BlockOp, slot: Slot) -> Option<squeue::Entry> {
         let target = self.target(op);
         let memory = self.context.payload.pointer(slot);
         let extras = self.extras.as_mut()?;
@@ -392,9 +394,9 @@ impl Ring {
         Some(if extras.goes_async() { entry.flags(squeue::Flags::ASYNC) } else { entry })
     }
 
-    /// The entry of anything that is neither read nor write; `None` for what this ring has none for.
+    /// Builds the entry of an op other than read and write; `None` if this ring has no such entry.
     fn other_entry(&mut self, op: &BlockOp) -> Option<squeue::Entry> {
-        // Nothing else can be polled for.
+        // A ring that polls for completions supports only reads and writes.
         if self.polls_completions {
             return None;
         }
@@ -426,11 +428,11 @@ impl Ring {
 
     #[inline(always)]
     fn push(&mut self, entry: &squeue::Entry) {
-        // SAFETY: the entry's memory is a slot of the payload, and its vector one of the extras; both outlive the op:
-        // slots are not reused before completion.
+        // SAFETY: the entry's memory is a slot of the payload, and its vector one of the extras. Both outlive the op,
+        // because slots are not reused before completion.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
-            // There are never more ops in flight than `depth`, the size of the ring; but a polling kernel thread gives
-            // entries back later than it completes them. An error here comes again in `enter`, where it is reported.
+            // There are never more ops in flight than `depth`, the size of the ring. But a polling kernel thread frees
+            // entries later than it completes them. An error here occurs again in `enter`, which reports it.
             let _ = self.ring.submitter().squeue_wait();
         }
         self.submitted += 1;
@@ -440,7 +442,7 @@ impl Ring {
     fn submit_other(&mut self, op: &BlockOp, slot: Slot) {
         match self.other_entry(op) {
             Some(entry) => {
-                // The kernel says 0 to a trim that went well; what it moved comes back with the slot.
+                // The kernel returns 0 for a successful trim, so the user data carries its length along with the slot.
                 let trimmed = if op.kind == OpKind::Trim { op.length } else { 0 };
                 self.push(&entry.user_data(u64::from(trimmed) << 32 | u64::from(slot)));
             }
@@ -448,7 +450,8 @@ impl Ring {
         }
     }
 
-    /// Does in this thread what the ring has no entry for. Registered files follow those that are opened and closed.
+    /// Executes ops that the ring has no entry for, in this thread. Updates the registered
+    /// files after opens and closes.
     #[cold]
     fn run_inline(&mut self) {
         let Ring { inline, context: BlockContext { files, .. }, ring, fixed_files, .. } = self;
@@ -463,7 +466,7 @@ impl Ring {
                 Ok(0)
             }
             OpKind::Close => {
-                // Else the ring would hold the file open.
+                // Otherwise the ring would keep the file open.
                 register(op.file, NOT_OPEN)?;
                 files.close(op.file)
             }
@@ -481,7 +484,7 @@ impl QueuedBackend for Ring {
             return self.submit_other(op, slot);
         }
         if self.extras.is_some()
-            && let Some(entry) = self.particular_entry(op, slot)
+            && let Some(entry) = self.entry_with_extras(op, slot)
         {
             return self.push(&entry.user_data(u64::from(slot)));
         }
@@ -504,14 +507,15 @@ impl QueuedBackend for Ring {
         }
         let submitter = self.ring.submitter();
         let entered = match wait {
-            // Who hands nothing over only looks; and deferred completions come to light only where somebody asks.
-            Wait::For(0) if self.submitted == 0 => self.door.enter(0, 0, GET_EVENTS),
-            // It knows when the polling thread has to be woken.
+            // With nothing to submit, this only polls. The kernel posts deferred completions
+            // only when asked for events.
+            Wait::For(0) if self.submitted == 0 => self.handle.enter(0, 0, GET_EVENTS),
+            // The crate knows when to wake the polling thread.
             Wait::For(completions) if self.polls_submissions => submitter.submit_and_wait(completions as usize),
-            // Nothing but waiting brings deferred completions in; there is room for all that can be in flight.
+            // Only waiting posts deferred completions; the completion queue has room for all ops in flight.
             Wait::For(completions) => {
-                let looks = completions > 0 || self.polls_completions;
-                self.door.enter(self.submitted, completions, if looks { GET_EVENTS } else { 0 })
+                let gets_events = completions > 0 || self.polls_completions;
+                self.handle.enter(self.submitted, completions, if gets_events { GET_EVENTS } else { 0 })
             }
             Wait::Timeout(ns) => {
                 let timeout = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
@@ -546,14 +550,14 @@ impl QueuedBackend for Ring {
     }
 
     fn helpers_cpu_ns(&self) -> u64 {
-        // With a polling thread only: nothing else works for a ring that is not charged to its thread.
+        // Only a polling thread works for the ring without being charged to this thread.
         if self.polls_submissions { poller_cpu_ns() } else { 0 }
     }
 }
 
-/// Processor time of the kernel thread that polls for this thread's submissions, ns, to the scheduler's tick; 0 where
-/// there is none. The kernel names it after the thread that made the ring, and counts it to nobody. Source:
-/// io_uring/sqpoll.c, proc_pid_stat(5).
+/// Returns the CPU time, in ns, of the kernel thread that polls for this thread's submissions; 0 if there is none. The
+/// resolution is the scheduler's tick. The kernel names the polling thread after the thread that created the ring, and
+/// charges its time to no process. Source: io_uring/sqpoll.c, proc_pid_stat(5).
 fn poller_cpu_ns() -> u64 {
     let name = format!("iou-sqp-{}\n", rustix::thread::gettid().as_raw_nonzero());
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0 };
@@ -562,7 +566,7 @@ fn poller_cpu_ns() -> u64 {
         .filter(|task| std::fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm == name))
         .filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok())
         .filter_map(|stat| {
-            // Behind the name in parentheses: utime and stime are the 12th and 13th fields.
+            // After the name in parentheses, utime and stime are the 12th and 13th fields.
             let (_, fields) = stat.rsplit_once(") ")?;
             let mut times = fields.split(' ').skip(11).map(|field| field.parse::<u64>().ok());
             Some(times.next()?? + times.next()??)
@@ -571,12 +575,12 @@ fn poller_cpu_ns() -> u64 {
         * (1_000_000_000 / rustix::param::clock_ticks_per_second())
 }
 
-/// Why this kernel gives no ring; `None` where it does.
+/// Returns the error with which this kernel rejects io_uring; `None` if it supports it.
 pub(crate) fn refusal() -> Option<io::Error> {
     IoUring::new(2).err()
 }
 
-/// A discard of a block device goes through `ioctl`, which a ring has no op for before Linux 6.12.
+/// Returns `true` if the ring can trim these files. Before Linux 6.12, a block device needs `ioctl` to discard.
 pub(crate) fn can_trim(kind: FileKind) -> bool {
     kind == FileKind::Regular
 }

@@ -1,8 +1,7 @@
 //! The kernel's native asynchronous I/O: `io_setup`, `io_submit`, `io_getevents`. Sources: io_submit(2),
 //! io_getevents(2), linux/aio_abi.h.
 //!
-//! Through the page cache, the kernel does such reads and writes while they are handed over; only with `O_DIRECT` are
-//! they in flight afterwards.
+//! Buffered reads and writes run inside `io_submit`. Only with `O_DIRECT` are they in flight afterwards.
 #![allow(unsafe_code)]
 
 use crate::backend::priorities::Priorities;
@@ -15,7 +14,7 @@ use plumb_workload::OpKind;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// `struct iocb` of a little-endian machine. Source: linux/aio_abi.h.
+/// `struct iocb`; the order of `key` and `rw_flags` depends on the byte order. Source: linux/aio_abi.h.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub(crate) struct IoControlBlock {
@@ -40,7 +39,7 @@ pub(crate) struct IoControlBlock {
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub(crate) struct IoEvent {
-    /// The number that the control block was given.
+    /// The `data` of its control block.
     pub(crate) data: u64,
     control_block: u64,
     /// Bytes moved, or the negative error number.
@@ -49,12 +48,12 @@ pub(crate) struct IoEvent {
 }
 
 impl IoControlBlock {
-    /// A read of a range; its event has `data`.
+    /// Prepares a read of a range. Its event will carry `data`.
     pub(crate) fn reading(range: AioRange, data: u64) -> IoControlBlock {
         IoControlBlock::moving(PREAD, range, data)
     }
 
-    /// A write of a range; its event has `data`.
+    /// Prepares a write of a range. Its event will carry `data`.
     pub(crate) fn writing(range: AioRange, data: u64) -> IoControlBlock {
         IoControlBlock::moving(PWRITE, range, data)
     }
@@ -72,7 +71,7 @@ impl IoControlBlock {
     }
 }
 
-/// The head of the ring of events that the kernel maps into the process. Source: fs/aio.c, `struct aio_ring`.
+/// Header of the event ring that the kernel maps into the process. Source: fs/aio.c, `struct aio_ring`.
 #[repr(C)]
 struct SharedRing {
     id: u32,
@@ -96,24 +95,24 @@ const FLAG_PRIORITY: u32 = 1 << 1;
 const RWF_NOWAIT: i32 = 0x08;
 const RWF_ATOMIC: i32 = 0x40;
 
-/// What `io_setup` gave, until `io_destroy`.
+/// An AIO context, from `io_setup` to `io_destroy`.
 pub(crate) struct KernelQueue(u64);
 
-/// A queue of the kernel, and everything that it reads or writes.
+/// A kernel queue with all memory that the kernel reads or writes.
 pub(crate) struct Libaio {
-    // Dropped first: this waits for what is in flight, and uses the memory.
+    // Dropped first: this waits for the ops in flight, which use the memory.
     kernel: KernelQueue,
     modes: LibaioModes,
-    /// By slot; their addresses are handed to the kernel.
+    /// By slot. The kernel gets their addresses.
     blocks: Box<[IoControlBlock]>,
     vectors: Box<[libc::iovec]>,
-    /// Addresses of control blocks that are ready, in the order of submission.
+    /// Addresses of prepared control blocks, in the order of submission.
     ready: Vec<*mut IoControlBlock>,
-    /// How many of those at the front are with the kernel already.
+    /// Number of blocks, from the front of `ready`, that the kernel has already taken.
     handed: usize,
     in_flight: usize,
     events: Box<[IoEvent]>,
-    /// The events at hand: those from `next_event` to `last_event` are not asked for yet.
+    /// Reaped events from `next_event` to `last_event` were not returned yet.
     next_event: usize,
     last_event: usize,
     inline: Inline,
@@ -123,16 +122,16 @@ pub(crate) struct Libaio {
 
 impl Drop for KernelQueue {
     fn drop(&mut self) {
-        // SAFETY: the context was made by `io_setup`; this waits for what is in flight.
+        // SAFETY: the context is from `io_setup`. The call waits for the ops in flight.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.0) };
     }
 }
 
 impl KernelQueue {
-    /// A queue for this many ops in flight.
+    /// Creates a queue for `depth` ops in flight.
     pub(crate) fn new(depth: u32) -> io::Result<KernelQueue> {
         let mut context = 0u64;
-        // SAFETY: writes the context's number into a live u64 that is 0, as the kernel demands.
+        // SAFETY: writes the context number into a live u64 that is 0, as the kernel requires.
         if unsafe { libc::syscall(libc::SYS_io_setup, libc::c_long::from(depth as i32), &raw mut context) } < 0 {
             let error = io::Error::last_os_error();
             return Err(match error.raw_os_error() {
@@ -145,15 +144,15 @@ impl KernelQueue {
         Ok(KernelQueue(context))
     }
 
-    /// Hands over control blocks in one call, and returns how many the kernel took: at least one.
+    /// Submits control blocks in one call and returns how many the kernel took: at least one.
     ///
     /// # Errors
-    /// Of the first control block, which the kernel did not take.
+    /// The kernel rejected the first control block.
     ///
     /// # Safety
-    /// The control blocks and their memory must live until their events were taken, or until this queue is dropped.
+    /// The control blocks and their memory must live until their events were reaped, or until this queue is dropped.
     pub(crate) unsafe fn submit(&mut self, blocks: &mut [*mut IoControlBlock]) -> io::Result<usize> {
-        // SAFETY: the caller keeps what the kernel uses.
+        // SAFETY: the caller keeps the memory that the kernel uses.
         let taken = unsafe { libc::syscall(libc::SYS_io_submit, self.0, blocks.len(), blocks.as_mut_ptr()) };
         match taken {
             1.. => Ok(taken as usize),
@@ -162,12 +161,12 @@ impl KernelQueue {
         }
     }
 
-    /// Fills the front of `events` in one call, and returns how many there are: at least `wanted`, unless a signal came or
-    /// `timeout_ns` passed.
+    /// Reaps events into `events` in one call and returns their number: at least `wanted`, unless a
+    /// signal interrupts or `timeout_ns` passes.
     pub(crate) fn take(&mut self, wanted: usize, events: &mut [IoEvent], timeout_ns: Option<u64>) -> io::Result<usize> {
         let timeout = timeout_ns
             .map(|ns| libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ });
-        // SAFETY: as many events as there is room for; a timeout that lives through the call, or none.
+        // SAFETY: the count is the length of `events`; the timeout outlives the call or is null.
         let taken = unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
@@ -187,7 +186,7 @@ impl KernelQueue {
 }
 
 impl Libaio {
-    /// Ops of this worker in the kernel's queue, which was made for this many.
+    /// Wraps a kernel queue that was created for `depth` ops.
     pub(crate) fn new(
         kernel: KernelQueue,
         depth: u32,
@@ -213,11 +212,11 @@ impl Libaio {
         }
     }
 
-    /// Hands over what is ready, as far as the kernel takes it.
+    /// Submits the prepared control blocks, as many as the kernel takes.
     fn hand_over(&mut self) -> io::Result<()> {
         while self.handed < self.ready.len() {
             let waiting = &mut self.ready[self.handed..];
-            // SAFETY: pointers to control blocks that live, with their vectors and buffers, until their completion.
+            // SAFETY: pointers to control blocks that live until completion, as do their vectors and buffers.
             let error = match unsafe { self.kernel.submit(waiting) } {
                 Ok(taken) => {
                     self.handed += taken;
@@ -228,10 +227,10 @@ impl Libaio {
             };
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
-                // The kernel has no room. What is in flight makes room by and by.
+                // The kernel's queue is full. Ops in flight will make room.
                 Some(libc::EAGAIN | libc::ENOMEM) if self.in_flight > 0 => break,
                 Some(libc::EAGAIN) => std::thread::sleep(std::time::Duration::from_micros(1)),
-                // It says so of the first one that is left: that op has failed, the others have not.
+                // The error is about the first block left: that op has failed, the others have not.
                 Some(errno) => {
                     // SAFETY: one of our own control blocks, which the kernel did not take.
                     let slot = unsafe { (*self.ready[self.handed]).data } as Slot;
@@ -246,9 +245,9 @@ impl Libaio {
         Ok(())
     }
 
-    /// Takes events from the ring that the kernel shares. 0 also where this kernel's ring is of another form.
+    /// Reaps events from the ring shared with the kernel. Returns 0 if this kernel's ring has another format.
     fn take_from_ring(&mut self) -> usize {
-        // SAFETY: the context's number is the address of the ring, mapped until `io_destroy`.
+        // SAFETY: the context number is the address of the ring, which is mapped until `io_destroy`.
         let ring = unsafe { &*(self.kernel.0 as *const SharedRing) };
         if ring.magic != RING_MAGIC || ring.incompatible_features != 0 {
             return 0;
@@ -257,10 +256,10 @@ impl Libaio {
         let free = &mut self.events[self.last_event..];
         let mut taken = 0;
         let mut head = ring.head.load(Ordering::Relaxed);
-        // Acquire: the events below the tail are written before it.
+        // Acquire: the kernel writes events before it moves the tail past them.
         let tail = ring.tail.load(Ordering::Acquire);
         while head != tail && taken < free.len() {
-            // SAFETY: between head and tail the ring holds complete events.
+            // SAFETY: between head and tail, the ring holds complete events.
             free[taken] = unsafe { first.add(head as usize).read() };
             head = (head + 1) % ring.events;
             taken += 1;
@@ -269,9 +268,9 @@ impl Libaio {
         taken
     }
 
-    /// Takes events, waiting for this many of them and no longer than this many ns.
+    /// Reaps events. Waits for `wanted` of them, up to `timeout_ns`.
     fn take(&mut self, wanted: u32, timeout_ns: Option<u64>) -> io::Result<()> {
-        // What nobody has asked for yet stays at the front.
+        // Keep events that were not returned yet at the front.
         self.events.copy_within(self.next_event..self.last_event, 0);
         self.last_event -= self.next_event;
         self.next_event = 0;
@@ -342,11 +341,11 @@ impl QueuedBackend for Libaio {
         self.hand_over()?;
         self.inline.run(&mut self.context.files);
         let (wanted, timeout_ns) = still_to_wait(wait, self.inline.ready() + self.last_event - self.next_event);
-        // Handing over alone takes one system call; who only looks gets a look.
+        // Submitting alone takes one system call. Without a submission, poll for events.
         if wanted == 0 && hands_over && !self.modes.userspace_reap {
             return Ok(());
         }
-        // What the kernel did not take would not complete: wait for what makes room.
+        // Blocks that the kernel did not take cannot complete: wait for a completion to make room.
         let wanted = if self.ready.is_empty() { wanted } else { 1 };
         self.take(wanted, timeout_ns)
     }

@@ -16,27 +16,26 @@ use std::path::{Path, PathBuf};
 /// Mappings of all files of a target.
 pub(crate) struct Mmap {
     context: BlockContext,
-    /// By number; none of a file that is not open.
+    /// By file number; `None` while a file is closed.
     mappings: Vec<Option<Mapping>>,
     rules: MapRules,
 }
 
-/// How files are mapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MapRules {
     pub(crate) access: FileAccess,
     /// Advice to the kernel, in this order.
     pub(crate) advice: Vec<MappingAdvice>,
-    /// Pages are written back and dropped as soon as they were used.
+    /// Write pages back and drop them right after use.
     pub(crate) drops_pages: bool,
 }
 
-/// Refuses to map what is not there: touching a page behind the end of a file is a SIGBUS.
+/// Rejects a file shorter than its mapping: touching a page past its end raises SIGBUS.
 fn refuse_short(file: BorrowedFd<'_>, path: &Path, length: u64) -> io::Result<()> {
     let found = rustix::fs::fstat(file)?.st_size as u64;
     if found < length {
         return Err(io::Error::other(format!(
-            "{} has {found} bytes, and is shorter than the {length} to map; use `prepare` other than \"nothing\", or \
+            "{} has {found} bytes, but {length} bytes are to be mapped; use `prepare` other than \"nothing\", or \
              another backend",
             path.display()
         )));
@@ -44,7 +43,7 @@ fn refuse_short(file: BorrowedFd<'_>, path: &Path, length: u64) -> io::Result<()
     Ok(())
 }
 
-/// Tells the kernel about a mapping.
+/// Applies one kind of advice to a mapping.
 fn advise(mapping: &Mapping, advice: MappingAdvice) -> io::Result<()> {
     match advice {
         MappingAdvice::DontNeed => mapping.advise_by_posix(libc::POSIX_MADV_DONTNEED),
@@ -56,7 +55,6 @@ fn advise(mapping: &Mapping, advice: MappingAdvice) -> io::Result<()> {
     }
 }
 
-/// Maps one file as it is open.
 fn map_file(files: &BlockFiles, number: usize, rules: &MapRules) -> io::Result<Mapping> {
     let (fd, length) = (files.fds[number], files.lengths[number]);
     if files.kind == FileKind::Regular {
@@ -77,7 +75,7 @@ impl Mmap {
         Ok(Mmap { context, mappings, rules })
     }
 
-    /// Opens and maps, or unmaps and closes.
+    /// Opens and maps a file, or unmaps and closes it.
     #[cold]
     fn change(&mut self, op: &BlockOp) -> Completion {
         let (number, files) = (op.file as usize, &mut self.context.files);
@@ -110,7 +108,7 @@ impl SyncBackend for Mmap {
         let (files, memory) = self.context.parts(0);
         let moved = match op.kind {
             OpKind::Read | OpKind::Write => {
-                // SAFETY: `memory` holds at least this many bytes and is this op's alone.
+                // SAFETY: `memory` holds at least this many bytes, which only this op uses.
                 let memory = unsafe { std::slice::from_raw_parts_mut(memory, op.length as usize) };
                 match op.kind {
                     OpKind::Read => mapping.load(op.offset, memory)?,
@@ -119,7 +117,7 @@ impl SyncBackend for Mmap {
             }
             OpKind::Fsync | OpKind::EndFsync | OpKind::Fdatasync => return mapping.sync_all(),
             OpKind::Evict => {
-                // Pages that are mapped are not dropped.
+                // The kernel does not drop mapped pages.
                 mapping.drop_all_pages()?;
                 return execute_common(files, op);
             }

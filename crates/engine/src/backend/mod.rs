@@ -1,5 +1,5 @@
-//! Backends execute ops. A sync backend executes one at a time in the calling thread; a queued one keeps several in
-//! flight. A new backend is one file here and one arm in [`crate::bound`].
+//! Backends execute ops. A sync backend executes one op at a time in the calling thread; a queued one keeps several in
+//! flight. A new backend needs one file here and one arm in [`crate::bound`].
 
 pub(crate) mod aio_slots;
 pub(crate) mod gathered;
@@ -46,7 +46,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What became of an op: bytes moved (0 for ops that move none), or the system's error number.
+/// Outcome of an op: bytes moved (0 for ops that move none), or the system's error number.
 pub(crate) type Completion = Result<u64, Errno>;
 
 /// An error number of the system, `errno(3)`.
@@ -54,15 +54,15 @@ pub(crate) type Completion = Result<u64, Errno>;
 pub struct Errno(pub i32);
 
 impl Errno {
-    /// No error: there is nothing more to do, because the other side has ended. The worker is done.
+    /// No error: the other side has ended, so the worker is done.
     pub(crate) const ENDED: Errno = Errno(0);
 
-    /// The calling thread's error number, right after a failed call.
+    /// Returns the calling thread's `errno`. Call it right after a failed call.
     pub(crate) fn last() -> Errno {
         Errno(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
     }
 
-    /// In words.
+    /// Returns the system's description of the error.
     pub fn text(self) -> String {
         io::Error::from_raw_os_error(self.0).to_string()
     }
@@ -74,12 +74,12 @@ impl From<rustix::io::Errno> for Errno {
     }
 }
 
-/// The outcome of a call that moves nothing.
+/// Converts the result of a call that moves no bytes.
 pub(crate) fn done(result: rustix::io::Result<()>) -> Completion {
     Ok(result.map(|()| 0)?)
 }
 
-/// The result of a system call that returns a count or -1.
+/// Converts the return value of a system call that returns a count or -1.
 #[inline(always)]
 pub(crate) fn completion(returned: isize) -> Completion {
     if returned < 0 { Err(Errno::last()) } else { Ok(returned as u64) }
@@ -87,41 +87,40 @@ pub(crate) fn completion(returned: isize) -> Completion {
 
 /// Executes ops one at a time, in the calling thread: depth 1.
 ///
-/// A backend of block I/O has a [context](BlockContext) and nothing to say of its own about content and files. Whoever
-/// has none says it all.
+/// A block I/O backend has a [context](BlockContext), and the default methods handle its content and files. A backend
+/// without one implements those methods itself.
 pub(crate) trait SyncBackend {
-    /// The kind of op that it executes.
     type Op: Operation;
 
-    /// Files and memory of block I/O; `None` where it has neither, or keeps them itself.
+    /// Returns the files and memory of block I/O; `None` if the backend has neither, or keeps them itself.
     #[inline(always)]
     fn context(&self) -> Option<&BlockContext> {
         None
     }
 
-    /// The same, to be worked with.
+    /// Mutable version of [`context`](SyncBackend::context).
     #[inline(always)]
     fn context_mut(&mut self) -> Option<&mut BlockContext> {
         None
     }
 
-    /// Whether ops that are hardly longer than a reading of the clock may share one: where the tool in whose place this
-    /// runs times whole passes. Only with a [closed](crate::pacer::Closed) load.
+    /// Returns `true` if ops that take little longer than a clock reading may share one, because the emulated tool
+    /// times whole passes. Only with a [closed](crate::pacer::Closed) load.
     #[inline(always)]
     fn samples(&self) -> bool {
         false
     }
 
-    /// Executes one op to its end. Between the two readings of the clock: nothing but the I/O.
+    /// Executes one op to completion. Does only the I/O, because the clock is read just before and after.
     fn execute(&mut self, op: &Self::Op) -> Completion;
 
-    /// Behind the barrier and before the first op, in the worker's time and in no op's: what may have to wait for another
-    /// worker.
+    /// Does setup that may have to wait for another worker. Called after the barrier and before the first op; the time
+    /// counts for the worker but for no op.
     fn begin(&mut self) -> Result<Begun, NotBegun> {
         Ok(Begun::AtOnce)
     }
 
-    /// Before the clock is read: content and paths are made here.
+    /// Prepares content and paths, before the clock is read.
     #[inline(always)]
     fn before(&mut self, op: &Self::Op) {
         if let (Some(context), Some(op)) = (self.context_mut(), op.as_block()) {
@@ -129,14 +128,14 @@ pub(crate) trait SyncBackend {
         }
     }
 
-    /// Whether [`before`](SyncBackend::before) or [`after`](SyncBackend::after) do anything worth keeping out of an op's
-    /// time. Where they do not, the loop reads the clock once an op: one op's end is the next one's start.
+    /// Returns `true` if [`before`](SyncBackend::before) or [`after`](SyncBackend::after) do enough work to keep out of
+    /// an op's time. Otherwise the loop reads the clock once per op: the end of one op is the start of the next.
     #[inline(always)]
     fn works_between_ops(&self) -> bool {
         self.context().is_none_or(|context| context.payload.works_each_op())
     }
 
-    /// After the clock was read: what was read is verified here.
+    /// Verifies the data of a read, after the clock was read.
     #[inline(always)]
     fn after(&mut self, op: &Self::Op, moved: u64) -> Result<(), Box<Mismatch>> {
         match (self.context_mut(), op.as_block()) {
@@ -145,23 +144,24 @@ pub(crate) trait SyncBackend {
         }
     }
 
-    /// After the last op: writes out what the backend itself holds back (a C library's buffer), closes handles.
+    /// Called after the last op: flushes data that the backend itself buffers (a C
+    /// library's buffer) and closes handles.
     fn finish(&mut self) -> Result<(), Unfinished> {
         Ok(())
     }
 
-    /// After the clock has stopped: waits for what is still being verified. What is wrong.
+    /// Called after the clock has stopped: waits for pending verification and returns the mismatches.
     fn conclude(&mut self) -> Concluded {
         self.context_mut().map(|context| context.payload.finish()).unwrap_or_default()
     }
 
-    /// What is wrong where an op has just failed, in words.
+    /// Describes the failure of the last op.
     #[cold]
     fn explain(&mut self, errno: Errno) -> String {
         errno.text()
     }
 
-    /// The file of an op, for error messages.
+    /// Returns the path of an op's file, for error messages.
     fn path_of(&self, op: &Self::Op) -> PathBuf {
         match (self.context(), op.as_block()) {
             (Some(context), Some(op)) => context.files.path_of(op),
@@ -170,25 +170,25 @@ pub(crate) trait SyncBackend {
     }
 }
 
-/// How a backend began.
+/// How a backend's time begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Begun {
-    /// Its worker's time runs since the barrier.
+    /// The worker's time runs from the barrier.
     AtOnce,
-    /// Somebody else had to come first: what was waited belongs to no rate, and the worker's time begins now.
-    BehindOther,
+    /// The backend had to wait for another worker: the wait counts toward no rate, and the worker's time begins now.
+    AfterOther,
 }
 
-/// Why a backend could not begin.
+/// Reason that a backend could not begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NotBegun {
-    /// The worker is to end.
+    /// The worker was asked to stop.
     Stopped,
-    /// In words, and the system's number where it has one.
+    /// The reason in words, with the system's error number if there is one.
     Failed { errno: Option<i32>, reason: String },
 }
 
-/// What a backend held back and could not bring to its end.
+/// Buffered data that a backend could not flush.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unfinished {
     pub(crate) op: OpKind,
@@ -196,24 +196,23 @@ pub(crate) struct Unfinished {
     pub(crate) errno: Errno,
 }
 
-/// Keeps several ops in flight.
 pub(crate) trait QueuedBackend {
-    /// Its files and memory, by slot; `None` where it has neither.
+    /// Returns its files and its memory by slot; `None` if it has neither.
     #[inline(always)]
     fn context(&self) -> Option<&BlockContext> {
         None
     }
 
-    /// The same, to be worked with.
+    /// Mutable version of [`context`](QueuedBackend::context).
     #[inline(always)]
     fn context_mut(&mut self) -> Option<&mut BlockContext> {
         None
     }
 
-    /// Makes an op ready in a free slot. It starts with the next [`enter`](QueuedBackend::enter).
+    /// Prepares an op in a free slot. It starts with the next [`enter`](QueuedBackend::enter).
     fn submit(&mut self, op: &BlockOp, slot: Slot);
 
-    /// Before [`submit`](QueuedBackend::submit): content is made here.
+    /// Prepares the content of an op, before [`submit`](QueuedBackend::submit).
     #[inline(always)]
     fn before(&mut self, op: &BlockOp, slot: Slot) {
         if let Some(context) = self.context_mut() {
@@ -221,58 +220,57 @@ pub(crate) trait QueuedBackend {
         }
     }
 
-    /// After completion: what was read is verified here.
+    /// Verifies the data of a read, after completion.
     #[inline(always)]
     fn after(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), Box<Mismatch>> {
         self.context_mut().map_or(Ok(()), |context| context.payload.after(op, slot, moved))
     }
 
-    /// The class of the op that was submitted in a slot, by its priority; `None` where it has none.
+    /// Returns the priority class of the op submitted in a slot; `None` if it has none.
     fn priority_class(&self, _slot: Slot) -> Option<usize> {
         None
     }
 
-    /// Starts what was submitted and waits as asked. One system call.
+    /// Starts the submitted ops and waits as requested, in one system call.
     fn enter(&mut self, wait: Wait) -> io::Result<()>;
 
-    /// The next op that has come to its end, of those that the last [`enter`](QueuedBackend::enter) brought to light.
+    /// Returns the next completed op among those that the last [`enter`](QueuedBackend::enter) found.
     fn completed(&mut self) -> Option<Done>;
 
-    /// After the clock has stopped: waits for what is still being verified. What is wrong.
+    /// Called after the clock has stopped: waits for pending verification and returns the mismatches.
     fn conclude(&mut self) -> Concluded {
         self.context_mut().map(|context| context.payload.finish()).unwrap_or_default()
     }
 
-    /// The file of an op, for error messages.
+    /// Returns the path of an op's file, for error messages.
     fn path_of(&self, op: &BlockOp) -> PathBuf {
         self.context().map(|context| context.files.path_of(op)).unwrap_or_default()
     }
 
-    /// What it is called where [`enter`](QueuedBackend::enter) fails.
+    /// Returns the name used in the error message when [`enter`](QueuedBackend::enter) fails.
     fn name(&self) -> &'static str;
 
-    /// Processor time so far of threads that work for this backend and are counted to nobody else, ns.
+    /// Returns the CPU time so far, in ns, of helper threads that no process accounts for.
     fn helpers_cpu_ns(&self) -> u64 {
         0
     }
 }
 
-/// An op that has come to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Done {
     pub(crate) slot: Slot,
     pub(crate) completion: Completion,
 }
 
-/// What backends of block I/O have in common: files, memory, content.
+/// State shared by all block I/O backends: files, memory and content.
 pub(crate) struct BlockContext {
     pub(crate) files: BlockFiles,
     pub(crate) payload: Payload,
 }
 
 impl BlockContext {
-    /// The files, and the memory of a slot. It holds at least the largest op that the source yields, belongs to the op in
-    /// that slot alone until that has come to its end, and does not move.
+    /// Returns the files and the memory of a slot. The memory holds at least the largest op that the source yields. It
+    /// belongs to the op in that slot until the op completes, and it does not move.
     #[inline(always)]
     pub(crate) fn parts(&mut self, slot: Slot) -> (&mut BlockFiles, *mut u8) {
         let memory = self.payload.pointer(slot);
@@ -280,7 +278,7 @@ impl BlockContext {
     }
 }
 
-/// The two ways to the field `context`, in an implementation of either trait.
+/// Implements `context` and `context_mut` of either trait with the field `context`.
 macro_rules! has_context {
     () => {
         #[inline(always)]
@@ -296,77 +294,74 @@ macro_rules! has_context {
 }
 pub(crate) use has_context;
 
-/// What [`QueuedBackend::enter`] waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// This many completions.
+    /// At least this many completions.
     For(u32),
-    /// One completion, or this many nanoseconds.
+    /// One completion, or a timeout in ns.
     Timeout(u64),
 }
 
 /// Whether a worker writes to its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileAccess {
-    /// It only reads.
     Read,
-    /// It writes, and may read.
+    /// Writes, and may also read.
     ReadWrite,
 }
 
-/// Opens files whose turn comes in the midst of the work.
+/// Opens and removes files during the run.
 pub(crate) trait Opener: Send + Sync {
-    /// Opens the file of this number, with everything that the job wants of an open file.
+    /// Opens a file by its number, with all options that the job sets for open files.
     fn open(&self, file: u32) -> io::Result<OwnedFd>;
 
-    /// Removes the file of this number, which is closed.
+    /// Removes a closed file by its number.
     fn remove(&self, file: u32) -> io::Result<()>;
 
-    /// The path of the file of this number.
     fn path(&self, file: u32) -> PathBuf;
 }
 
-/// The descriptor of a file that is not open. The kernel answers `EBADF` to it.
+/// The descriptor of a file that is not open. The kernel rejects it with `EBADF`.
 pub(crate) const NOT_OPEN: RawFd = -1;
 
 /// The open files of a block target, as one worker uses them.
 #[derive(Default)]
 pub(crate) struct BlockFiles {
-    /// By number; [`NOT_OPEN`] for those whose turn has not come.
+    /// By file number; [`NOT_OPEN`] for files that are not open yet.
     pub(crate) fds: Vec<RawFd>,
     pub(crate) paths: Vec<PathBuf>,
-    /// Directories that calls on names start at; if `None`, the directories of the files themselves.
+    /// Directories that path-based calls start at; `None` means the directories of the files themselves.
     pub(crate) roots: Option<Arc<Roots>>,
-    /// Of jobs, only where they are mapped.
+    /// File lengths. For jobs, set only if the files are mapped.
     pub(crate) lengths: Vec<u64>,
     pub(crate) kind: FileKind,
-    /// What `OpKind::SyncRange` asks of sync_file_range(2).
+    /// Flags for `OpKind::SyncRange`, see sync_file_range(2).
     pub(crate) sync_range: SyncRangeFlags,
-    /// What `OpKind::Open` does.
+    /// Executes `OpKind::Open`.
     pub(crate) opener: Option<Arc<dyn Opener>>,
-    /// What keeps the descriptors open where they are the worker's own; else they belong to the target.
+    /// Keeps the descriptors open if they belong to the worker; otherwise they belong to the target.
     pub(crate) _owned: Arc<[File]>,
-    /// `fsync` a file before it is closed in the midst of the work.
+    /// Call `fsync` on a file before closing it during the run.
     pub(crate) flush_at_close: bool,
-    /// An error number of calls on names that is no error.
+    /// Error number that path-based calls ignore.
     pub(crate) passes_over_errno: Option<i32>,
-    /// A directory that is called into being brings its missing parents along.
+    /// Create missing parent directories along with a new directory.
     pub(crate) makes_parents: bool,
-    /// Modes of what calls on names make.
+    /// Modes of files and directories that path-based calls create.
     pub(crate) new: NewModes,
-    /// What the opener has opened, by number.
+    /// Descriptors opened by the opener, by file number.
     pub(crate) lent: Vec<Option<OwnedFd>>,
 }
 
-/// The steps of sync_file_range(2).
+/// Flags of sync_file_range(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct SyncRangeFlags(pub(crate) u32);
 
 impl SyncRangeFlags {
-    /// Writes out and waits.
+    /// Writes out the range and waits for it.
     pub(crate) const ALL: SyncRangeFlags = SyncRangeFlags(7);
 
-    /// What a job asks for. Source: sync_file_range(2).
+    /// Converts the steps that a job asks for. Source: sync_file_range(2).
     pub(crate) fn of(range: &SyncRange) -> SyncRangeFlags {
         let bit = |wanted: bool, bit: u32| if wanted { bit } else { 0 };
         SyncRangeFlags(bit(range.wait_before, 1) | bit(range.write, 2) | bit(range.wait_after, 4))
@@ -374,13 +369,13 @@ impl SyncRangeFlags {
 }
 
 impl BlockFiles {
-    /// The descriptor of an op's file.
+    /// Returns the descriptor of an op's file.
     #[inline(always)]
     pub(crate) fn fd(&self, op: &BlockOp) -> RawFd {
         self.fds[op.file as usize]
     }
 
-    /// The path of an op's file, for messages.
+    /// Returns the path of an op's file, for messages.
     pub(crate) fn path_of(&self, op: &BlockOp) -> PathBuf {
         match (self.paths.get(op.file as usize), &self.opener) {
             (Some(path), _) => path.clone(),
@@ -389,7 +384,7 @@ impl BlockFiles {
         }
     }
 
-    /// Opens a file whose turn has come. One that is open stays as it is.
+    /// Opens a file by number. Does nothing if it is already open.
     pub(crate) fn open(&mut self, file: u32) -> Completion {
         let number = file as usize;
         let opener = self.opener.as_ref().ok_or(Errno(libc::EBADF))?;
@@ -405,14 +400,15 @@ impl BlockFiles {
         Ok(0)
     }
 
-    /// Removes a file that is closed.
+    /// Removes a closed file.
     pub(crate) fn remove(&mut self, file: u32) -> Completion {
         let opener = self.opener.as_ref().ok_or(Errno(libc::EBADF))?;
         opener.remove(file).map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))?;
         Ok(0)
     }
 
-    /// Closes a file that [`open`](BlockFiles::open) opened. Those that were open from the start belong to others.
+    /// Closes a file that [`open`](BlockFiles::open) opened. Files that were open from the start are left
+    /// alone: the target owns them.
     pub(crate) fn close(&mut self, file: u32) -> Completion {
         let number = file as usize;
         let Some(opened) = self.lent.get_mut(number).and_then(Option::take) else { return Ok(0) };
@@ -425,13 +421,11 @@ impl BlockFiles {
     }
 }
 
-/// What kind of files a block target has.
+/// Kind of a block target's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum FileKind {
-    /// Regular files.
     #[default]
     Regular,
-    /// Block devices.
     Device,
 }
 

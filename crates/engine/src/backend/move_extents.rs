@@ -1,5 +1,5 @@
-//! Blocks that two files of ext4 exchange, as a defragmenter does it. Source: fs/ext4/ext4.h and move_extent.c of Linux,
-//! `EXT4_IOC_MOVE_EXT`.
+//! Exchanges blocks between two ext4 files, as a defragmenter does. Source: fs/ext4/ext4.h
+//! and move_extent.c of Linux, `EXT4_IOC_MOVE_EXT`.
 
 use crate::backend::psync::execute_common;
 use crate::backend::{BlockContext, Completion, Errno, SyncBackend, has_context};
@@ -9,14 +9,14 @@ use plumb_workload::OpKind;
 use std::fs::File;
 use std::os::fd::AsFd;
 
-/// The file that gives its blocks, which has passed the guard.
+/// The file that donates its blocks. It has passed the write guard.
 pub(crate) struct Donor {
     pub(crate) file: File,
-    /// It gets blocks for each op, and gives them back.
+    /// Allocate blocks to the donor for each op, and free them afterwards.
     pub(crate) in_place: bool,
 }
 
-/// A write exchanges the blocks of its range. There is no other op.
+/// Exchanges the blocks of a write's range. No other op is supported.
 pub(crate) struct MoveExtents {
     context: BlockContext,
     donor: Donor,
@@ -25,7 +25,7 @@ pub(crate) struct MoveExtents {
 
 impl MoveExtents {
     /// # Errors
-    /// The donor cannot be asked for its block size.
+    /// The donor's block size cannot be read.
     pub(crate) fn new(context: BlockContext, donor: Donor) -> std::io::Result<MoveExtents> {
         let block_bytes = u64::try_from(rustix::fs::fstat(&donor.file)?.st_blksize).unwrap_or(0).max(1);
         Ok(MoveExtents { context, donor, block_bytes })
@@ -55,7 +55,7 @@ impl SyncBackend for MoveExtents {
             rustix::fs::ftruncate(donor, 0)?;
         }
         match (moved? * self.block_bytes).min(length) {
-            // Behind the end of a file there is nothing to move.
+            // There is nothing to move past the end of a file.
             0 => Err(Errno(libc::EINVAL)),
             moved => Ok(moved),
         }

@@ -1,4 +1,4 @@
-//! Stand-ins for Linux's own ways of I/O on other systems: each refuses by its name. None of these can be made, so none has any code.
+//! Stubs of the Linux-only backends for other systems. Each constructor fails with an error that names the backend.
 
 use crate::backend::priorities::Priorities;
 use crate::backend::queue_modes::LibaioModes;
@@ -6,11 +6,11 @@ use crate::backend::{BlockContext, BlockFiles, Completion, Done, QueuedBackend, 
 use crate::op::BlockOp;
 use std::io;
 
-/// What does not exist.
+/// A type without values, so that a stub cannot be constructed.
 enum Never {}
 
 fn only_linux(what: &str) -> io::Error {
-    let text = format!("{what} is Linux's, and this system is {}; use psync or posix-aio", std::env::consts::OS);
+    let text = format!("{what} needs Linux, but this system is {}; use psync or posix-aio", std::env::consts::OS);
     io::Error::new(io::ErrorKind::Unsupported, text)
 }
 
@@ -42,7 +42,6 @@ pub(crate) mod io_uring {
     use crate::backend::FileKind;
     use crate::backend::queue_modes::RingModes;
 
-    /// No ring.
     pub(crate) struct Ring(Never);
 
     impl Ring {
@@ -65,7 +64,7 @@ pub(crate) mod io_uring {
 
     never_queued!(Ring);
 
-    /// Why there is no ring.
+    /// Returns the error of a system without io_uring.
     pub(crate) fn refusal() -> Option<io::Error> {
         Some(only_linux("io_uring"))
     }
@@ -80,7 +79,6 @@ pub(crate) mod libaio {
     use super::*;
     use crate::syscall::aio::AioRange;
 
-    /// No queue.
     pub(crate) struct KernelQueue(Never);
 
     impl KernelQueue {
@@ -88,7 +86,7 @@ pub(crate) mod libaio {
             Err(only_linux("libaio"))
         }
 
-        // The signature is that of the queue on Linux. Nothing here is unsafe: no queue can be made.
+        // The signature matches the queue on Linux. Nothing here is unsafe, because no queue can be constructed.
         #[allow(unsafe_code)]
         pub(crate) unsafe fn submit(&mut self, _: &mut [*mut IoControlBlock]) -> io::Result<usize> {
             match self.0 {}
@@ -99,7 +97,6 @@ pub(crate) mod libaio {
         }
     }
 
-    /// A request that no kernel takes.
     #[derive(Clone, Copy, Default)]
     pub(crate) struct IoControlBlock;
 
@@ -113,14 +110,12 @@ pub(crate) mod libaio {
         }
     }
 
-    /// An event that no kernel makes.
     #[derive(Clone, Copy, Default)]
     pub(crate) struct IoEvent {
         pub(crate) data: u64,
         pub(crate) result: i64,
     }
 
-    /// None either.
     pub(crate) struct Libaio(Never);
 
     impl Libaio {
@@ -142,7 +137,6 @@ pub(crate) mod libaio {
 pub(crate) mod splice {
     use super::*;
 
-    /// No pipe.
     pub(crate) struct Splice(Never);
 
     impl Splice {

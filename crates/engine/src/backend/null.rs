@@ -1,4 +1,4 @@
-//! Ops complete at once. It measures Plumb itself: the ceiling that no device can show a number above.
+//! Completes ops at once. It measures Plumb's own ceiling: no device can show a higher number.
 
 use crate::backend::{Completion, Done, QueuedBackend, Slot, SyncBackend, Wait};
 use crate::op::BlockOp;
@@ -12,7 +12,7 @@ impl SyncBackend for Null {
 
     #[inline(always)]
     fn execute(&mut self, op: &BlockOp) -> Completion {
-        // The op must be made in full, or the source would be measured as less than it is.
+        // Build the whole op, or the measured cost of the source would be too low.
         let op = std::hint::black_box(op);
         Ok(u64::from(op.length))
     }
@@ -27,18 +27,18 @@ impl SyncBackend for Null {
     }
 }
 
-/// Ops that were submitted complete with the next enter.
+/// Completes submitted ops at the next `enter`.
 pub(crate) struct NullQueue {
-    /// Slots with what their ops move.
+    /// Slots with the bytes that their ops move.
     submitted: Vec<(Slot, u32)>,
-    /// How many of them the last enter started.
+    /// Number of submitted ops that the last `enter` started.
     started: usize,
-    /// How many of those were handed back.
+    /// Number of started ops that were returned.
     taken: usize,
 }
 
 impl NullQueue {
-    /// Room for this many ops in flight.
+    /// Makes room for `depth` ops in flight.
     pub(crate) fn new(depth: u32) -> NullQueue {
         NullQueue { submitted: Vec::with_capacity(depth as usize), started: 0, taken: 0 }
     }

@@ -1,4 +1,4 @@
-//! Loads and stores to anonymous memory: what is measured is how the kernel gives pages to whom first touches them.
+//! Loads and stores in anonymous memory. Measures the kernel's page faults on first access.
 #![allow(unsafe_code)]
 
 use crate::backend::psync::execute_common;
@@ -8,25 +8,25 @@ use crate::syscall::mapping::Mapping;
 use plumb_workload::OpKind;
 use std::io;
 
-/// Memory in place of a file.
+/// Anonymous memory that replaces a file.
 pub(crate) struct PageFault {
     context: BlockContext,
     memory: Mapping,
 }
 
 impl PageFault {
-    /// Memory as long as the only file would be; nothing of it is touched.
+    /// Maps memory of the file's length, without touching it.
     ///
     /// # Errors
-    /// There are several files, or more memory is asked for than there is.
+    /// There are several files, or the machine has less memory than requested.
     pub(crate) fn new(context: BlockContext) -> io::Result<PageFault> {
         let [bytes] = context.files.lengths[..] else {
             return Err(io::Error::other("memory stands for one file; use one file (fio's nrfiles=1)"));
         };
-        let there = crate::os::ram_bytes();
-        if bytes > there {
+        let ram_bytes = crate::os::ram_bytes();
+        if bytes > ram_bytes {
             return Err(io::Error::other(format!(
-                "{bytes} bytes are more memory than the machine has ({there}); use fewer"
+                "{bytes} bytes are more memory than the machine has ({ram_bytes}); use fewer"
             )));
         }
         Ok(PageFault { memory: Mapping::anonymous(bytes)?, context })
@@ -43,7 +43,7 @@ impl SyncBackend for PageFault {
         let (files, buffer) = self.context.parts(0);
         match op.kind {
             OpKind::Read | OpKind::Write => {
-                // SAFETY: `buffer` holds at least this many bytes and is this op's alone.
+                // SAFETY: `buffer` holds at least this many bytes, which only this op uses.
                 let buffer = unsafe { std::slice::from_raw_parts_mut(buffer, op.length as usize) };
                 match op.kind {
                     OpKind::Read => self.memory.load(op.offset, buffer),

@@ -1,7 +1,7 @@
-//! The memory that block ops move: one page-aligned region, filled before writes, verified after reads.
+//! The memory of block ops: one page-aligned region, filled before writes and verified after reads.
 //!
-//! Each slot of the queue has memory of its own. Where content comes from a pool, each write of a slot takes another place
-//! in the pool, and reads have memory of their own behind it.
+//! Each slot of the queue has its own memory. If content comes from a pool, each write of a slot takes another part of
+//! the pool. Reads then have their own memory after the pool.
 #![allow(unsafe_code)]
 
 use crate::backend::region::{Region, align_bytes};
@@ -11,46 +11,46 @@ use plumb_workload::OpKind;
 use plumb_workload::process::BufferRules;
 use std::io;
 
-/// Slots of memory for block ops, and what goes into them.
+/// Memory slots for block ops, and the generator of their content.
 pub(crate) struct Payload {
     region: Region,
     slot_bytes: usize,
-    /// Where the memory of each slot's op begins in the region.
+    /// Offset in the region of each slot's memory.
     starts: Box<[usize]>,
     pool: Option<SlotPool>,
-    /// Content that does not change from op to op is made once, at the start.
+    /// Content changes from op to op. If not, it is made once at the start.
     fills_each_op: bool,
-    /// Whether completed ops are checked.
-    looks_after: bool,
-    /// Whether flushes are taken note of.
+    /// Completed ops are verified.
+    checks_completions: bool,
+    /// Flushes are reported to the content generator.
     notes_flushes: bool,
     bytes: BlockBytes,
-    /// Slots that a read filled since they were last filled for a write; none where that is no matter.
+    /// Slots that a read filled since their last fill for a write; empty if nothing depends on it.
     read_into: Vec<bool>,
-    /// Locked while the payload lives, beside the slots.
+    /// Additional memory, locked while the payload lives.
     _locked: Option<Region>,
 }
 
-/// The same offsets of two files come from different parts of the pool: this much apart, as a power of two.
+/// Equal offsets of two files take their content from parts of the pool this far apart, as a power of two.
 const FILE_SHIFT: u32 = 14;
 
-/// A pool that writes take their content from, and what reads use.
+/// A pool for the content of writes, and the location of read buffers.
 struct SlotPool {
     pool: Pool,
-    /// Where the memory of reads begins in the region; absent where nothing reads.
+    /// Offset in the region where the read buffers begin; `None` if nothing reads.
     reads_at: Option<usize>,
 }
 
 impl Payload {
-    /// `slots` slots of at least `slot_bytes` bytes each, in the memory that the rules ask for, every one already filled
-    /// once.
+    /// Allocates `slots` slots of at least `slot_bytes` bytes each, with the memory kind of
+    /// `rules`, and fills each once.
     pub(crate) fn new(
         slots: usize,
         slot_bytes: usize,
         mut bytes: BlockBytes,
         rules: &BufferRules,
     ) -> io::Result<Payload> {
-        // The multiple keeps every slot aligned for O_DIRECT.
+        // The multiple keeps every slot aligned for `O_DIRECT`.
         let align = align_bytes(rules)?;
         let slot_bytes = slot_bytes.max(1).next_multiple_of(align);
         let pool = bytes.uses_pool().then(|| {
@@ -77,7 +77,7 @@ impl Payload {
             starts: (0..slots).map(|slot| slot * slot_bytes).collect(),
             pool,
             fills_each_op: bytes.works_each_op(),
-            looks_after: bytes.looks_after(),
+            checks_completions: bytes.checks_completions(),
             notes_flushes: bytes.notes_flushes(),
             read_into: if bytes.keeps_slots() { vec![false; slots] } else { Vec::new() },
             bytes,
@@ -85,39 +85,38 @@ impl Payload {
         })
     }
 
-    /// Ends the work on content, when all ops are done: waits for what is still being verified, and returns what no call
-    /// of [`after`](Payload::after) returned.
+    /// Ends the work on content after all ops: waits for pending verification and returns the mismatches that
+    /// no call of [`after`](Payload::after) returned.
     pub(crate) fn finish(&mut self) -> Concluded {
         self.bytes.finish()
     }
 
-    /// Where the memory of a slot's op begins. It is the same until the slot's next op is [made ready](Payload::before).
+    /// Returns the start of a slot's memory. It changes only when the slot's next op is [prepared](Payload::before).
     #[inline(always)]
     pub(crate) fn pointer(&self, slot: Slot) -> *mut u8 {
         let start = self.starts[usize::from(slot)];
         debug_assert!(start < self.region.bytes());
-        // SAFETY: starts lie within the region: multiples of a slot's length, for as many slots as the region was made
-        // for, or places in the pool, which is in the region.
+        // SAFETY: starts are inside the region. They are multiples of the slot length for as many slots as the region
+        // has, or positions in the pool, which is part of the region.
         unsafe { self.region.pointer().add(start) }
     }
 
-    /// The memory of a slot.
     #[cfg(test)]
     pub(crate) fn memory(&mut self, slot: usize) -> &mut [u8] {
         &mut self.region.as_mut_slice()[self.starts[slot]..][..self.slot_bytes]
     }
 
-    /// Whether an op's content is made or checked at all.
+    /// Returns `true` if content is made or verified for each op.
     pub(crate) fn works_each_op(&self) -> bool {
         self.fills_each_op
     }
 
-    /// The whole region, for registering it with a ring.
+    /// Returns the whole region, for registering it with a ring.
     pub(crate) fn region(&self) -> &Region {
         &self.region
     }
 
-    /// Makes the content of a write. Everything else needs nothing.
+    /// Makes the content of a write. Other ops need none.
     #[inline(always)]
     pub(crate) fn before(&mut self, op: &BlockOp, slot: Slot) {
         if self.fills_each_op {
@@ -154,16 +153,16 @@ impl Payload {
         self.bytes.before(op, usize::from(slot), &mut memory[..length]);
     }
 
-    /// Verifies what was read, where that was asked for.
+    /// Verifies the data of a read, if requested.
     #[inline(always)]
     pub(crate) fn after(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), Box<Mismatch>> {
-        if self.looks_after { self.look_at(op, slot, moved) } else { Ok(()) }
+        if self.checks_completions { self.check_completion(op, slot, moved) } else { Ok(()) }
     }
 
     #[inline(never)]
-    fn look_at(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), Box<Mismatch>> {
+    fn check_completion(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), Box<Mismatch>> {
         let start = self.starts[usize::from(slot)];
-        // A trim is not bound by the slots.
+        // A trim may be longer than a slot.
         let length = if op.kind == OpKind::Read { u64::from(op.length).min(moved) as usize } else { 0 };
         let read = &self.region.as_mut_slice()[start..start + length];
         if let Some(read_into) = self.read_into.get_mut(usize::from(slot)) {
@@ -172,28 +171,28 @@ impl Payload {
         self.bytes.after(op, usize::from(slot), read)
     }
 
-    /// What making and verifying the content of ops of this size costs.
+    /// Measures the cost of making and verifying the content of ops of this size.
     pub(crate) fn costs(&mut self, length: u32) -> PayloadCosts {
         let write = BlockOp::load(OpKind::Write, 0, 0, length);
         let read = BlockOp { kind: OpKind::Read, ..write };
         PayloadCosts {
             fill_ns: median_ns(|| self.before(&write, 0)),
-            // A mismatch costs no less than a match, and what is measured here is discarded.
+            // A mismatch costs no less than a match, and the measured result is discarded.
             check_ns: median_ns(|| drop(self.after(&read, 0, u64::from(length)))),
         }
     }
 }
 
-/// What content costs, a block.
+/// Cost of content per block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PayloadCosts {
-    /// Making it, ns.
+    /// Time to make a block, ns.
     pub(crate) fill_ns: u64,
-    /// Verifying it, ns.
+    /// Time to verify a block, ns.
     pub(crate) check_ns: u64,
 }
 
-/// Time of something short, ns: the median of a few.
+/// Returns the median time of nine runs of `work`, ns.
 pub(crate) fn median_ns(mut work: impl FnMut()) -> u64 {
     let clock = crate::clock::Clock::best();
     let mut times: Vec<u64> = (0..9)

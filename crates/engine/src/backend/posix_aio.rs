@@ -1,4 +1,4 @@
-//! `aio_read` and `aio_write` of the C library, several in flight. Source: aio(7).
+//! `aio_read` and `aio_write` of the C library, with several ops in flight. Source: aio(7).
 #![allow(unsafe_code)]
 
 use crate::backend::queued::{Inline, still_to_wait};
@@ -8,23 +8,23 @@ use crate::syscall::aio::{AioBlocks, AioCall, AioRange};
 use plumb_workload::OpKind;
 use std::io;
 
-/// Control blocks by slot, and which of them are in flight.
+/// Control blocks by slot, and the list of those in flight.
 pub(crate) struct PosixAio {
     blocks: AioBlocks,
     ready: Vec<(Slot, AioCall)>,
-    flying: Vec<Slot>,
+    in_flight: Vec<Slot>,
     inline: Inline,
     context: BlockContext,
 }
 
 impl PosixAio {
-    /// Room for this many ops in flight.
+    /// Makes room for `depth` ops in flight.
     pub(crate) fn new(depth: u32, context: BlockContext) -> PosixAio {
         let depth = depth as usize;
         PosixAio {
             blocks: AioBlocks::new(depth),
             ready: Vec::with_capacity(depth),
-            flying: Vec::with_capacity(depth),
+            in_flight: Vec::with_capacity(depth),
             inline: Inline::new(depth),
             context,
         }
@@ -32,21 +32,21 @@ impl PosixAio {
 
     fn hand_over(&mut self) {
         while let Some(&(slot, call)) = self.ready.first() {
-            // SAFETY: its memory is a slot of the context, which nobody uses until the op's completion; dropping waits.
+            // SAFETY: the memory is a slot of the context that is unused until the op completes; drop waits for it.
             match unsafe { self.blocks.start(usize::from(slot), call) } {
-                Ok(()) => self.flying.push(slot),
-                // The library has no room: what is in flight makes some.
-                Err(Errno(libc::EAGAIN)) if !self.flying.is_empty() => return,
+                Ok(()) => self.in_flight.push(slot),
+                // The library is full: completions of ops in flight make room.
+                Err(Errno(libc::EAGAIN)) if !self.in_flight.is_empty() => return,
                 Err(errno) => self.inline.finish(slot, Err(errno)),
             }
             self.ready.remove(0);
         }
     }
 
-    /// Takes what has come to its end.
+    /// Collects completed ops.
     fn collect(&mut self) {
-        let PosixAio { blocks, flying, inline, .. } = self;
-        flying.retain(|&slot| {
+        let PosixAio { blocks, in_flight, inline, .. } = self;
+        in_flight.retain(|&slot| {
             let outcome = blocks.outcome(usize::from(slot));
             if let Some(completion) = outcome {
                 inline.finish(slot, completion);
@@ -55,16 +55,16 @@ impl PosixAio {
         });
     }
 
-    /// Waits until one op has come to its end, a signal comes, or this many ns are over.
+    /// Waits until one op has completed, a signal arrives, or `timeout_ns` have passed.
     fn wait(&mut self, timeout_ns: Option<u64>) {
-        self.blocks.suspend(self.flying.iter().map(|&slot| usize::from(slot)), timeout_ns);
+        self.blocks.suspend(self.in_flight.iter().map(|&slot| usize::from(slot)), timeout_ns);
     }
 }
 
 impl Drop for PosixAio {
-    /// The library's threads write into buffers that are about to go.
+    /// Waits for the ops in flight: the library's threads still write into buffers that are about to be freed.
     fn drop(&mut self) {
-        while !self.flying.is_empty() {
+        while !self.in_flight.is_empty() {
             self.wait(None);
             self.collect();
         }
@@ -98,7 +98,7 @@ impl QueuedBackend for PosixAio {
         self.collect();
         let at_hand = |queue: &PosixAio| still_to_wait(wait, queue.inline.ready());
         let (mut wanted, timeout_ns) = at_hand(self);
-        while wanted > 0 && !self.flying.is_empty() {
+        while wanted > 0 && !self.in_flight.is_empty() {
             self.wait(timeout_ns);
             self.collect();
             self.hand_over();

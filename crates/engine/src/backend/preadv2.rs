@@ -9,7 +9,7 @@ use crate::rng::Rng;
 use plumb_workload::OpKind;
 use plumb_workload::backend::RwFlag;
 
-/// The kernel's flag word. Values from linux/fs.h, because the C libraries lag behind.
+/// Converts flags to the kernel's flag word. The values are from linux/fs.h, because the C libraries are often outdated.
 pub(crate) fn flag_word(flags: &[RwFlag]) -> libc::c_int {
     flags.iter().fold(0, |word, flag| {
         word | match flag {
@@ -23,10 +23,9 @@ pub(crate) fn flag_word(flags: &[RwFlag]) -> libc::c_int {
     })
 }
 
-/// Flags that say something only about writes; the kernel refuses some of them on reads.
+/// Flags that only affect writes. The kernel rejects some of them on reads.
 pub(crate) const WRITE_ONLY: &[RwFlag] = &[RwFlag::Dsync, RwFlag::Sync, RwFlag::Atomic];
 
-/// The flag words of reads and of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RwWords {
     pub(crate) read: libc::c_int,
@@ -34,29 +33,28 @@ pub(crate) struct RwWords {
 }
 
 impl RwWords {
-    /// The words of these flags.
+    /// Converts flags to words, and leaves out the write-only flags for reads.
     pub(crate) fn of(flags: &[RwFlag]) -> RwWords {
         let for_reads: Vec<RwFlag> = flags.iter().copied().filter(|flag| !WRITE_ONLY.contains(flag)).collect();
         RwWords { read: flag_word(&for_reads), write: flag_word(flags) }
     }
 }
 
-/// A share of ops that go without `RWF_HIPRI`.
+/// Percentage of ops that are polled; the others go without `RWF_HIPRI`.
 struct Unpolled {
     hipri_percent: u8,
     rng: Rng,
 }
 
-/// `preadv2` and `pwritev2`.
 pub(crate) struct Preadv2 {
     context: BlockContext,
     words: RwWords,
-    /// Where not all ops are polled for.
+    /// Set if only some of the ops are polled.
     unpolled: Option<Unpolled>,
 }
 
 impl Preadv2 {
-    /// `rng` chooses the ops that are polled for, where `hipri_percent` is below 100.
+    /// If `hipri_percent` is below 100, `rng` chooses the ops that are polled.
     pub(crate) fn new(context: BlockContext, flags: &[RwFlag], hipri_percent: u8, rng: Rng) -> Preadv2 {
         let chooses = flags.contains(&RwFlag::Hipri) && hipri_percent < 100;
         Preadv2 { context, words: RwWords::of(flags), unpolled: chooses.then_some(Unpolled { hipri_percent, rng }) }
@@ -82,7 +80,7 @@ impl SyncBackend for Preadv2 {
         }
         match op.kind {
             OpKind::Read => {
-                // SAFETY: the vector points to memory of at least its length that is this op's alone.
+                // SAFETY: the vector points to memory of at least its length, which only this op uses.
                 completion(unsafe { os::preadv2(files.fd(op), &raw const vector, 1, offset, words.read) })
             }
             OpKind::Write => {
@@ -94,7 +92,6 @@ impl SyncBackend for Preadv2 {
     }
 }
 
-/// `preadv` and `pwritev`.
 pub(crate) struct Preadv {
     pub(crate) context: BlockContext,
 }
@@ -111,7 +108,7 @@ impl SyncBackend for Preadv {
         let offset = op.offset as libc::off_t;
         match op.kind {
             OpKind::Read => {
-                // SAFETY: the vector points to memory of at least its length that is this op's alone.
+                // SAFETY: the vector points to memory of at least its length, which only this op uses.
                 completion(unsafe { libc::preadv(files.fd(op), &raw const vector, 1, offset) })
             }
             OpKind::Write => {

@@ -1,4 +1,4 @@
-//! The priority that some of a worker's ops get.
+//! I/O priorities that some of a worker's ops get.
 
 use crate::backend::Slot;
 use crate::op::BlockOp;
@@ -7,24 +7,24 @@ use crate::rng::Rng;
 use plumb_workload::OpKind;
 use plumb_workload::process::{CommandPriority, IoPriority};
 
-/// A priority as the kernel writes it: class, hint and level in one word. Source: linux/ioprio.h.
+/// Encodes a priority as the kernel does: class, hint and level in one word. Source: linux/ioprio.h.
 fn word(priority: IoPriority) -> u16 {
     (u16::from(priority.class) << 13) | ((priority.hint & 0x3ff) << 3) | u16::from(priority.level & 7)
 }
 
-/// Draws priorities. Shares of one kind and size of op divide the same hundred: with 10 % at one priority and 20 % at
-/// another, 70 % have none.
+/// Draws priorities. The shares for one kind and size of op divide the same 100 %: with 10 % at one priority and 20 %
+/// at another, 70 % have none.
 #[derive(Debug)]
 pub(crate) struct Priorities {
     table: Vec<CommandPriority>,
     classes: Vec<PriorityClass>,
-    /// Of the op that was submitted last, by slot.
+    /// Class of the last submitted op, by slot.
     in_slots: Vec<Option<usize>>,
     rng: Rng,
 }
 
 impl Priorities {
-    /// For this many ops in flight; `None` where no op has a priority of its own.
+    /// Prepares for `depth` ops in flight; `None` if no op has its own priority.
     pub(crate) fn new(table: &[CommandPriority], depth: u32, rng: Rng) -> Option<Box<Priorities>> {
         (!table.is_empty()).then(|| {
             let (table, classes) = (table.to_vec(), classes(table));
@@ -32,8 +32,8 @@ impl Priorities {
         })
     }
 
-    /// The priority word of the op that is submitted in this slot; `None` where it keeps that of its thread. Draws once for
-    /// each read and write.
+    /// Returns the priority word for the op submitted in this slot; `None` if it keeps its thread's priority. Draws
+    /// once for each read and write.
     pub(crate) fn draw(&mut self, op: &BlockOp, slot: Slot) -> Option<u16> {
         let drawn = self.drawn(op);
         let class = PriorityClass { kind: op.kind, priority: drawn };
@@ -43,7 +43,7 @@ impl Priorities {
         drawn.map(word)
     }
 
-    /// The class of the op in this slot, in the order of [`classes`].
+    /// Returns the class of the op in this slot, as an index into [`classes`].
     pub(crate) fn class_in(&self, slot: Slot) -> Option<usize> {
         self.in_slots.get(usize::from(slot)).copied().flatten()
     }
@@ -78,7 +78,8 @@ mod tests {
         CommandPriority { of: OpPriority::Read, size: size.map(Bytes), percent, priority }
     }
 
-    /// Shares add up as the job says, ops of other kinds and sizes have none, and the word is the kernel's.
+    /// Protects the shares: they add up as configured, ops of other kinds and sizes get none, and
+    /// the word matches the kernel's.
     #[test]
     fn shares_of_reads_get_their_priorities() {
         let table = [entry(Some(4096), 25, 3), entry(Some(4096), 50, 5)];

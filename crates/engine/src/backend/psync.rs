@@ -1,4 +1,4 @@
-//! `pread`, `pwrite`, `fsync`, `fdatasync`, and discarding by `fallocate` or `BLKDISCARD`.
+//! `pread`, `pwrite`, `fsync`, `fdatasync`, and discard through `fallocate` or `BLKDISCARD`.
 #![allow(unsafe_code)]
 
 use crate::backend::{
@@ -18,16 +18,16 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 const BLKDISCARD: u64 = 0x1277;
 
 impl BlockFiles {
-    /// A file by its number, while it is open.
+    /// Returns an open file by its number.
     pub(in crate::backend) fn file_at(&self, number: usize) -> Result<BorrowedFd<'_>, Errno> {
         match self.fds[number] {
             NOT_OPEN => Err(Errno(libc::EBADF)),
-            // SAFETY: what is in `fds` is open until it is closed through `self`, which is borrowed here.
+            // SAFETY: descriptors in `fds` stay open until they are closed through `self`, which is borrowed here.
             fd => Ok(unsafe { BorrowedFd::borrow_raw(fd) }),
         }
     }
 
-    /// An op's file, while it is open.
+    /// Returns the open file of an op.
     pub(in crate::backend) fn file(&self, op: &BlockOp) -> Result<BorrowedFd<'_>, Errno> {
         self.file_at(op.file as usize)
     }
@@ -50,7 +50,7 @@ fn discard(file: BorrowedFd<'_>, kind: FileKind, offset: u64, length: u64) -> Co
     Ok(length)
 }
 
-/// Discarding has no portable form.
+/// Fails: there is no portable way to discard.
 #[cfg(not(target_os = "linux"))]
 fn discard(_file: BorrowedFd<'_>, _kind: FileKind, _offset: u64, _length: u64) -> Completion {
     Err(Errno(libc::ENOTSUP))
@@ -73,7 +73,7 @@ fn sync_range(file: BorrowedFd<'_>, op: &BlockOp, flags: SyncRangeFlags) -> Comp
     completion(unsafe { libc::sync_file_range(file.as_raw_fd(), offset, length, flags.0) } as isize)
 }
 
-/// The range alone cannot be flushed here, so the file is.
+/// Flushes the whole file, because the range alone cannot be flushed here.
 #[cfg(not(target_os = "linux"))]
 fn sync_range(file: BorrowedFd<'_>, _op: &BlockOp, _flags: SyncRangeFlags) -> Completion {
     fdatasync(file)
@@ -89,8 +89,8 @@ fn syncfs(_file: BorrowedFd<'_>) -> Completion {
     Err(Errno(libc::ENOTSUP))
 }
 
-/// Drops a file's pages from the page cache: before it is read back, all of them, which are written out first; else those
-/// that are clean. A file that is not open has none to drop.
+/// Drops a file's pages from the page cache. Before a read-back it writes out dirty pages and drops all; otherwise it
+/// drops only clean pages. A file that is not open has nothing to drop.
 #[cold]
 fn evict(files: &BlockFiles, op: &BlockOp) -> Completion {
     let Ok(file) = files.file(op) else { return Ok(0) };
@@ -98,7 +98,7 @@ fn evict(files: &BlockFiles, op: &BlockOp) -> Completion {
     match op.role {
         Role::Load | Role::LoadVerified => {}
         _ if files.fds.len() <= WRITTEN_OUT_MAX => write_out(file).map_err(failed)?,
-        // Each flush would wait for the device; clean pages are all that dropping them needs.
+        // Each flush would wait for the device. Clean pages are enough to drop them.
         _ => {
             sync_range(file, op, SyncRangeFlags::ALL)?;
         }
@@ -106,7 +106,7 @@ fn evict(files: &BlockFiles, op: &BlockOp) -> Completion {
     drop_pages(file, files.kind == FileKind::Device).map(|()| 0).map_err(failed)
 }
 
-/// The ops that every backend does alike, in the calling thread.
+/// Executes the ops that all backends share, in the calling thread.
 #[inline]
 pub(crate) fn execute_common(files: &mut BlockFiles, op: &BlockOp) -> Completion {
     match op.kind {
@@ -123,7 +123,6 @@ pub(crate) fn execute_common(files: &mut BlockFiles, op: &BlockOp) -> Completion
     }
 }
 
-/// `pread` and `pwrite`.
 pub(crate) struct Psync {
     pub(crate) context: BlockContext,
 }
@@ -139,7 +138,7 @@ impl SyncBackend for Psync {
         let fd = files.fd(op);
         let (length, offset) = (op.length as usize, op.offset as libc::off_t);
         match op.kind {
-            // SAFETY: `memory` holds at least `length` bytes and is this op's alone.
+            // SAFETY: `memory` holds at least `length` bytes, which only this op uses.
             OpKind::Read => completion(unsafe { libc::pread(fd, memory.cast(), length, offset) }),
             // SAFETY: as above.
             OpKind::Write => completion(unsafe { libc::pwrite(fd, memory.cast(), length, offset) }),

@@ -1,25 +1,25 @@
-//! What a workload may ask of the kernel's queues, wherever they are known: of a ring of io_uring, and of libaio.
+//! Kernel queue options of a workload, for io_uring and libaio.
 
 use plumb_workload::Backend;
 use plumb_workload::backend::RwFlag;
 
-/// The modes that a workload may ask for.
+/// Options of an io_uring ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RingModes {
     pub(crate) poll_completions: bool,
     pub(crate) poll_submissions: bool,
-    /// The CPU of the kernel thread that submits.
+    /// CPU of the kernel thread that polls for submissions.
     pub(crate) poll_cpu: Option<u32>,
     pub(crate) fixed_buffers: bool,
     pub(crate) fixed_files: bool,
     pub(crate) vectored: bool,
-    /// Every Nth op is done by a kernel thread.
+    /// Every Nth op is executed by a kernel thread.
     pub(crate) async_every: Option<u32>,
     pub(crate) flags: Vec<RwFlag>,
 }
 
 impl RingModes {
-    /// What is fastest almost everywhere.
+    /// The fastest modes on almost every system.
     pub(crate) const BEST: RingModes = RingModes {
         poll_completions: false,
         poll_submissions: false,
@@ -31,7 +31,7 @@ impl RingModes {
         flags: Vec::new(),
     };
 
-    /// The modes of a workload's backend; the best ones for a backend without any.
+    /// Returns the modes of a workload's backend, or [`BEST`](RingModes::BEST) if it has none.
     pub(crate) fn of(backend: &Backend) -> RingModes {
         match backend {
             &Backend::IoUring {
@@ -58,14 +58,14 @@ impl RingModes {
     }
 }
 
-/// How ops are handed over and taken back.
+/// Submission and completion options of libaio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct LibaioModes {
-    /// Look for completions in the shared ring, without a system call.
+    /// Read completions from the shared ring, without a system call.
     pub(crate) userspace_reap: bool,
     pub(crate) vectored: bool,
-    /// `RWF_NOWAIT`.
+    /// Set `RWF_NOWAIT`.
     pub(crate) nowait: bool,
-    /// `RWF_ATOMIC` on writes.
+    /// Set `RWF_ATOMIC` on writes.
     pub(crate) atomic: bool,
 }

@@ -1,8 +1,7 @@
-//! Record locks around ops: a backend that holds a lock on what an op touches while it executes it.
+//! Record locks around ops: a backend wrapper that locks the range of an op while it executes.
 //!
-//! Such locks belong to the process, so that workers that are threads of one process do not keep each other out; they keep
-//! out other processes, on other machines too where the file system passes them on. Source: fcntl(2), "Advisory record
-//! locking".
+//! Record locks belong to the process, so threads of one process do not exclude each other. They exclude other
+//! processes, and also other machines if the file system forwards locks. Source: fcntl(2), "Advisory record locking".
 #![allow(unsafe_code)]
 
 use crate::backend::{
@@ -16,16 +15,15 @@ use plumb_workload::files::RecordLock;
 use std::collections::VecDeque;
 use std::io;
 
-/// Which locks are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LockRule {
     pub(crate) lock: RecordLock,
-    /// Each write is read back at once, under the same lock.
+    /// Read each write back at once, under the same lock.
     pub(crate) over_read_back: bool,
 }
 
 impl LockRule {
-    /// Takes the lock of an op.
+    /// Takes the lock for an op.
     fn take(self, context: Option<&BlockContext>, op: &BlockOp) -> Result<(), Errno> {
         let kind = match op.kind {
             OpKind::Read if self.over_read_back && op.role == Role::ReadBack => return Ok(()),
@@ -36,7 +34,7 @@ impl LockRule {
         self.set(context, op, kind)
     }
 
-    /// Lets it go.
+    /// Releases the lock of an op. Returns the op's own error first, if it has one.
     fn release(self, context: Option<&BlockContext>, op: &BlockOp, done: Completion) -> Completion {
         let keeps = self.over_read_back && op.kind == OpKind::Write && done.is_ok();
         if keeps || !matches!(op.kind, OpKind::Read | OpKind::Write) {
@@ -50,16 +48,16 @@ impl LockRule {
         let fd = context.map_or(NOT_OPEN, |context| context.files.fd(op));
         let (start, length) = match self.lock {
             RecordLock::OpRange => (op.offset as libc::off_t, libc::off_t::from(op.length)),
-            // Length 0 is all that the file has or will have.
+            // Length 0 means up to the end of the file, even as it grows.
             RecordLock::WholeFile => (0, 0),
         };
-        // SAFETY: a structure of integers, for which zeros are a value.
+        // SAFETY: a struct of integers, for which all zeros is valid.
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
         lock.l_type = kind;
         lock.l_whence = libc::SEEK_SET as _;
         (lock.l_start, lock.l_len) = (start, length);
         loop {
-            // SAFETY: reads a structure that lives through the call; a bad descriptor is an error.
+            // SAFETY: reads a struct that outlives the call; a bad descriptor is an error.
             if unsafe { libc::fcntl(fd, libc::F_SETLKW, &raw const lock) } == 0 {
                 return Ok(());
             }
@@ -71,7 +69,7 @@ impl LockRule {
     }
 }
 
-/// One op at a time, each under its lock.
+/// Executes one op at a time, each under its lock.
 pub(crate) struct LockedCalls<'a> {
     rule: LockRule,
     inner: Box<dyn SyncBackend<Op = BlockOp> + 'a>,
@@ -117,20 +115,20 @@ impl SyncBackend for LockedCalls<'_> {
     }
 }
 
-/// Several ops in flight, each under its lock. Locks are taken and let go while the backend is entered, so that they are a
+/// Keeps several ops in flight, each under its lock. Locks are taken and released inside `enter`, so their time is
 /// part of the op's time.
 pub(crate) struct LockedQueue {
     rule: LockRule,
     inner: Box<dyn QueuedBackend>,
-    /// Not handed on yet.
+    /// Submitted, but not yet passed to `inner`.
     waiting: Vec<(Slot, BlockOp)>,
-    /// By slot.
+    /// Ops in flight, by slot.
     ops: Vec<Option<BlockOp>>,
     done: VecDeque<Done>,
 }
 
 impl LockedQueue {
-    /// Room for this many ops in flight.
+    /// Makes room for `depth` ops in flight.
     pub(crate) fn new(rule: LockRule, depth: u32, inner: Box<dyn QueuedBackend>) -> LockedQueue {
         let slots = depth as usize;
         LockedQueue {
@@ -166,7 +164,7 @@ impl QueuedBackend for LockedQueue {
                 Err(errno) => self.done.push_back(Done { slot, completion: Err(errno) }),
             }
         }
-        // What could not be locked has come to its end: that is told before anything else is waited for.
+        // An op that could not be locked is already complete: return it before waiting for others.
         let wait = if self.done.is_empty() { wait } else { Wait::For(0) };
         self.inner.enter(wait)?;
         while let Some(Done { slot, completion }) = self.inner.completed() {
@@ -203,31 +201,31 @@ mod tests {
     use std::path::Path;
     use std::rc::Rc;
 
-    /// A lock that is in somebody's way: its kind, its start and its length.
-    type Seen = Option<(i32, i64, i64)>;
+    /// A conflicting lock: kind, start and length.
+    type ConflictingLock = Option<(i32, i64, i64)>;
 
-    /// What would keep a writer of all of a file out. Asked by a lock of an open file, which locks of the process conflict
-    /// with even in the process itself. Source: fcntl(2), "Open file description locks".
-    fn held(other: &File) -> Seen {
-        // SAFETY: a structure of integers, for which zeros are a value.
+    /// Returns the lock that conflicts with a write lock on the whole file. Queries with an open file description lock,
+    /// which conflicts with process locks even in the same process. Source: fcntl(2), "Open file description locks".
+    fn held(other: &File) -> ConflictingLock {
+        // SAFETY: a struct of integers, for which all zeros is valid.
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
         lock.l_type = libc::F_WRLCK as libc::c_short as _;
-        // SAFETY: reads and writes a structure that lives through the call.
+        // SAFETY: reads and writes a struct that outlives the call.
         let returned = unsafe { libc::fcntl(other.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
         assert_eq!(returned, 0, "{}", io::Error::last_os_error());
         let kind = i32::from(lock.l_type);
         (kind != libc::F_UNLCK).then_some((kind, lock.l_start, lock.l_len))
     }
 
-    /// Looks at what is locked while an op is done.
-    struct Looks {
+    /// Records the locks held while an op executes.
+    struct LockProbe {
         context: BlockContext,
         other: File,
-        seen: Rc<RefCell<Vec<Seen>>>,
+        seen: Rc<RefCell<Vec<ConflictingLock>>>,
         fails: bool,
     }
 
-    impl SyncBackend for Looks {
+    impl SyncBackend for LockProbe {
         type Op = BlockOp;
 
         has_context!();
@@ -238,7 +236,7 @@ mod tests {
         }
     }
 
-    impl QueuedBackend for Looks {
+    impl QueuedBackend for LockProbe {
         has_context!();
 
         fn submit(&mut self, _op: &BlockOp, _slot: Slot) {
@@ -255,14 +253,14 @@ mod tests {
         }
 
         fn name(&self) -> &'static str {
-            "looks"
+            "lock-probe"
         }
     }
 
-    fn looks(path: &Path, file: &File, fails: bool) -> (Looks, Rc<RefCell<Vec<Seen>>>) {
+    fn lock_probe(path: &Path, file: &File, fails: bool) -> (LockProbe, Rc<RefCell<Vec<ConflictingLock>>>) {
         let seen = Rc::new(RefCell::new(Vec::new()));
         let context = BlockContext { files: block_files(file, path), payload: marked_payload(2) };
-        (Looks { context, other: open(path), seen: Rc::clone(&seen), fails }, seen)
+        (LockProbe { context, other: open(path), seen: Rc::clone(&seen), fails }, seen)
     }
 
     fn op(kind: OpKind, role: Role) -> BlockOp {
@@ -272,7 +270,7 @@ mod tests {
     const READ: i32 = libc::F_RDLCK;
     const WRITE: i32 = libc::F_WRLCK;
 
-    // Protects other processes: what is read or written is locked while it is, and not a moment longer.
+    // Protects other processes: a range is locked while it is read or written, and no longer.
     #[test]
     fn an_op_holds_its_lock_while_it_is_done() {
         let directory = tempfile::tempdir().unwrap();
@@ -280,26 +278,26 @@ mod tests {
         let file = open(&path);
         for (lock, start, length) in [(RecordLock::OpRange, 4096, 8192), (RecordLock::WholeFile, 0, 0)] {
             for fails in [false, true] {
-                let (inner, seen) = looks(&path, &file, fails);
+                let (inner, seen) = lock_probe(&path, &file, fails);
                 let other = open(&path);
                 let mut calls = LockedCalls::new(LockRule { lock, over_read_back: false }, Box::new(inner));
                 for kind in [OpKind::Read, OpKind::Write, OpKind::Fsync] {
                     let done = calls.execute(&op(kind, Role::Load));
                     assert_eq!(done.is_err(), fails);
-                    assert_eq!(held(&other), None, "behind {kind:?}");
+                    assert_eq!(held(&other), None, "after {kind:?}");
                 }
                 assert_eq!(*seen.borrow(), [Some((READ, start, length)), Some((WRITE, start, length)), None]);
             }
         }
     }
 
-    // Protects a block that is read back from whoever would write to it in between.
+    // Protects a read-back from writers in between.
     #[test]
-    fn what_is_read_back_stays_locked_since_it_was_written() {
+    fn the_lock_of_a_write_lasts_until_its_read_back() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("f");
         let file = open(&path);
-        let (inner, seen) = looks(&path, &file, false);
+        let (inner, seen) = lock_probe(&path, &file, false);
         let other = open(&path);
         let mut calls = LockedCalls::new(LockRule { lock: RecordLock::OpRange, over_read_back: true }, Box::new(inner));
         let written = Some((WRITE, 4096, 8192));
@@ -310,18 +308,18 @@ mod tests {
         assert_eq!(*seen.borrow(), [written, written]);
     }
 
-    // Protects queues: locked before the op is handed on, free as soon as its end is told.
+    // Protects queues: an op is locked before it is submitted and unlocked as soon as it completes.
     #[test]
     fn an_op_of_a_queue_holds_its_lock_until_it_is_done() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("f");
         let file = open(&path);
-        let (inner, seen) = looks(&path, &file, false);
+        let (inner, seen) = lock_probe(&path, &file, false);
         let other = open(&path);
         let rule = LockRule { lock: RecordLock::OpRange, over_read_back: false };
         let mut queue = LockedQueue::new(rule, 2, Box::new(inner));
         queue.submit(&op(OpKind::Write, Role::Load), 0);
-        assert_eq!((held(&other), seen.borrow().len()), (None, 0), "nothing is locked before it is handed on");
+        assert_eq!((held(&other), seen.borrow().len()), (None, 0), "nothing is locked before it is submitted");
         queue.enter(Wait::For(1)).unwrap();
         assert_eq!(held(&other), None);
         assert_eq!(queue.completed(), Some(Done { slot: 0, completion: Ok(1) }), "locked while it was in flight");

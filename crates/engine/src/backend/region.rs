@@ -1,4 +1,4 @@
-//! The memory that block ops move: an aligned region, of the kind that a workload asks for.
+//! The memory of block ops: an aligned region of the kind that the workload asks for.
 #![allow(unsafe_code)]
 
 use crate::os;
@@ -10,23 +10,23 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
-/// Slots begin at multiples of this at least, which every `O_DIRECT` takes.
+/// Minimum alignment of slots. Every `O_DIRECT` file accepts it.
 pub(crate) const SLOT_ALIGN_BYTES: usize = 4096;
 
-/// Bytes of a huge page where the workload does not say: the usual ones on x86-64 and arm64.
+/// Default size of a huge page, usual on x86-64 and arm64.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// A region of memory, aligned as asked for, all of it present.
+/// A region of memory with the requested alignment. All pages are present.
 pub(crate) struct Region {
     start: NonNull<u8>,
     bytes: usize,
     _mapping: Mapping,
 }
 
-// SAFETY: the region is owned memory; what is shared with other processes by its kind is never read as anything but bytes.
+// SAFETY: the region is owned memory. Memory shared with other processes is only ever read as bytes.
 unsafe impl Send for Region {}
 
-/// What is given back at the end.
+/// The mapping to release on drop.
 struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
@@ -34,26 +34,27 @@ struct Mapping {
 }
 
 enum RegionKind {
-    /// Of mmap(2).
+    /// From mmap(2).
     Mapped {
-        /// A file that was made for this mapping and goes with it.
+        /// A file created for this mapping, to be removed with it.
         made: Option<PathBuf>,
     },
-    /// Of shmat(2).
+    /// From shmat(2).
     Attached,
 }
 
 impl Region {
-    /// A private mapping of zeros; every page is touched, so that no op pays for a page fault.
+    /// Maps private zeroed memory. Touches every page, so that no op pays for a page fault.
     pub(crate) fn new(bytes: usize) -> io::Result<Region> {
         Region::with_rules(bytes, &BufferRules::default())
     }
 
-    /// Memory of the kind and alignment that `rules` ask for. The error says what to do where the kind is not available.
+    /// Maps memory of the kind and alignment that `rules` ask for. If the kind is not available, the error
+    /// says how to fix it.
     pub(crate) fn with_rules(bytes: usize, rules: &BufferRules) -> io::Result<Region> {
         let align = align_bytes(rules)?;
         let huge = huge_page_bytes(rules)?;
-        // Mappings begin at a page; a larger alignment needs room to move the start.
+        // Mappings begin at a page. A larger alignment needs room to move the start.
         let room = bytes.max(1).next_multiple_of(SLOT_ALIGN_BYTES) + if align > SLOT_ALIGN_BYTES { align } else { 0 };
         let mapping = match &rules.memory {
             BufferMemory::Private => map(room, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, None)?,
@@ -70,7 +71,7 @@ impl Region {
                 .map_err(|error| no_huge_pages(&error, huge, room))?,
         };
         let shift = mapping.start.as_ptr().align_offset(align);
-        // SAFETY: `room` holds `align` bytes more than needed wherever the shift is not 0, so that the start stays inside.
+        // SAFETY: if the shift is not 0, `room` has `align` spare bytes, so the start stays inside.
         let start = unsafe { mapping.start.add(shift) };
         let mut region = Region { start, bytes: bytes.max(1).next_multiple_of(SLOT_ALIGN_BYTES), _mapping: mapping };
         region.as_mut_slice().iter_mut().step_by(4096).for_each(|byte| {
@@ -81,7 +82,7 @@ impl Region {
     }
 
     pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: `start` maps `bytes` initialised bytes, borrowed for as long as `self` is.
+        // SAFETY: `start` maps `bytes` initialised bytes, borrowed as long as `self` is.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 
@@ -93,9 +94,9 @@ impl Region {
         self.bytes
     }
 
-    /// Keeps all of it in memory. Source: mlock(2).
+    /// Locks the whole region in RAM. Source: mlock(2).
     pub(crate) fn lock(&self) -> io::Result<()> {
-        // SAFETY: the range is this region's own.
+        // SAFETY: the range belongs to this region.
         if unsafe { libc::mlock(self.start.as_ptr().cast(), self.bytes) } == 0 {
             return Ok(());
         }
@@ -115,7 +116,7 @@ impl Drop for Mapping {
                 // SAFETY: mapped by `map` with exactly this length; no reference outlives the region.
                 unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
                 if let Some(made) = made {
-                    // It held nothing but buffers; that it stays where it cannot be removed harms nobody.
+                    // The file held only buffers, so a failed removal does no harm.
                     drop(std::fs::remove_file(made));
                 }
             }
@@ -131,7 +132,7 @@ fn invalid(text: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }
 
-/// The multiple at which slots begin.
+/// Returns the alignment of slots in bytes.
 pub(crate) fn align_bytes(rules: &BufferRules) -> io::Result<usize> {
     let Some(align) = rules.align else { return Ok(SLOT_ALIGN_BYTES) };
     let bytes = usize::try_from(align.0).unwrap_or(usize::MAX);
@@ -172,8 +173,8 @@ fn map(bytes: usize, flags: i32, file: Option<RawFd>) -> io::Result<Mapping> {
     Ok(Mapping { start, bytes, kind: RegionKind::Mapped { made: None } })
 }
 
-/// Maps a file, which is made where it is missing. What it holds is never overwritten: one with content can only be
-/// mapped privately, and only where it is long enough.
+/// Maps a file, which is created if it is missing. Existing content is never overwritten: a file with content can only
+/// be mapped privately, and only if it is long enough.
 fn map_file(bytes: usize, flags: i32, path: &Path) -> io::Result<Mapping> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("buffers in {}: {error}", path.display()));
     let made = !path.try_exists().map_err(named)?;
@@ -221,17 +222,17 @@ fn fit(file: &File, bytes: usize, flags: i32, path: &Path) -> io::Result<()> {
     if meta.len() < bytes as u64 { file.set_len(bytes as u64).map_err(named) } else { Ok(()) }
 }
 
-/// A segment of System V's shared memory, marked for removal as soon as it is attached. Source: shmget(2), shmctl(2).
+/// Attaches a System V shared memory segment and marks it for removal at once. Source: shmget(2), shmctl(2).
 fn attach(bytes: usize, flags: i32) -> io::Result<Mapping> {
-    // SAFETY: a new segment of its own key.
+    // SAFETY: creates a new private segment.
     let id = unsafe { libc::shmget(libc::IPC_PRIVATE, bytes, libc::IPC_CREAT | 0o600 | flags) };
     if id < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the segment was made above; no address asked for.
+    // SAFETY: the segment was created above; no address is requested.
     let start = unsafe { libc::shmat(id, std::ptr::null(), 0) };
     let error = io::Error::last_os_error();
-    // SAFETY: the segment was made above; it lives on until it is detached.
+    // SAFETY: the segment was created above; it survives until it is detached.
     unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) };
     match NonNull::new(start.cast::<u8>()) {
         Some(start) if start.as_ptr() as isize != -1 => Ok(Mapping { start, bytes, kind: RegionKind::Attached }),
@@ -255,13 +256,13 @@ mod tests {
         Region::with_rules(bytes, rules).err().expect("a refusal").to_string()
     }
 
-    /// Says aloud that a test cannot run here; in CI it must.
+    /// Reports that a test cannot run here. In CI it must run.
     fn skip(why: &str) {
         assert!(std::env::var_os("CI").is_none(), "{why}");
         eprintln!("SKIPPED: {why}");
     }
 
-    /// Zeros at a multiple of the alignment that hold what is put into them.
+    /// Asserts that the region is zeroed and aligned, and that it keeps the bytes written to it.
     #[track_caller]
     fn holds(region: &mut Region, align: usize) {
         assert!(region.pointer().addr().is_multiple_of(align) && region.bytes() >= BYTES);
@@ -288,11 +289,11 @@ mod tests {
                 holds(&mut Region::with_rules(BYTES, &rules).unwrap(), align);
             }
         }
-        assert_eq!(dir.path().read_dir().unwrap().count(), 0, "files that were made for buffers stay behind");
+        assert_eq!(dir.path().read_dir().unwrap().count(), 0, "files created for buffers remain");
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_alignments_and_kinds_are_refused() {
         for align in [0, 3, 6000, 2 << 30] {
             let text = refusal(BYTES, &BufferRules { align: Some(Bytes(align)), ..BufferRules::default() });
             assert!(text.contains("power of two"), "{text}");
@@ -358,7 +359,7 @@ mod tests {
         assert!(locked_kib() >= BYTES >> 10);
     }
 
-    /// Reserved huge pages, for as long as a test runs.
+    /// Restores the number of reserved huge pages when a test ends.
     struct Reserved {
         before: String,
     }
@@ -381,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_are_had_where_they_are_reserved_and_refused_with_a_way_out_where_not() {
+    fn huge_pages_need_a_reservation_and_the_error_says_how() {
         let Some((free, 2048)) = page_counts() else { return skip("this system has no huge pages of 2 MiB") };
         if free == 0 {
             for memory in [BufferMemory::Huge(None), BufferMemory::SystemVHuge] {
@@ -392,7 +393,7 @@ mod tests {
         let before = std::fs::read_to_string(RESERVED).unwrap();
         let wanted = before.trim().parse::<u64>().unwrap() + 4;
         if std::fs::write(RESERVED, wanted.to_string()).is_err() {
-            return skip("huge pages can be reserved by root alone");
+            return skip("only root can reserve huge pages");
         }
         let _reserved = Reserved { before };
         if page_counts().is_none_or(|(free, _)| free < 2) {

@@ -1,4 +1,4 @@
-//! `lseek`, then `read` or `write`. Without `lseek` where the file stands there already. Source: lseek(2).
+//! Calls `lseek`, then `read` or `write`. Skips `lseek` if the file is already at the offset. Source: lseek(2).
 #![allow(unsafe_code)]
 
 use crate::backend::psync::execute_common;
@@ -7,15 +7,15 @@ use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use rustix::fs::SeekFrom;
 
-/// Where each file stands; `None` where that is not known. Each worker needs descriptors of its own: a descriptor has one
-/// position.
+/// Tracks the position of each file; `None` if unknown. Each worker needs its own descriptors, because
+/// a descriptor has one position.
 pub(crate) struct Seek {
     context: BlockContext,
     positions: Vec<Option<u64>>,
 }
 
 impl Seek {
-    /// Asks every file where it stands.
+    /// Reads the current position of every file.
     pub(crate) fn new(context: BlockContext) -> Seek {
         let files = &context.files;
         let position = |number| rustix::fs::tell(files.file_at(number).ok()?).ok();
@@ -30,30 +30,30 @@ impl SyncBackend for Seek {
 
     fn execute(&mut self, op: &BlockOp) -> Completion {
         let (files, memory) = self.context.parts(0);
-        let stands = &mut self.positions[op.file as usize];
+        let position = &mut self.positions[op.file as usize];
         if !matches!(op.kind, OpKind::Read | OpKind::Write) {
             if matches!(op.kind, OpKind::Open | OpKind::Close) {
-                *stands = None;
+                *position = None;
             }
             return execute_common(files, op);
         }
         let fd = files.fd(op);
-        if *stands != Some(op.offset) {
+        if *position != Some(op.offset) {
             let sought = files.file(op).and_then(|file| Ok(rustix::fs::seek(file, SeekFrom::Start(op.offset))?));
             if let Err(error) = sought {
-                *stands = None;
+                *position = None;
                 return Err(error);
             }
         }
         let length = op.length as usize;
         let moved = if op.kind == OpKind::Read {
-            // SAFETY: `memory` holds at least `length` bytes and is this op's alone.
+            // SAFETY: `memory` holds at least `length` bytes, which only this op uses.
             completion(unsafe { libc::read(fd, memory.cast(), length) })
         } else {
             // SAFETY: as above.
             completion(unsafe { libc::write(fd, memory.cast(), length) })
         };
-        *stands = moved.ok().map(|moved| op.offset + moved);
+        *position = moved.ok().map(|moved| op.offset + moved);
         moved
     }
 }

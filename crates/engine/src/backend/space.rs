@@ -1,5 +1,5 @@
-//! Space in place of data: `fallocate` and `ftruncate`. Nothing is moved, and bytes are counted as if they were. Sources:
-//! fallocate(2), ftruncate(2).
+//! Space allocation without data: `fallocate` and `ftruncate`. No data moves, but bytes are counted as if
+//! it did. Sources: fallocate(2), ftruncate(2).
 
 use crate::backend::psync::execute_common;
 use crate::backend::{BlockContext, Completion, Errno, SyncBackend, has_context};
@@ -7,7 +7,7 @@ use crate::op::BlockOp;
 use crate::os::{self, Space};
 use plumb_workload::OpKind;
 
-/// A write reserves its range, a read reserves it without making the file longer, a trim punches a hole.
+/// A write reserves its range, a read reserves it without extending the file, and a trim punches a hole.
 pub(crate) struct Fallocate {
     pub(crate) context: BlockContext,
 }
@@ -30,7 +30,7 @@ impl SyncBackend for Fallocate {
     }
 }
 
-/// A write cuts or stretches the file to its offset. There is no other op.
+/// A write truncates or extends the file to its offset. No other op is supported.
 pub(crate) struct Truncate {
     pub(crate) context: BlockContext,
 }

@@ -10,10 +10,10 @@ use rustix::pipe::{PipeFlags, SpliceFlags, splice};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
-/// What a pipe holds unless somebody asks for more. Source: pipe(7).
+/// Default capacity of a pipe. Source: pipe(7).
 const PIPE_BYTES: usize = 64 << 10;
 
-/// The pipe between files and memory.
+/// Moves data between files and memory through a pipe.
 pub(crate) struct Splice {
     context: BlockContext,
     pipe: Pipe,
@@ -30,7 +30,7 @@ struct Pipe {
     into: OwnedFd,
 }
 
-/// A count, or the error number right after the call.
+/// Converts the return value of a system call. Call it right after the call, because it reads `errno`.
 fn count(returned: isize) -> Result<usize, Errno> {
     if returned < 0 { Err(Errno::last()) } else { Ok(returned as usize) }
 }
@@ -41,14 +41,14 @@ impl Pipe {
         Ok(Pipe { out, into })
     }
 
-    /// Another pipe in place of one that may still hold bytes of an op that failed.
+    /// Replaces a pipe that may still hold bytes of a failed op.
     fn renew(&mut self) {
         if let Ok(pipe) = Pipe::new() {
             *self = pipe;
         }
     }
 
-    /// File → pipe → memory.
+    /// Moves file → pipe → memory.
     fn read(&self, file: BorrowedFd<'_>, memory: *mut u8, length: usize, offset: u64) -> Result<usize, Errno> {
         let mut at = offset;
         let mut done = 0;
@@ -61,10 +61,10 @@ impl Pipe {
             }
             let mut taken = 0;
             while taken < got {
-                // SAFETY: `memory` holds at least `length` bytes, of which those from `done + taken` on are left.
+                // SAFETY: `memory` holds at least `length` bytes; the rest begins at `done + taken`.
                 let base = unsafe { memory.add(done + taken) };
                 let vector = libc::iovec { iov_base: base.cast(), iov_len: got - taken };
-                // SAFETY: one vector of memory that is this op's alone.
+                // SAFETY: the single vector points to memory that only this op uses.
                 let moved = unsafe { libc::vmsplice(self.out.as_raw_fd(), &raw const vector, 1, libc::SPLICE_F_MOVE) };
                 taken += match count(moved)? {
                     0 => return Err(Errno(libc::ENODATA)),
@@ -76,16 +76,16 @@ impl Pipe {
         Ok(done)
     }
 
-    /// Memory → pipe → file.
+    /// Moves memory → pipe → file.
     fn write(&self, file: BorrowedFd<'_>, memory: *mut u8, length: usize, offset: u64) -> Result<usize, Errno> {
         let mut at = offset;
         let mut done = 0;
         while done < length {
             poll(&mut [PollFd::new(&self.into, PollFlags::OUT)], None)?;
-            // SAFETY: `memory` holds at least `length` bytes, of which those from `done` on are left.
+            // SAFETY: `memory` holds at least `length` bytes; the rest begins at `done`.
             let base = unsafe { memory.add(done) };
             let vector = libc::iovec { iov_base: base.cast(), iov_len: length - done };
-            // SAFETY: one vector of memory that stays as it is until the file has taken it.
+            // SAFETY: the single vector points to memory that stays unchanged until the file has taken it.
             let lent = unsafe { libc::vmsplice(self.into.as_raw_fd(), &raw const vector, 1, libc::SPLICE_F_NONBLOCK) };
             let mut left = count(lent)?;
             while left > 0 {

@@ -1,4 +1,4 @@
-//! `fread` and `fwrite` of the C library, with its own buffer between Plumb and the kernel.
+//! Calls `fread` and `fwrite`. The C library's own buffer is between Plumb and the kernel.
 #![allow(unsafe_code)]
 
 use crate::backend::psync::execute_common;
@@ -11,13 +11,13 @@ use std::io;
 
 struct CStream {
     library: LibraryStream,
-    /// Where the stream stands; `None` after a change of direction or an error. Seeking drops the library's buffer, so
-    /// a sequential stream must not seek.
+    /// Current position of the stream; `None` after a change of direction or an error. Seeking drops the library's
+    /// buffer, so a sequential stream must not seek.
     position: Option<u64>,
     last: OpKind,
 }
 
-/// A stream for each file of a target.
+/// One C stream for each file of a target.
 pub(crate) struct Stdio {
     context: BlockContext,
     streams: Vec<CStream>,
@@ -33,8 +33,7 @@ impl Stdio {
         let mut streams = Vec::with_capacity(files.fds.len());
         for (number, path) in files.paths.iter().enumerate().take(files.fds.len()) {
             let target = files.file_at(number).map_err(|error| io::Error::from_raw_os_error(error.0))?;
-            // Opened once more rather than duplicated: duplicates share one offset, and each worker's stream moves its
-            // own.
+            // Opened again instead of duplicated: duplicates share one offset, but each worker's stream needs its own.
             let own = open_again(target, path, access, IoMode::Buffered).map_err(io::Error::other)?;
             streams.push(CStream {
                 library: LibraryStream::new(own.into(), mode)?,
@@ -57,11 +56,11 @@ impl SyncBackend for Stdio {
         let stream = &mut self.streams[op.file as usize];
         match op.kind {
             OpKind::Read | OpKind::Write => {
-                // C wants a seek between reading and writing.
+                // C requires a seek between a read and a write.
                 if stream.position != Some(op.offset) || stream.last != op.kind {
                     stream.library.seek(op.offset as i64, libc::SEEK_SET)?;
                 }
-                // SAFETY: `memory` holds at least this many bytes and is this op's alone.
+                // SAFETY: `memory` holds at least this many bytes, which only this op uses.
                 let memory = unsafe { std::slice::from_raw_parts_mut(memory, op.length as usize) };
                 let moved = match op.kind {
                     OpKind::Read => stream.library.read(memory),

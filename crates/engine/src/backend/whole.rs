@@ -1,5 +1,5 @@
-//! Calls on whole files and directories by name: each read or write is one call on the file of its number, and moves
-//! nothing. Sources: open(2), stat(2), statx(2), unlink(2), mkdir(2), rmdir(2).
+//! Path-based calls on whole files and directories. Each read or write is one call on the file with its number and
+//! moves no data. Sources: open(2), stat(2), statx(2), unlink(2), mkdir(2), rmdir(2).
 
 use crate::backend::psync::execute_common;
 use crate::backend::{BlockContext, Completion, Errno, SyncBackend, has_context};
@@ -17,7 +17,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Whether an op is a call on a name: those of a stream read or write, those of a sweep are of the call's own kind.
+/// Returns `true` if an op is a path-based call. In a stream, reads and writes are calls; in a sweep, the op has
+/// the kind of the call.
 fn is_call(kind: OpKind) -> bool {
     matches!(
         kind,
@@ -48,10 +49,10 @@ fn make_with_parents(dirs: &mut OpenDirs, base: u32, path: &CStr, mode: Mode) ->
     }
 }
 
-/// Limit of open directories below those that the user typed.
+/// Maximum number of open directories below those that the user named.
 const DIRECTORIES: u64 = 64;
 
-/// One call, and the names it is done on.
+/// Makes one kind of call on each path.
 pub(crate) struct WholeFiles {
     context: BlockContext,
     call: FileCall,
@@ -60,7 +61,7 @@ pub(crate) struct WholeFiles {
     dirs: OpenDirs,
     /// `true` if the files have several directories, which are opened before each op is timed.
     has_directories: bool,
-    /// A file that was made, until it is closed outside the time of its op.
+    /// The created file, closed after its op was timed.
     made: Option<OwnedFd>,
 }
 
@@ -71,11 +72,11 @@ impl WholeFiles {
             None => Arc::new(Roots::new(&[], context.files.paths.iter().cloned(), Pinning::Pinned)),
         };
         let c_path = |path: &std::path::PathBuf| {
-            let (root, rest) = roots
-                .find(path)
-                .ok_or_else(|| io::Error::other(format!("{}: no name of a file or directory", path.display())))?;
+            let (root, rest) = roots.find(path).ok_or_else(|| {
+                io::Error::other(format!("{}: this path does not name a file or directory", path.display()))
+            })?;
             let rest = CString::new(rest.as_os_str().as_bytes()).map_err(|_| {
-                io::Error::other(format!("{}: a path with a zero byte; use another name", path.display()))
+                io::Error::other(format!("{}: the path contains a zero byte; use another name", path.display()))
             })?;
             Ok::<_, io::Error>((root as u32, rest))
         };

@@ -1,4 +1,4 @@
-//! Processor time that is used up.
+//! A companion that uses CPU time.
 
 use super::{Context, run_companion};
 use crate::barrier::{Barrier, Body};
@@ -8,23 +8,23 @@ use plumb_workload::Busy;
 use std::cmp::Ordering;
 use std::hint::{black_box, spin_loop};
 
-/// A companion that uses up a share of a processor.
+/// A companion that keeps one CPU busy for a share of the time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BusyCompanion {
-    /// How much of it, and how.
+    /// Share of the CPU, and the kind of work.
     pub(super) busy: Busy,
-    /// How many workers its phase has.
+    /// Number of workers in the phase.
     pub(super) workers: u64,
 }
 
-/// Numbers that are sorted at a time, 1 MiB of them: more than a processor's nearest caches hold.
+/// Numbers to sort at a time. They take 1 MiB, more than a CPU's L1 and L2 caches hold.
 const SORTED_NUMBERS: usize = 256 << 10;
 
-/// The numbers are the same in every run.
+/// Fixed seed: every run sorts the same numbers.
 const SORTED_SEED: u64 = 1;
 
 impl BusyCompanion {
-    /// Its body.
+    /// Returns the body of the companion's thread.
     pub(super) fn body(self) -> Body {
         Box::new(move |barrier: &Barrier| {
             let mut numbers = if self.busy.sorts { random_numbers() } else { Vec::new() };
@@ -32,7 +32,7 @@ impl BusyCompanion {
         })
     }
 
-    /// Busy pieces and sleeps in turn.
+    /// Alternates between busy pieces and sleeps.
     pub(super) fn run(self, context: &mut Context<'_>, numbers: &mut [u32]) -> Ended {
         let clock = context.clock;
         let piece = clock.ticks(self.busy.piece.0);
@@ -45,13 +45,13 @@ impl BusyCompanion {
                 return Ended::Done;
             }
             if self.busy.sorts {
-                sort_to_and_fro(numbers);
+                sort_in_four_orders(numbers);
             } else {
                 while clock.now() - began < piece && !(context.stops_at)(clock.now()) {
                     spin_loop();
                 }
             }
-            // By the time that it really took: a piece of sorting has no length of its own.
+            // Based on the measured time: sorting has no fixed duration.
             let now = clock.now();
             let share = f64::from(self.busy.percent.clamp(1, 100)) / 100.0;
             let idle = (now - began) as f64 * (1.0 - share) / share;
@@ -62,15 +62,15 @@ impl BusyCompanion {
     }
 }
 
-/// Numbers to sort.
+/// Returns the numbers to sort.
 pub(super) fn random_numbers() -> Vec<u32> {
     let mut rng = Rng::new(SORTED_SEED);
     (0..SORTED_NUMBERS).map(|_| rng.next_u64() as u32).collect()
 }
 
-/// Four sortings, each of which leaves the numbers in an order in which the next one finds work.
-fn sort_to_and_fro(numbers: &mut [u32]) {
-    // One sort with the order as an argument: four compiled ones would be 25 KB.
+/// Sorts four times. Each order leaves the numbers unsorted for the next one.
+fn sort_in_four_orders(numbers: &mut [u32]) {
+    // One sort with the order as an argument: four monomorphized sorts would take 25 KB.
     let orders: [fn(&u32, &u32) -> Ordering; 4] = [
         Ord::cmp,
         |a, b| b.cmp(a),

@@ -1,24 +1,24 @@
-//! What a companion sees of its phase, and how it is run.
+//! A companion's view of its phase, and the function that runs companions.
 
 use crate::barrier::{Barrier, Passed};
 use crate::clock::{Clock, Ticks};
 use crate::terms::Ended;
 use std::time::Duration;
 
-/// No sleep is longer than this, so that a stop is noticed.
+/// Maximum length of a sleep, so that a stop is noticed in time.
 pub(super) const LONGEST_SLEEP: Duration = Duration::from_millis(10);
 
-/// What a companion sees of its phase.
+/// A companion's view of its phase.
 pub(super) struct Context<'a> {
     pub(super) clock: Clock,
-    /// Whether it shall end.
+    /// Returns `true` if the companion must stop.
     pub(super) stops_at: &'a mut dyn FnMut(Ticks) -> bool,
-    /// How many of the phase's workers are done, companions not counted.
+    /// Returns the number of workers that are done, without companions.
     pub(super) io_done: &'a dyn Fn() -> u64,
 }
 
 impl Context<'_> {
-    /// Sleeps until `at`, or shorter where the companion shall end. True when the time has come.
+    /// Sleeps until `at`. Returns `false` if the companion must stop earlier.
     pub(super) fn sleep_until(&mut self, at: Ticks) -> bool {
         loop {
             let now = self.clock.now();
@@ -33,7 +33,7 @@ impl Context<'_> {
     }
 }
 
-/// Passes the barrier, does `work`, and says to those that wait for the workers only that this one was none.
+/// Passes the barrier and runs `work`. Its end does not count toward the number of workers that are done.
 pub(super) fn run_companion<T>(
     barrier: &Barrier,
     work: impl FnOnce(&mut Context<'_>) -> T,
@@ -45,6 +45,6 @@ pub(super) fn run_companion<T>(
         work(&mut Context { clock, stops_at: &mut |now| passed.context.stops_at(now), io_done: &|| control.io_done() });
     passed.stop_clock();
     let ended = conclude(&mut passed, worked);
-    control.beside_done();
+    control.companion_done();
     ended
 }

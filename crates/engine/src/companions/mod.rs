@@ -1,5 +1,5 @@
-//! Companions of a phase: processor time that is used up, and other programs. They start behind the same barrier as the
-//! workers. None does ops, so nothing is recorded of them but the processor time that the kernel charges.
+//! Companions of a phase: CPU load and other programs. They start after the same barrier as the workers. They do no
+//! ops, so only the CPU time that the kernel charges is recorded for them.
 
 mod busy;
 mod context;
@@ -14,13 +14,13 @@ use context::{Context, LONGEST_SLEEP, run_companion};
 use exec::ExecCompanion;
 use plumb_workload::{Activity, Companion, Phase, RunAs};
 
-/// A companion that is ready to be started.
+/// A companion that is ready to start.
 pub(crate) struct BuiltCompanion {
     pub(crate) spec: WorkerSpec,
     pub(crate) run_as: RunAs,
 }
 
-/// All companions of a phase. Their numbers follow those of its workers, and their groups' those of its groups.
+/// Returns all companions of a phase. They are numbered after its workers, and their groups after its groups.
 pub(crate) fn companions(phase: &Phase) -> impl Iterator<Item = BuiltCompanion> {
     let workers = phase.workers.iter().map(|group| u64::from(group.count)).sum();
     let numbered = (phase.workers.len()..).zip(&phase.companions);
@@ -34,7 +34,7 @@ fn built(companion: &Companion, group: usize, number: u32, workers: u64) -> Buil
     let spec = WorkerSpec {
         name: format!("{}/{number}", companion.name),
         group,
-        // It has no ops in flight.
+        // A companion has no ops in flight.
         depth: 0,
         cpu: (!cpus.is_empty()).then(|| cpus[number as usize % cpus.len()]),
         rules: WorkerRules { on_error: companion.on_error, ..WorkerRules::default() },
@@ -50,7 +50,7 @@ fn body(companion: &Companion, workers: u64) -> Body {
     }
 }
 
-/// What takes real time cannot be in a phase on virtual time.
+/// Rejects companions in a phase on virtual time, because they take real time.
 pub(crate) fn refuse_on_virtual_time(phase: &Phase) -> Result<(), WorkerPlanError> {
     match phase.companions.first() {
         None => Ok(()),

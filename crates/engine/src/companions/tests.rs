@@ -1,4 +1,4 @@
-//! Companions without a phase: the tests tell them to stop.
+//! Runs companions without a phase: the tests tell them to stop.
 
 use super::busy::random_numbers;
 use super::*;
@@ -12,8 +12,8 @@ use std::time::Instant;
 
 const MS: u64 = 1_000_000;
 
-/// Lets it run until `stops` says so, or at most for this long.
-fn beside<T>(
+/// Runs `work` until `stops` returns `true`, or for `longest` at most.
+fn run_for<T>(
     longest: Duration,
     stops: impl Fn() -> bool,
     io_done: impl Fn() -> u64,
@@ -27,8 +27,8 @@ fn beside<T>(
     })
 }
 
-/// Processor time of this thread over the time that `work` took.
-fn share_of_processor(work: impl FnOnce()) -> f64 {
+/// Returns this thread's CPU time divided by the elapsed time of `work`.
+fn cpu_share(work: impl FnOnce()) -> f64 {
     let used = || {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
@@ -43,35 +43,35 @@ fn busy(percent: u8, sorts: bool) -> BusyCompanion {
 }
 
 #[test]
-fn a_busy_worker_uses_its_share_of_a_processor() {
+fn a_busy_worker_uses_its_share_of_a_cpu() {
     for sorts in [false, true] {
         let mut numbers = if sorts { random_numbers() } else { Vec::new() };
         let mut worker = busy(30, sorts);
-        // It ends behind a sleep, so that a piece during which the machine itself stood still has its idle time too.
+        // End after a sleep, so that a piece during which the machine stalled also has its idle time.
         worker.busy.ends_with_others = true;
         let began = Instant::now();
         let io_done = || u64::from(began.elapsed() > Duration::from_millis(400));
-        let share = share_of_processor(|| {
-            let ended = beside(Duration::MAX, || false, io_done, |beside| worker.run(beside, &mut numbers));
+        let share = cpu_share(|| {
+            let ended = run_for(Duration::MAX, || false, io_done, |context| worker.run(context, &mut numbers));
             assert_eq!(ended, Ended::Done);
         });
-        // It cannot have more. Less it has where others want the processor too, and where one sorting is long.
+        // The share cannot be higher. It is lower if others use the CPU, or if one sort takes long.
         assert!((0.02..0.45).contains(&share), "sorts: {sorts}, asked for 0.30, had {share:.2}");
     }
 }
 
 #[test]
 fn a_busy_worker_without_idle_time_never_sleeps() {
-    let looks = Cell::new(0u32);
+    let checks = Cell::new(0u32);
     let stops = || {
-        looks.set(looks.get() + 1);
-        looks.get() > 1_000_000
+        checks.set(checks.get() + 1);
+        checks.get() > 1_000_000
     };
     assert_eq!(
-        beside(Duration::from_secs(60), stops, || 0, |beside| busy(100, false).run(beside, &mut [])),
+        run_for(Duration::from_secs(60), stops, || 0, |context| busy(100, false).run(context, &mut [])),
         Ended::Stopped
     );
-    assert!(looks.get() > 1_000_000, "it looks at the stop all the time, also within a piece");
+    assert!(checks.get() > 1_000_000, "it checks for a stop all the time, also within a piece");
 }
 
 #[test]
@@ -83,7 +83,10 @@ fn a_busy_worker_ends_with_the_last_worker_that_does_io() {
         done.set(done.get() + 1);
         done.get()
     };
-    assert_eq!(beside(Duration::from_secs(60), || false, one_more, |beside| worker.run(beside, &mut [])), Ended::Done);
+    assert_eq!(
+        run_for(Duration::from_secs(60), || false, one_more, |context| worker.run(context, &mut [])),
+        Ended::Done
+    );
     assert_eq!(done.get(), 3);
 }
 
@@ -95,7 +98,7 @@ fn program(program: &str, arguments: &str, output: &Path) -> ExecCompanion {
 
 fn run(worker: &ExecCompanion, stops: impl Fn() -> bool) -> Result<Ended, exec::ExecFault> {
     let mut command = worker.command().unwrap();
-    beside(Duration::from_secs(60), stops, || 0, |beside| worker.run(beside, &mut command))
+    run_for(Duration::from_secs(60), stops, || 0, |context| worker.run(context, &mut command))
 }
 
 #[test]
@@ -108,7 +111,7 @@ fn a_program_runs_with_its_arguments_and_its_output_is_kept() {
 }
 
 #[test]
-fn a_program_that_fails_or_is_not_there_is_a_fault() {
+fn a_failing_or_missing_program_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let output = dir.path().join("job");
     let failed = run(&program("sh", "-c 'exit 3'", &output), || false).unwrap_err();
@@ -122,32 +125,32 @@ fn a_program_that_fails_or_is_not_there_is_a_fault() {
 }
 
 #[test]
-fn a_program_is_asked_to_end_with_the_phase_and_that_is_no_fault() {
+fn stopping_a_program_with_its_phase_is_not_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let output = dir.path().join("job");
-    // It says when it is ready to be asked, and that it was.
+    // The script prints when it is ready for the signal, and when it received it.
     let script = r#"-c 'trap "echo asked; exit 7" TERM; echo ready; while :; do sleep 0.01; done'"#;
     let worker = program("sh", script, &output);
-    let said = || std::fs::read_to_string(dir.path().join("job.stdout")).unwrap_or_default();
-    assert_eq!(run(&worker, || said().contains("ready")).unwrap(), Ended::Stopped);
-    assert_eq!(said(), "ready\nasked\n");
+    let output = || std::fs::read_to_string(dir.path().join("job.stdout")).unwrap_or_default();
+    assert_eq!(run(&worker, || output().contains("ready")).unwrap(), Ended::Stopped);
+    assert_eq!(output(), "ready\nasked\n");
 }
 
 #[test]
-fn a_program_that_does_not_listen_is_killed_with_all_that_it_started() {
+fn a_program_that_ignores_sigterm_is_killed_with_its_children() {
     let dir = tempfile::tempdir().unwrap();
     let output = dir.path().join("job");
     let script = r#"-c 'trap "" TERM; sleep 1000 & echo $!; wait; while :; do sleep 1000; done'"#;
     let mut worker = program("sh", script, &output);
     worker.exec.grace = Nanos(30 * MS);
-    let said = || std::fs::read_to_string(dir.path().join("job.stdout")).unwrap_or_default();
-    assert_eq!(run(&worker, || said().ends_with('\n')).unwrap(), Ended::Stopped);
-    let child: i32 = said().trim().parse().unwrap();
+    let output = || std::fs::read_to_string(dir.path().join("job.stdout")).unwrap_or_default();
+    assert_eq!(run(&worker, || output().ends_with('\n')).unwrap(), Ended::Stopped);
+    let child: i32 = output().trim().parse().unwrap();
     let began = Instant::now();
-    // A zombie is dead too: who adopts it need not have waited for it yet.
+    // A zombie is dead too: its new parent may not have reaped it yet.
     let lives = || std::fs::read_to_string(format!("/proc/{child}/stat")).is_ok_and(|stat| !stat.contains(") Z"));
     while lives() {
-        assert!(began.elapsed() < Duration::from_secs(30), "process {child} is still there");
+        assert!(began.elapsed() < Duration::from_secs(30), "process {child} still exists");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

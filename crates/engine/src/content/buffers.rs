@@ -1,8 +1,9 @@
-//! What writes hold that nobody verifies.
+//! Content of writes that nothing verifies.
 //!
-//! A buffer is made once and written again and again, changed a little before each write, or made anew for each; or
-//! writes take turns through a pool that was made before the clock started ([`super::premade`]). What is made while the
-//! clock runs comes from the vectorised generators of [`super::fill`].
+//! There are three ways to produce it. A buffer is filled once and written repeatedly, with small
+//! changes before each write. Or it is refilled for each write. Or writes take turns through a pool that
+//! was filled before the clock started ([`super::premade`]). Content made while the clock runs comes
+//! from the vectorised generators of [`super::fill`].
 
 use super::error::ContentError;
 use super::fill::Filler;
@@ -16,25 +17,24 @@ use plumb_workload::content::DedupeMode;
 use plumb_workload::{BufferContent, Content};
 use std::path::Path;
 
-/// What sets the blocks of a worker's writes apart from those of others.
+/// Properties that make a worker's blocks differ from those of others.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BufferRequest<'a> {
     pub(crate) content: &'a BufferContent,
-    /// Another one in every run.
+    /// Differs in every run.
     pub(crate) stream: StreamId,
-    /// Bytes of the smallest write.
+    /// Size of the smallest write in bytes.
     pub(crate) smallest: u32,
-    /// Bytes that the worker's files hold.
+    /// Total size of the worker's files in bytes.
     pub(crate) total_bytes: u64,
-    /// What relative paths of patterns begin at.
+    /// Base of relative pattern paths.
     pub(crate) base: &'a Path,
 }
 
-/// Makes what writes hold.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     kind: Kind,
-    /// Made anew for each write.
+    /// Generate new content for each write.
     refills: bool,
     scramble: Option<Scramble>,
 }
@@ -44,15 +44,16 @@ enum Kind {
     Zero,
     Pattern(FillPattern),
     Random(Filler),
-    /// Random, from a pool of its own.
+    /// Random content from its own pool.
     Premade(Premade),
-    /// Random at its start, this many per cent of it; then one word.
+    /// Random for this percentage of the buffer from its start, then one repeated word.
     RandomStart(Filler, u8),
     Reducible(Reducible),
 }
 
 impl Buffers {
-    /// Buffers of a target's content: random bytes come from a pool, and what else changes is made anew for each write.
+    /// Prepares the content of a target. Random bytes come from a pool; other changing content
+    /// is generated for each write.
     pub(crate) fn of(content: Content, stream: StreamId) -> Buffers {
         match Premade::new(content, stream) {
             Some(premade) => Buffers { kind: Kind::Premade(premade), refills: false, scramble: None },
@@ -63,7 +64,7 @@ impl Buffers {
         }
     }
 
-    /// Buffers as fio fills them.
+    /// Prepares buffers that are filled like fio's.
     pub(crate) fn new(request: &BufferRequest<'_>) -> Result<Buffers, ContentError> {
         let BufferRequest { content, stream, .. } = *request;
         let pattern = FillPattern::new(&content.pattern, None, request.base)?;
@@ -90,22 +91,22 @@ impl Buffers {
         Ok(Buffers { kind, refills, scramble: scrambles.then(Scramble::new) })
     }
 
-    /// Whether anything is done for each write.
+    /// Returns `true` if each write needs work on its buffer.
     pub(super) fn works_each_op(&self) -> bool {
         self.refills || self.scramble.is_some() || self.uses_pool()
     }
 
-    /// Whether writes take turns through a pool, which reads must not overwrite.
+    /// Returns `true` if writes take turns through a pool, which reads must not overwrite.
     pub(super) fn uses_pool(&self) -> bool {
         matches!(self.kind, Kind::Premade(_))
     }
 
-    /// Whether each write's bytes are all made anew, whatever its buffer held.
-    pub(super) fn makes_all_anew(&self) -> bool {
+    /// Returns `true` if each write gets entirely new content, so that the old content of its buffer does not matter.
+    pub(super) fn refills_whole_writes(&self) -> bool {
         self.refills
     }
 
-    /// Makes what a write holds, whatever its buffer held.
+    /// Produces the content of a write in a buffer with arbitrary content.
     pub(super) fn fill_for(&mut self, op: &BlockOp, buffer: &mut [u8]) {
         if !self.refills {
             self.fill(buffer);
@@ -115,7 +116,7 @@ impl Buffers {
         }
     }
 
-    /// Fills a buffer whatever it is used for.
+    /// Fills a whole buffer.
     pub(crate) fn fill(&mut self, buffer: &mut [u8]) {
         match &mut self.kind {
             Kind::Zero => buffer.fill(0),
@@ -123,11 +124,11 @@ impl Buffers {
             Kind::Random(filler) => filler.fill(buffer),
             Kind::Premade(premade) => premade.fill(buffer),
             Kind::RandomStart(filler, percent) => fill_start(filler, *percent, buffer),
-            Kind::Reducible(reducible) => reducible.fill_anew(buffer),
+            Kind::Reducible(reducible) => reducible.fill_outside_series(buffer),
         }
     }
 
-    /// Makes what a write holds.
+    /// Prepares the content of a write in a buffer filled before.
     #[inline]
     pub(super) fn before_write(&mut self, op: &BlockOp, buffer: &mut [u8]) {
         if let Some(scramble) = &mut self.scramble {
@@ -146,7 +147,7 @@ impl Buffers {
     }
 }
 
-/// Fills this many per cent of a buffer, and repeats one word behind, so that the rests of two blocks differ as well.
+/// Fills the first `percent` of a buffer and repeats one word after it, so that the ends of two blocks differ as well.
 fn fill_start(filler: &mut Filler, percent: u8, buffer: &mut [u8]) {
     let random_bytes = buffer.len() as u64 * u64::from(percent) / 100;
     let (random, rest) = buffer.split_at_mut(random_bytes as usize);
@@ -156,15 +157,15 @@ fn fill_start(filler: &mut Filler, percent: u8, buffer: &mut [u8]) {
     repeat(&word, rest);
 }
 
-/// Bytes of which each is changed.
+/// Scrambling changes every unit of this many bytes.
 const SECTOR_BYTES: usize = 512;
 
-/// A little change in each 512 bytes, so that no two blocks are alike: where they go, in the first word of one of the
-/// eight lines of 64 bytes, and when, in the last two of the first line. That is what fio changes.
+/// Small changes in each 512 bytes, so that no two blocks are alike. The offset goes to the first word of one of the
+/// eight 64-byte lines, and the time to the last two words of the first line. fio changes the same words.
 #[derive(Debug)]
 struct Scramble {
     clock: Clock,
-    /// So that two blocks to one place at one reading of the clock differ, too.
+    /// Write counter, so that two writes to one offset at the same clock reading differ, too.
     count: u64,
 }
 
@@ -188,26 +189,26 @@ impl Scramble {
     }
 }
 
-/// Content that can be compressed, or that repeats, in part.
+/// Content that is compressible or repetitive to a given degree.
 ///
-/// Each buffer is one of a numbered row, and follows from its number; a shorter buffer is the start of a longer one.
-/// Within each chunk, the first bytes are random and the others a pattern, or zeros.
+/// Each buffer has a number in a series and depends only on that number. A shorter buffer is the start of a longer one.
+/// The first bytes of each chunk are random, and the rest is a pattern or zeros.
 #[derive(Debug)]
 struct Reducible {
     chunk: usize,
-    /// Random bytes of each chunk.
+    /// Number of random bytes per chunk.
     random: usize,
     tail: Vec<u8>,
     repeats_percent: u64,
     set: Option<Set>,
-    /// Sets this worker's row apart.
+    /// Makes the series of this worker unique.
     key: u64,
-    /// Buffers of the row made so far.
+    /// Buffers of the series made so far.
     made: u64,
     picks: Rng,
 }
 
-/// Buffers of which some are repeated.
+/// A fixed set of buffers that are repeated.
 #[derive(Debug, Clone, Copy)]
 struct Set {
     key: u64,
@@ -240,7 +241,7 @@ impl Reducible {
     }
 
     fn fill(&mut self, buffer: &mut [u8]) {
-        // The first has nothing to repeat, unless there is a set that is there from the start.
+        // The first buffer has nothing to repeat, unless a set exists from the start.
         let repeats = self.repeats_percent > 0
             && (self.made > 0 || self.set.is_some())
             && self.picks.below(100) < self.repeats_percent;
@@ -255,17 +256,17 @@ impl Reducible {
         self.make(key, number, buffer);
     }
 
-    /// Fills a buffer without any part in the row.
-    fn fill_anew(&mut self, buffer: &mut [u8]) {
+    /// Fills a buffer with content outside the series.
+    fn fill_outside_series(&mut self, buffer: &mut [u8]) {
         let number = self.picks.next_u64();
         self.make(splitmix64(self.key), number, buffer);
     }
 
     fn make(&self, key: u64, number: u64, buffer: &mut [u8]) {
         if self.random == self.chunk {
-            return Filler::of_block(key, number).fill(buffer);
+            return Filler::for_block(key, number).fill(buffer);
         }
-        let mut filler = Filler::of_block(key, number);
+        let mut filler = Filler::for_block(key, number);
         for chunk in buffer.chunks_mut(self.chunk) {
             let (random, rest) = chunk.split_at_mut(self.random.min(chunk.len()));
             filler.fill(random);
@@ -289,7 +290,7 @@ mod tests {
         BufferRequest { content, stream, smallest: BLOCK, total_bytes: 64 << 20, base: Path::new("") }
     }
 
-    /// The bytes of this many writes, one after another.
+    /// Returns the content of `count` consecutive writes.
     fn written(buffers: &mut Buffers, count: u64) -> Vec<Vec<u8>> {
         let mut slot = vec![0xee; BLOCK as usize];
         buffers.fill(&mut slot);
@@ -349,9 +350,9 @@ mod tests {
         assert!(compressed(&blocks.concat()) > 0.99);
     }
 
-    /// Protects devices' compression and deduplication from blocks that are more, or less, alike than was said.
+    /// Protects compression and deduplication tests: blocks are exactly as similar as configured.
     #[test]
-    fn a_refilled_start_is_random_and_the_rest_one_word_of_its_own() {
+    fn a_refilled_start_is_random_and_the_rest_repeats_one_unique_word() {
         for percent in [0, 1, 30, 99] {
             let blocks = of(BufferContent { refill: true, refill_percent: percent, ..BufferContent::default() }, 50);
             let start = BLOCK as usize * usize::from(percent) / 100;
@@ -366,7 +367,7 @@ mod tests {
             }
         }
         let still = of(BufferContent { refill_percent: 50, scramble: false, ..BufferContent::default() }, 3);
-        assert_eq!(still[0], still[2], "what is not refilled is not touched");
+        assert_eq!(still[0], still[2], "without refill the buffer stays the same");
     }
 
     #[test]
@@ -416,7 +417,7 @@ mod tests {
             dedupe_set_percent: 1,
             ..BufferContent::default()
         };
-        // 1 % of 16,384 blocks.
+        // The set has 1 % of 16,384 blocks.
         let blocks = of(content.clone(), 8000);
         let mut counts = std::collections::HashMap::new();
         blocks.iter().for_each(|block| *counts.entry(block).or_insert(0) += 1);

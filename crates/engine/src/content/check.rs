@@ -1,12 +1,12 @@
-//! What was read, held against what should be there.
+//! Checks the data of reads against the expected stamps.
 //!
-//! # What explains a block that is not the one expected
+//! # Blocks that differ from the expected one
 //!
-//! A read-back names the write that it reads. On its place lies, with the same number: that write; with a later number:
-//! a later write of the same worker, where its writes may come to one place twice; with an earlier one: what should have
-//! been overwritten, so a write was lost. The number is not compared with that of another worker. What was issued before
-//! the worker began is always an error. Where writes may overlap off the grid of stamps, only such blocks are verified
-//! as no later write touched.
+//! A read-back expects one particular write. If the block has the same write number, it is that write. A higher
+//! number is a later write of the same worker, if the worker may write one offset twice. A lower number is data that
+//! should have been overwritten, so a write was lost. Numbers of different workers are not compared. A block issued
+//! before the worker began is always an error. Where writes may overlap off the grid of stamps, only blocks untouched
+//! by later writes are verified.
 
 use super::checksum::{ChecksumBytes, sha512_unfinished, sum, sum_bytes};
 use super::pattern::FillPattern;
@@ -15,40 +15,39 @@ use super::stamp::{self, Header, HeaderLayout, UnreadableHeader, header_bytes};
 use crate::op::BlockOp;
 use plumb_workload::verify::VerifyMethod;
 
-/// What the stamps of an op should say.
+/// Expected fields of an op's stamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ExpectedStamp {
-    /// Number of the write; none where it is not known.
+    /// Number of the write; `None` if unknown.
     pub(super) number: Option<ExpectedWrite>,
-    /// Seed of the content; none where it is not known.
+    /// Seed of the content; `None` if unknown.
     pub(super) seed: Option<u64>,
-    /// Nothing was issued before, ns from the system's start.
+    /// Earliest valid time of issue, ns since boot.
     pub(super) not_before_ns: Option<u64>,
 }
 
-/// Which write is expected.
+/// An expected write number, and the other numbers that are valid in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ExpectedWrite {
     pub(super) write: u32,
-    /// Writes of the worker up to now that may have come to the same place later.
+    /// Number of later writes of the worker so far that may have replaced the block.
     pub(super) later: u32,
-    /// Writes before it that may have come to the same place at the same time.
+    /// Number of earlier writes that may have been in flight together with it, at the same offset.
     pub(super) together: u32,
 }
 
-/// A block that is not what it should be.
+/// A block that differs from the expected one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WrongPiece {
-    /// Where it begins in the op.
+pub(super) struct PieceMismatch {
+    /// Position of the block in the op.
     pub(super) piece: StampedPiece,
     pub(super) difference: StampDifference,
-    /// The seed of what should be there, where that is known.
+    /// Seed of the expected content; `None` if unknown.
     pub(super) seed: Option<u64>,
-    /// Blocks of the same op that are wrong, too.
+    /// Number of other wrong blocks in the same op.
     pub(super) more: usize,
 }
 
-/// How a block differs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum StampDifference {
     #[error("only zeros; a stamp was expected")]
@@ -72,7 +71,7 @@ pub(super) enum StampDifference {
     #[error("a block of a worker that does not own this file: expected worker {expected}, found {found}")]
     OtherWorker { expected: u16, found: u16 },
     #[error(
-        "what was there before this run, a write was lost: found write {found} of worker {worker}, issued {seconds} s too early"
+        "data from before this run, a write was lost: found write {found} of worker {worker}, issued {seconds} s too early"
     )]
     FromBefore { found: u64, worker: u16, seconds: u64 },
     #[error("a block with other content: expected seed {expected:#x}, found {found:#x}")]
@@ -87,14 +86,14 @@ pub(super) enum StampDifference {
     Short { expected: u32, found: usize },
 }
 
-/// Memory that checks use.
+/// Scratch buffers, reused between checks.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     block: Vec<u8>,
     pattern: Vec<u8>,
 }
 
-/// Puts a stamp where it was moved to and back: it changes places with what lies at its place in the block.
+/// Moves a stamp to `stamp_at` or back: swaps it with the bytes there.
 pub(super) fn swap(block: &mut [u8], stamp_at: usize, stamp_bytes: usize) {
     if stamp_at > 0 {
         let (front, back) = block.split_at_mut(stamp_at);
@@ -103,19 +102,19 @@ pub(super) fn swap(block: &mut [u8], stamp_at: usize, stamp_bytes: usize) {
 }
 
 /// Checks that a trimmed range reads as zeros.
-pub(super) fn zeros(op: &BlockOp, read: &[u8]) -> Result<(), WrongPiece> {
+pub(super) fn zeros(op: &BlockOp, read: &[u8]) -> Result<(), PieceMismatch> {
     let piece = StampedPiece { start: 0, length: read.len() };
-    let wrong = |difference| Err(WrongPiece { piece, difference, seed: None, more: 0 });
+    let mismatch = |difference| Err(PieceMismatch { piece, difference, seed: None, more: 0 });
     if read.len() < op.length as usize {
-        return wrong(StampDifference::Short { expected: op.length, found: read.len() });
+        return mismatch(StampDifference::Short { expected: op.length, found: read.len() });
     }
     match read.iter().position(|&byte| byte != 0) {
         None => Ok(()),
-        Some(at) => wrong(StampDifference::NotZero { at, found: read[at] }),
+        Some(at) => mismatch(StampDifference::NotZero { at, found: read[at] }),
     }
 }
 
-/// Checks the blocks of an op that `wanted` names.
+/// Checks those blocks of an op that `wanted` accepts.
 pub(super) fn check(
     rules: &StampRules,
     op: &BlockOp,
@@ -123,11 +122,11 @@ pub(super) fn check(
     expected: &ExpectedStamp,
     scratch: &mut Scratch,
     wanted: impl Fn(StampedPiece) -> bool,
-) -> Result<(), WrongPiece> {
+) -> Result<(), PieceMismatch> {
     if rules.method == VerifyMethod::Null {
         return Ok(());
     }
-    let mut first: Option<WrongPiece> = None;
+    let mut first: Option<PieceMismatch> = None;
     for piece in rules.pieces(op.length).filter(|&piece| wanted(piece)) {
         let checked = match read.get(piece.start..piece.start + piece.length) {
             Some(block) => check_piece(rules, op, piece, block, read, expected, scratch),
@@ -136,15 +135,15 @@ pub(super) fn check(
         if let Err((difference, seed)) = checked {
             match &mut first {
                 Some(first) => first.more += 1,
-                None => first = Some(WrongPiece { piece, difference, seed, more: 0 }),
+                None => first = Some(PieceMismatch { piece, difference, seed, more: 0 }),
             }
         }
     }
     first.map_or(Ok(()), Err)
 }
 
-/// How a block differs, and the seed of what should be there.
-type Wrong = (StampDifference, Option<u64>);
+/// The difference of a block, and the seed of its expected content.
+type PieceDifference = (StampDifference, Option<u64>);
 
 fn check_piece(
     rules: &StampRules,
@@ -154,7 +153,7 @@ fn check_piece(
     read: &[u8],
     expected: &ExpectedStamp,
     scratch: &mut Scratch,
-) -> Result<(), Wrong> {
+) -> Result<(), PieceDifference> {
     let offset = op.offset + piece.start as u64;
     let pattern = match &rules.body {
         StampedBody::Pattern(pattern) => Some(pattern),
@@ -162,13 +161,15 @@ fn check_piece(
     };
     let stamp_bytes = rules.stamp_bytes();
     if stamp_bytes == 0 {
-        return check_pattern(rules, pattern, op, piece, block, 0, &mut scratch.pattern).map_err(|wrong| (wrong, None));
+        return check_pattern(rules, pattern, op, piece, block, 0, &mut scratch.pattern)
+            .map_err(|difference| (difference, None));
     }
     let Scratch { block: copy, pattern: tile } = scratch;
     let block = if rules.stamp_at > 0 {
         copy.clear();
         copy.extend_from_slice(block);
-        // The place of a stamp follows from what wrote it, which is what reads it; its layout may be another.
+        // The position of a stamp depends on the rules of the writer, who is also the reader
+        // here. Its layout may differ.
         let found = Header::read(&block[rules.stamp_at..]).map_or(rules.layout, |header| header.layout);
         swap(copy, rules.stamp_at, header_bytes(found) + sum_bytes(rules.method));
         copy.as_slice()
@@ -177,15 +178,15 @@ fn check_piece(
     };
     let header = Header::read(block).map_err(|unreadable| (unreadable_as(unreadable, block), expected.seed))?;
     let seed = Some(header.seed);
-    // A later write may have had a block of another length here; that one is verified as far as it was read.
+    // A later write may have had a block of another length here. Verify it as far as it was read.
     let length = header.length as usize;
-    let explained = check_header(rules, &header, offset, piece, expected).map_err(|wrong| (wrong, seed))?;
+    let explained = check_header(rules, &header, offset, piece, expected).map_err(|difference| (difference, seed))?;
     let block = match explained {
         _ if length == block.len() => block,
         _ if rules.stamp_at > 0 => return Ok(()),
         _ => match read.get(piece.start..piece.start + length) {
             Some(block) => block,
-            // The rest of it lies behind what was read; its own read-back verifies it.
+            // The rest is outside this read; the later write's own read-back verifies it.
             None => return Ok(()),
         },
     };
@@ -193,10 +194,10 @@ fn check_piece(
     if block.len() <= stamp {
         return Ok(());
     }
-    check_sum(rules.method, &header, block).map_err(|wrong| (wrong, seed))?;
+    check_sum(rules.method, &header, block).map_err(|difference| (difference, seed))?;
     match rules.method {
         VerifyMethod::Meta | VerifyMethod::PatternHeader if pattern.is_some() => {
-            check_pattern(rules, pattern, op, piece, block, stamp, tile).map_err(|wrong| (wrong, seed))
+            check_pattern(rules, pattern, op, piece, block, stamp, tile).map_err(|difference| (difference, seed))
         }
         _ => Ok(()),
     }
@@ -211,12 +212,12 @@ fn unreadable_as(unreadable: UnreadableHeader, block: &[u8]) -> StampDifference 
     }
 }
 
-/// Whose block it is.
+/// The write that a block belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    /// That of the write which is expected, for all that is known.
+enum BlockOwner {
+    /// The expected write, as far as known.
     Expected,
-    /// That of another write, which may be there.
+    /// Another write that is valid here.
     Another,
 }
 
@@ -226,7 +227,7 @@ fn check_header(
     offset: u64,
     piece: StampedPiece,
     expected: &ExpectedStamp,
-) -> Result<Whose, StampDifference> {
+) -> Result<BlockOwner, StampDifference> {
     if header.offset != offset {
         return Err(StampDifference::OtherOffset { expected: offset, found: header.offset });
     }
@@ -240,24 +241,24 @@ fn check_header(
         let (expected, found) = (stamp::name(stamp::code(rules.method)), stamp::name(header.method));
         return Err(StampDifference::OtherMethod { expected, found });
     }
-    let whose = match expected.number {
-        None => Whose::Expected,
+    let owner = match expected.number {
+        None => BlockOwner::Expected,
         Some(_) if header.worker != rules.worker => match rules.writers {
-            Writers::Several => Whose::Another,
+            Writers::Several => BlockOwner::Another,
             Writers::One => {
                 return Err(StampDifference::OtherWorker { expected: rules.worker, found: header.worker });
             }
         },
         Some(number) => match header.writes_after(number.write) {
-            0 => Whose::Expected,
-            after if after > 0 && after <= i64::from(number.later) => Whose::Another,
-            after if after < 0 && -after <= i64::from(number.together) => Whose::Another,
+            0 => BlockOwner::Expected,
+            after if after > 0 && after <= i64::from(number.later) => BlockOwner::Another,
+            after if after < 0 && -after <= i64::from(number.together) => BlockOwner::Another,
             after if after < 0 => return Err(StampDifference::Stale { expected: number.write, found: header.number }),
             _ => return Err(StampDifference::OtherWrite { expected: number.write, found: header.number }),
         },
     };
-    if whose == Whose::Another {
-        return Ok(whose);
+    if owner == BlockOwner::Another {
+        return Ok(owner);
     }
     if let Some(seed) = expected.seed
         && header.seed != seed
@@ -267,7 +268,7 @@ fn check_header(
     if header.length as usize != piece.length {
         return Err(StampDifference::OtherLength { expected: piece.length as u32, found: header.length });
     }
-    Ok(whose)
+    Ok(owner)
 }
 
 fn check_sum(method: VerifyMethod, header: &Header, block: &[u8]) -> Result<(), StampDifference> {
@@ -281,7 +282,7 @@ fn check_sum(method: VerifyMethod, header: &Header, block: &[u8]) -> Result<(), 
     if found.bytes() == expected {
         return Ok(());
     }
-    // Old fio left its SHA-512 unfinished.
+    // Old versions of fio do not finish SHA-512.
     let old = method == VerifyMethod::Sha512 && header.layout == HeaderLayout::Unversioned;
     if old && sha512_unfinished(data).is_none_or(|unfinished| unfinished.bytes() == expected) {
         return Ok(());
@@ -290,8 +291,8 @@ fn check_sum(method: VerifyMethod, header: &Header, block: &[u8]) -> Result<(), 
     Err(StampDifference::Damaged { method: stamp::name(stamp::code(method)), expected, found })
 }
 
-/// Checks the pattern behind the first `skip` bytes of a block. It began where a write began: with this op, or with
-/// another that came to the same place, which may have begun at any block of the grid before.
+/// Checks the pattern after the first `skip` bytes of a block. The pattern starts where a write started. That is this
+/// op, or another write to the same place, which may have started at any earlier block of the grid.
 fn check_pattern(
     rules: &StampRules,
     pattern: Option<&FillPattern>,

@@ -1,14 +1,14 @@
-//! The checksums that fio's stamps hold, bit for bit.
+//! The checksums in fio's stamps, bit for bit.
 //!
-//! Facts, found in what fio writes and checked against it in the tests:
+//! The facts are from blocks written by fio, and the tests check them against fio:
 //!
 //! | method | bytes | what |
 //! |---|---|---|
 //! | `md5`, `sha3-*` | 16, 28, 32, 48, 64 | the digest |
 //! | `sha1` | 20 | the digest, each word of 32 bits with its least significant byte first |
-//! | `sha256` | 64 | the lowest byte of each of the state's eight words, then bytes 8–63 of the last padded block. The length in the padding has its least significant byte first, unlike SHA-256's |
+//! | `sha256` | 64 | the lowest byte of each of the state's eight words, then bytes 8–63 of the last padded block. The length in the padding is little-endian, unlike SHA-256's |
 //! | `sha512` | 128 | the digest, then bytes 64–127 of the last padded block |
-//! | `sha512` before fio 3.39 | 128 | no digest: the bytes behind the last whole 128 of the data, and the rest of its first 128 |
+//! | `sha512` before fio 3.39 | 128 | not a digest: the bytes after the last whole 128 of the data, and the rest of its first 128 |
 //! | `crc64` | 8 | polynomial 0xad93d23594c935a9 reflected, begins with 0 |
 //! | `crc32` | 4 | polynomial 0x04c11db7 not reflected, begins with 0, no length, not inverted |
 //! | `crc32c` | 4 | Castagnoli's, not inverted at the end |
@@ -16,7 +16,7 @@
 //! | `crc7` | 1 | CRC-7/MMC |
 //! | `xxhash` | 4 | XXH32 with the seed 1 |
 //!
-//! Numbers have their least significant byte first.
+//! Numbers are little-endian.
 
 use crc::{Algorithm, CRC_7_MMC, CRC_16_ARC, Crc, Table};
 use md5::{Digest, Md5};
@@ -26,8 +26,8 @@ use sha2::Sha512;
 use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
 use std::fmt;
 
-/// The longest checksum.
-const MOST_BYTES: usize = 128;
+/// Length of the longest checksum.
+const BYTES_MAX: usize = 128;
 
 static CRC64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&Algorithm {
     width: 64,
@@ -52,28 +52,27 @@ static CRC32: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&Algorithm {
 static CRC16: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_ARC);
 static CRC7: Crc<u8, Table<16>> = Crc::<u8, Table<16>>::new(&CRC_7_MMC);
 
-/// A checksum.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct ChecksumBytes {
-    bytes: [u8; MOST_BYTES],
+    bytes: [u8; BYTES_MAX],
     length: usize,
 }
 
 impl ChecksumBytes {
-    fn of(bytes: &[u8]) -> ChecksumBytes {
-        let mut sum = ChecksumBytes { bytes: [0; MOST_BYTES], length: bytes.len() };
+    fn from_bytes(bytes: &[u8]) -> ChecksumBytes {
+        let mut sum = ChecksumBytes { bytes: [0; BYTES_MAX], length: bytes.len() };
         sum.bytes[..bytes.len()].copy_from_slice(bytes);
         sum
     }
 
-    /// Its bytes, as they lie behind the header.
+    /// Returns the bytes in the order in which they follow the header.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 
-    /// A checksum that was found.
+    /// Wraps a checksum found in a stamp, cut to the maximum length.
     pub(super) fn found(bytes: &[u8]) -> ChecksumBytes {
-        ChecksumBytes::of(&bytes[..bytes.len().min(MOST_BYTES)])
+        ChecksumBytes::from_bytes(&bytes[..bytes.len().min(BYTES_MAX)])
     }
 }
 
@@ -89,13 +88,13 @@ impl fmt::Debug for ChecksumBytes {
     }
 }
 
-/// CRC-32C as fio has it everywhere.
+/// CRC-32C as fio computes it: not inverted at the end.
 #[inline]
 pub(super) fn crc32c(data: &[u8]) -> u32 {
     !crc32c::crc32c(data)
 }
 
-/// Bytes of a method's checksum.
+/// Returns the length of a method's checksum in bytes.
 pub(super) const fn sum_bytes(method: VerifyMethod) -> usize {
     match method {
         VerifyMethod::Md5 => 16,
@@ -113,54 +112,54 @@ pub(super) const fn sum_bytes(method: VerifyMethod) -> usize {
     }
 }
 
-/// Computes the checksum of `data`, as verifying does, and keeps nothing of it.
+/// Computes the checksum of `data` like verification does, and discards it. For benchmarks of the methods.
 pub fn compute(method: VerifyMethod, data: &[u8]) {
     std::hint::black_box(sum(method, std::hint::black_box(data)));
 }
 
-/// Makes the tables of a method, which else the first op would wait for.
+/// Initializes the tables of a method, so that the first op does not wait for them.
 pub(super) fn prepare(method: VerifyMethod) {
     sum(method, &[]);
 }
 
-/// The checksum of `data`; empty for methods without one.
+/// Returns the checksum of `data`; empty for methods without one.
 pub(super) fn sum(method: VerifyMethod, data: &[u8]) -> ChecksumBytes {
     match method {
-        VerifyMethod::Md5 => ChecksumBytes::of(&Md5::digest(data)),
-        VerifyMethod::Crc64 => ChecksumBytes::of(&CRC64.checksum(data).to_le_bytes()),
-        VerifyMethod::Crc32 => ChecksumBytes::of(&CRC32.checksum(data).to_le_bytes()),
-        VerifyMethod::Crc32c => ChecksumBytes::of(&crc32c(data).to_le_bytes()),
-        VerifyMethod::Crc16 => ChecksumBytes::of(&CRC16.checksum(data).to_le_bytes()),
-        VerifyMethod::Crc7 => ChecksumBytes::of(&[CRC7.checksum(data)]),
-        VerifyMethod::XxHash => ChecksumBytes::of(&xxhash_rust::xxh32::xxh32(data, 1).to_le_bytes()),
+        VerifyMethod::Md5 => ChecksumBytes::from_bytes(&Md5::digest(data)),
+        VerifyMethod::Crc64 => ChecksumBytes::from_bytes(&CRC64.checksum(data).to_le_bytes()),
+        VerifyMethod::Crc32 => ChecksumBytes::from_bytes(&CRC32.checksum(data).to_le_bytes()),
+        VerifyMethod::Crc32c => ChecksumBytes::from_bytes(&crc32c(data).to_le_bytes()),
+        VerifyMethod::Crc16 => ChecksumBytes::from_bytes(&CRC16.checksum(data).to_le_bytes()),
+        VerifyMethod::Crc7 => ChecksumBytes::from_bytes(&[CRC7.checksum(data)]),
+        VerifyMethod::XxHash => ChecksumBytes::from_bytes(&xxhash_rust::xxh32::xxh32(data, 1).to_le_bytes()),
         VerifyMethod::Sha1 => {
             let mut digest = Sha1::digest(data);
             digest.as_chunks_mut::<4>().0.iter_mut().for_each(|word| word.reverse());
-            ChecksumBytes::of(&digest)
+            ChecksumBytes::from_bytes(&digest)
         }
         VerifyMethod::Sha256 => sha256(data),
         VerifyMethod::Sha512 => sha512(data),
-        VerifyMethod::Sha3_224 => ChecksumBytes::of(&Sha3_224::digest(data)),
-        VerifyMethod::Sha3_256 => ChecksumBytes::of(&Sha3_256::digest(data)),
-        VerifyMethod::Sha3_384 => ChecksumBytes::of(&Sha3_384::digest(data)),
-        VerifyMethod::Sha3_512 => ChecksumBytes::of(&Sha3_512::digest(data)),
+        VerifyMethod::Sha3_224 => ChecksumBytes::from_bytes(&Sha3_224::digest(data)),
+        VerifyMethod::Sha3_256 => ChecksumBytes::from_bytes(&Sha3_256::digest(data)),
+        VerifyMethod::Sha3_384 => ChecksumBytes::from_bytes(&Sha3_384::digest(data)),
+        VerifyMethod::Sha3_512 => ChecksumBytes::from_bytes(&Sha3_512::digest(data)),
         VerifyMethod::Meta | VerifyMethod::Pattern | VerifyMethod::PatternHeader | VerifyMethod::Null => {
-            ChecksumBytes::of(&[])
+            ChecksumBytes::from_bytes(&[])
         }
     }
 }
 
-/// What fio before 3.39 holds for SHA-512; nothing for data of less than 128 bytes, where part of it is left over from
-/// something else.
+/// Returns the SHA-512 field of fio before 3.39; `None` for data shorter than 128 bytes, where part of the field is
+/// left over from earlier data.
 pub(super) fn sha512_unfinished(data: &[u8]) -> Option<ChecksumBytes> {
     let first = data.get(..128)?;
-    let mut sum = ChecksumBytes::of(first);
+    let mut sum = ChecksumBytes::from_bytes(first);
     let rest = &data[data.len() / 128 * 128..];
     sum.bytes[..rest.len()].copy_from_slice(rest);
     Some(sum)
 }
 
-/// The last blocks of data, padded: what is left of it, a bit, zeros, the length.
+/// The last blocks of padded data: the remainder, a 1 bit, zeros, and the length.
 struct Padded<const BLOCK: usize> {
     blocks: [[u8; BLOCK]; 2],
     first: usize,
@@ -168,7 +167,7 @@ struct Padded<const BLOCK: usize> {
 
 impl<const BLOCK: usize> Padded<BLOCK> {
     fn new(rest: &[u8], length: &[u8]) -> Padded<BLOCK> {
-        // Two blocks where data, bit and length do not fit one.
+        // Two blocks if the data, the bit and the length do not fit into one.
         let first = usize::from(rest.len() + 1 + length.len() <= BLOCK);
         let mut padded = Padded { blocks: [[0; BLOCK]; 2], first };
         let bytes = &mut padded.blocks.as_flattened_mut()[first * BLOCK..];
@@ -195,7 +194,7 @@ fn sha256(data: &[u8]) -> ChecksumBytes {
     let padded = Padded::<64>::new(rest, &((data.len() as u64) << 3).to_le_bytes());
     sha2::block_api::compress256(&mut state, whole);
     sha2::block_api::compress256(&mut state, padded.blocks());
-    let mut sum = ChecksumBytes::of(padded.last());
+    let mut sum = ChecksumBytes::from_bytes(padded.last());
     sum.bytes.iter_mut().zip(state).for_each(|(byte, word)| *byte = word as u8);
     sum
 }
@@ -203,7 +202,7 @@ fn sha256(data: &[u8]) -> ChecksumBytes {
 fn sha512(data: &[u8]) -> ChecksumBytes {
     let (_, rest) = data.as_chunks::<128>();
     let padded = Padded::<128>::new(rest, &((data.len() as u128) << 3).to_be_bytes());
-    let mut sum = ChecksumBytes::of(padded.last());
+    let mut sum = ChecksumBytes::from_bytes(padded.last());
     sum.bytes[..64].copy_from_slice(&Sha512::digest(data));
     sum
 }
@@ -213,19 +212,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checksums_agree_with_their_catalogues() {
+    fn checksums_match_published_check_values() {
         let hex = |method| sum(method, b"123456789").to_string();
         assert_eq!(hex(VerifyMethod::Md5), "25f9e794323b453885f5181f1b624d0b");
         assert_eq!(CRC64.checksum(b"123456789"), 0xe9c6_d914_c4b8_d9ca, "CRC-64 of Jones");
         assert_eq!(hex(VerifyMethod::Crc16), "3dbb");
         assert_eq!(hex(VerifyMethod::Crc7), "75");
-        assert_eq!(CRC32.checksum(b"123456789"), 0x89a1_897f, "POSIX's without length and inversion");
+        assert_eq!(CRC32.checksum(b"123456789"), 0x89a1_897f, "POSIX cksum without length and inversion");
         assert_eq!(crc32c(b"123456789"), !0xe306_9283);
         assert_eq!(hex(VerifyMethod::Sha3_224), "5795c3d628fd638c9835a4c79a55809f265068c88729a1a3fcdf8522");
     }
 
     #[test]
-    fn padding_takes_a_second_block_only_where_it_must() {
+    fn padding_uses_a_second_block_only_if_needed() {
         for (rest, blocks) in [(0usize, 1usize), (55, 1), (56, 2), (63, 2)] {
             assert_eq!(Padded::<64>::new(&vec![1; rest], &[9; 8]).blocks().len(), blocks, "{rest} bytes left");
         }

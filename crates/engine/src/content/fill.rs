@@ -1,15 +1,15 @@
-//! The bytes of writes.
+//! Generators of write content.
 
 use crate::rng::{Purpose, Rng, StreamId, splitmix64};
 use plumb_workload::Content;
 
-/// Blocks of reducible content: what file systems and devices that deduplicate compare.
+/// Block size of reducible content, which is the unit of deduplication in file systems and devices.
 const BLOCK_BYTES: usize = 4096;
 
-/// Fills buffers with the content that a workload asks for, without ever allocating.
+/// Fills buffers with the content of a workload, without allocating.
 ///
-/// The bytes are a function of the stream and of what was filled before: a worker that fills the same sequence of
-/// lengths writes the same bytes. Two streams never agree, so that no two workers or phases write duplicates.
+/// The bytes depend only on the stream and on the fills before: a worker that fills the same sequence of lengths writes
+/// the same bytes. Different streams never produce equal bytes, so no two workers or phases write duplicates.
 #[derive(Debug, Clone)]
 pub struct Filler {
     kind: Kind,
@@ -23,7 +23,7 @@ enum Kind {
 }
 
 impl Filler {
-    /// A filler of `content`.
+    /// Creates a filler for `content`.
     pub fn new(content: Content, stream: StreamId) -> Filler {
         let mut rng = stream.rng(Purpose::Content);
         let kind = match content {
@@ -43,22 +43,22 @@ impl Filler {
         Filler { kind }
     }
 
-    /// A filler of random content that follows from a key and a number alone: what was filled once can be filled again.
-    pub(crate) fn of_block(key: u64, number: u64) -> Filler {
-        Filler { kind: Kind::Random(Lanes::of_block(key, number)) }
+    /// Creates a filler of random content that depends only on a key and a number, so that it can be reproduced later.
+    pub(crate) fn for_block(key: u64, number: u64) -> Filler {
+        Filler { kind: Kind::Random(Lanes::for_block(key, number)) }
     }
 
-    /// True where every fill is the same, so that a buffer which only writes use needs to be filled once.
+    /// Returns `true` if every fill is the same, so that a buffer used only by writes needs one fill.
     pub fn is_constant(&self) -> bool {
         matches!(self.kind, Kind::Constant(_))
     }
 
-    /// True for content that can neither be compressed nor deduplicated.
+    /// Returns `true` for content that can neither be compressed nor deduplicated.
     pub(super) fn is_random(&self) -> bool {
         matches!(self.kind, Kind::Random(_))
     }
 
-    /// Fills `buffer`, whatever it held.
+    /// Overwrites the whole buffer.
     pub fn fill(&mut self, buffer: &mut [u8]) {
         match &mut self.kind {
             Kind::Constant(byte) => buffer.fill(*byte),
@@ -67,8 +67,8 @@ impl Filler {
         }
     }
 
-    /// Renews `buffer`, which this filler filled before and only a [`Stamper`](super::Stamper) changed since: nothing
-    /// to do for constant content. A buffer that reads use too must be [filled](Filler::fill).
+    /// Refills `buffer`, which this filler filled before and only a [`Stamper`](super::Stamper) has changed since.
+    /// Constant content needs no work. A buffer that reads use too must be [filled](Filler::fill).
     #[inline]
     pub fn refill(&mut self, buffer: &mut [u8]) {
         if !self.is_constant() {
@@ -77,9 +77,9 @@ impl Filler {
     }
 }
 
-/// Generators side by side, which the compiler turns into vector instructions: xorshift128+ in each lane, with the
-/// shifts 23, 18, 5. Source: Vigna, "Further scramblings of Marsaglia's xorshift generators", 2017. The statistics of its
-/// lowest bit are no matter to a compressor; that its state fits the registers of every x86-64 and arm64 is to us.
+/// Parallel generators, which the compiler vectorizes: xorshift128+ in each lane, with the shifts 23, 18, 5. Source:
+/// Vigna, "Further scramblings of Marsaglia's xorshift generators", 2017. The weak statistics of the lowest bit do not
+/// help a compressor. The state fits into the registers of every x86-64 and arm64 CPU.
 #[derive(Debug, Clone, Copy)]
 struct Lanes {
     older: [u64; LANES],
@@ -94,8 +94,8 @@ impl Lanes {
         Lanes::from_words(|| rng.next_u64())
     }
 
-    /// The generators of block `number`.
-    fn of_block(key: u64, number: u64) -> Lanes {
+    /// Returns the generators of block `number`.
+    fn for_block(key: u64, number: u64) -> Lanes {
         let mut counter = splitmix64(key ^ splitmix64(number));
         Lanes::from_words(|| {
             counter = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -105,7 +105,7 @@ impl Lanes {
 
     fn from_words(mut word: impl FnMut() -> u64) -> Lanes {
         let older = std::array::from_fn(|_| word());
-        // A lane of two zeros would stay there.
+        // A lane with two zero words would produce only zeros.
         let newer = std::array::from_fn(|_| word() | 1);
         Lanes { older, newer }
     }
@@ -126,7 +126,7 @@ impl Lanes {
     }
 
     fn fill(&mut self, buffer: &mut [u8]) {
-        // A copy, because the compiler cannot keep in registers what a buffer might alias.
+        // Work on a copy: the compiler cannot keep state in registers that might alias the buffer.
         let mut lanes = *self;
         let (strides, rest) = buffer.as_chunks_mut::<STRIDE>();
         for stride in strides {
@@ -140,14 +140,14 @@ impl Lanes {
     }
 }
 
-/// Each 4 KiB of a buffer is random at its start and zero at its end, in the share that a compressor can remove; and is,
-/// in its share, a copy of any earlier block, which is made again from its number: there is no store of old blocks.
+/// Each 4 KiB of a buffer starts with random bytes and ends with zeros, in the ratio that a compressor can remove. The
+/// configured share of blocks are copies of earlier blocks, reproduced from their numbers, so no old blocks are stored.
 #[derive(Debug, Clone)]
 struct Reducible {
     random_percent: usize,
     duplicate_percent: u64,
     key: u64,
-    /// Different blocks made so far.
+    /// Number of distinct blocks made so far.
     blocks: u64,
     rng: Rng,
 }
@@ -160,7 +160,7 @@ impl Reducible {
             self.blocks += u64::from(!copies);
             let random = block.len() * self.random_percent / 100;
             let (random, zeros) = block.split_at_mut(random);
-            Lanes::of_block(self.key, number).fill(random);
+            Lanes::for_block(self.key, number).fill(random);
             zeros.fill(0);
         }
     }
@@ -200,9 +200,9 @@ mod tests {
     fn random_content_has_no_repeats_for_a_compressor_or_a_deduplicator() {
         let bytes = filled(Content::Random, 16 << 20);
         let mut seen = HashSet::new();
-        // Any repeat of 8 bytes at a multiple of 8 would show; by chance one is expected in 10^7 such tests.
+        // Any repeat of 8 bytes at a multiple of 8 would be found. By chance, 1 in 10^7 such tests finds one.
         assert!(words(&bytes).all(|word| seen.insert(word)));
-        // And of 4 bytes anywhere within 64 KiB: by chance there is half a pair in such a window.
+        // Also no repeats of 4 bytes anywhere within 64 KiB. By chance, such a window has half a pair.
         let repeats: usize = (0..16)
             .map(|window| {
                 let mut seen = HashSet::new();

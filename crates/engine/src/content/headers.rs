@@ -1,17 +1,17 @@
-//! Stamps on written blocks, and what a block that was read says about them.
+//! Plumb's own stamps on written blocks, and their verification.
 //!
-//! # Where stamps are
+//! # Position of stamps
 //!
-//! A stamp is a header of 64 bytes at every file offset that is a multiple of the *interval*, followed by the block's
-//! content up to the next one. The interval of a target is the greatest common divisor of the
-//! [`verify_interval_bytes`](crate::source::plumb::PlumbPlan::verify_interval_bytes) of all plans that write or verify
-//! it, so that whatever is written or read begins at a stamp. A block at the end of a range may be shorter; one of less
-//! than 64 bytes has no room for a stamp and is not verified. A read that starts or ends within a block verifies the
-//! whole blocks in between.
+//! A stamp is a header of 64 bytes at every file offset that is a multiple of the *interval*. The block's content
+//! follows, up to the next stamp. The interval of a target is the greatest common divisor of the
+//! [`verify_interval_bytes`](crate::source::plumb::PlumbPlan::verify_interval_bytes) of all plans that write or
+//! verify it. Every read and write therefore begins at a stamp. A block at the end of a range may be shorter. A block
+//! of less than 64 bytes has no room for a stamp and is not verified. A read that starts or ends inside a block
+//! verifies the whole blocks in between.
 //!
 //! # The header, little-endian
 //!
-//! | bytes | what |
+//! | bytes | field |
 //! |---|---|
 //! | 0–7 | `PLUMBBLK` |
 //! | 8–9 | version, 1 |
@@ -22,30 +22,29 @@
 //! | 24–31 | length of the block with this header, in bytes |
 //! | 32–39 | sequence: rises with each write of a worker |
 //! | 40–47 | seed |
-//! | 48–55 | checksum of the payload: all bytes behind the header |
+//! | 48–55 | checksum of the payload: all bytes after the header |
 //! | 56–63 | XXH3 of bytes 0–55 |
 
 use plumb_workload::verify::VerifyMethod;
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Length of a block's header.
+/// Length of a block's header in bytes.
 pub const HEADER_BYTES: usize = 64;
 
 const MAGIC: [u8; 8] = *b"PLUMBBLK";
 const VERSION: u16 = 1;
 
-/// The checksum of a block with a header.
+/// Checksum method of a block with a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checksum {
-    /// CRC-32C (Castagnoli), in hardware where there is one.
+    /// CRC-32C (Castagnoli), hardware-accelerated if available.
     Crc32c,
-    /// XXH3, 64 bit.
     Xxh3,
 }
 
 impl Checksum {
-    /// That of a method; headers know only these two.
+    /// Returns the checksum of a method; `None` for methods without a header format.
     pub fn of(method: VerifyMethod) -> Option<Checksum> {
         match method {
             VerifyMethod::Crc32c => Some(Checksum::Crc32c),
@@ -55,104 +54,97 @@ impl Checksum {
     }
 }
 
-/// What a block is.
+/// Fields that identify a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockIdentity {
-    /// Number of the file within the target.
     pub file: u32,
-    /// Where it belongs in the file, in bytes.
+    /// Offset of the block in the file, in bytes.
     pub offset: u64,
-    /// Rises with each write of a worker.
+    /// Increases with each write of a worker.
     pub sequence: u64,
-    /// Tells runs apart: blocks with another seed are what an earlier run left.
+    /// Identifies the run: blocks with another seed are from an earlier run.
     pub seed: u64,
 }
 
-/// What a block should be.
+/// Fields that a block is checked against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpectedBlock {
-    /// Number of the file within the target.
     pub file: u32,
-    /// Where it was read, in bytes.
+    /// Offset of the read in the file, in bytes.
     pub offset: u64,
-    /// The run's seed; any when absent.
+    /// Seed of the run; `None` accepts any seed.
     pub seed: Option<u64>,
-    /// The sequence of the last write that was acknowledged; any when absent. A lower one is stale.
+    /// Sequence of the last acknowledged write; `None` accepts any. A lower sequence is stale.
     pub sequence_min: Option<u64>,
 }
 
-/// A block that is not what it should be, and where.
+/// A block that differs from the expected one, with its location.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("file {file}, offset {offset}, {length} bytes: {difference}")]
 pub struct HeaderMismatch {
-    /// Number of the file within the target.
     pub file: u32,
-    /// Where the block was read, in bytes.
+    /// Offset of the read in the file, in bytes.
     pub offset: u64,
-    /// Its length, in bytes.
+    /// Length of the block in bytes.
     pub length: usize,
-    /// What is wrong.
     pub difference: HeaderDifference,
 }
 
-/// How a block differs from what it should be.
+/// Difference between a block and the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeaderDifference {
-    /// All zeros.
     NeverWritten,
-    /// There is no header.
+    /// The block has no header.
     Garbage {
         /// The first eight bytes.
         found: [u8; 8],
     },
-    /// There is a header, which was changed after it was written.
+    /// The header was changed after it was written.
     DamagedHeader {
-        /// What the header's own checksum says.
+        /// The checksum stored in the header.
         expected: u64,
-        /// The checksum of what it holds.
+        /// The checksum computed from the header.
         found: u64,
     },
-    /// Another Plumb wrote it.
+    /// The header has another version.
     OtherVersion {
-        /// The version of its header.
         found: u16,
     },
-    /// It belongs to another file.
+    /// The block belongs to another file.
     OtherFile {
-        /// The file that it belongs to.
+        /// Number of the file that it belongs to.
         found: u32,
-        /// The offset there.
+        /// Its offset in that file.
         found_offset: u64,
     },
-    /// It belongs elsewhere in this file.
+    /// The block belongs to another offset in this file.
     OtherOffset {
         /// The offset that it belongs to.
         found: u64,
     },
-    /// It was written with another length.
+    /// The block was written with another length.
     OtherLength {
-        /// The length that it was written with.
+        /// The length with which it was written, in bytes.
         found: u64,
     },
-    /// An earlier run wrote it, and this run's write is lost.
+    /// The block is from an earlier run: this run's write was lost.
     OtherSeed {
-        /// This run's seed.
         expected: u64,
-        /// The seed of the run that wrote it.
+        /// Seed of the run that wrote it.
         found: u64,
     },
-    /// This run wrote it, but a later write is lost.
+    /// The block is from this run, but a later write was lost.
     Stale {
-        /// The sequence of the write that should be there.
+        /// Sequence of the expected write.
         expected: u64,
-        /// The sequence of the one that is.
+        /// Sequence of the write found.
         found: u64,
     },
-    /// Its header is right, but its content is not the one that was written with it.
+    /// The header is intact, but the content does not match its checksum.
     Torn {
-        /// The checksum in the header.
+        /// The checksum stored in the header.
         expected: u64,
-        /// The checksum of what follows.
+        /// The checksum computed from the content.
         found: u64,
     },
 }
@@ -170,15 +162,18 @@ impl fmt::Display for HeaderDifference {
                 write!(f, "damaged header: expected checksum {expected:016x}, found {found:016x}")
             }
             HeaderDifference::OtherVersion { found } => {
-                write!(f, "expected a header of version {VERSION}, found version {found}: another Plumb wrote it")
+                write!(
+                    f,
+                    "expected a header of version {VERSION}, found version {found}: another version of Plumb wrote it"
+                )
             }
             HeaderDifference::OtherFile { found, found_offset } => {
                 write!(f, "misplaced: found the block of file {found}, offset {found_offset}")
             }
             HeaderDifference::OtherOffset { found } => write!(f, "misplaced: found the block of offset {found}"),
-            HeaderDifference::OtherLength { found } => write!(f, "found a block that was written with {found} bytes"),
+            HeaderDifference::OtherLength { found } => write!(f, "found a block written with {found} bytes"),
             HeaderDifference::OtherSeed { expected, found } => {
-                write!(f, "stale: expected seed {expected}, found seed {found}, which an earlier run wrote")
+                write!(f, "stale: expected seed {expected}, found seed {found} of an earlier run")
             }
             HeaderDifference::Stale { expected, found } => {
                 write!(f, "stale: expected write {expected} or later, found write {found}")
@@ -203,8 +198,8 @@ fn u64_at(block: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// Writes a header over the first [`HEADER_BYTES`] of `block`, which is already filled. A shorter block is left as it
-/// is.
+/// Writes a header over the first [`HEADER_BYTES`] of `block`, which is already filled.
+/// Shorter blocks are left unchanged.
 pub fn stamp(block: &mut [u8], identity: &BlockIdentity, checksum: Checksum) {
     let length = block.len() as u64;
     let Some((header, payload)) = block.split_first_chunk_mut::<HEADER_BYTES>() else { return };
@@ -226,16 +221,16 @@ pub fn stamp(block: &mut [u8], identity: &BlockIdentity, checksum: Checksum) {
     header[56..].copy_from_slice(&own.to_le_bytes());
 }
 
-/// What a block begins with, where that is one of these headers: its file, and its length in bytes. Nothing is checked.
-pub(super) fn beginning(bytes: &[u8]) -> Option<(u32, u64)> {
+/// Returns the file number and the block length of a header, without checking it; `None` if the bytes have no header.
+pub(super) fn parse_header(bytes: &[u8]) -> Option<(u32, u64)> {
     let header = bytes.first_chunk::<HEADER_BYTES>().filter(|header| header[..8] == MAGIC)?;
     Some((u32::from_le_bytes([header[12], header[13], header[14], header[15]]), u64_at(header, 24)))
 }
 
-/// Checks a block against what it should be. A block shorter than [`HEADER_BYTES`] has no header and passes.
+/// Checks a block. A block shorter than [`HEADER_BYTES`] has no header and passes.
 ///
 /// # Errors
-/// [`HeaderMismatch`] with the most telling difference: where a block is misplaced, that, and not that its content differs.
+/// [`HeaderMismatch`] with the most informative difference: for a misplaced block, its location and not its content.
 pub fn check(block: &[u8], expected: &ExpectedBlock) -> Result<(), HeaderMismatch> {
     difference(block, expected).map_or(Ok(()), |difference| {
         Err(HeaderMismatch { file: expected.file, offset: expected.offset, length: block.len(), difference })
@@ -285,28 +280,28 @@ fn difference(block: &[u8], expected: &ExpectedBlock) -> Option<HeaderDifference
     (expected != found).then_some(HeaderDifference::Torn { expected, found })
 }
 
-/// Why blocks cannot be stamped.
+/// Error for an interval too small to hold a stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`verify` needs blocks of 128 bytes or more, but block sizes, `align`, `offset` and other distances have only \
      {interval} bytes in common: make them multiples of 512"
 )]
 pub struct IntervalError {
-    /// The greatest common divisor of all of them, in bytes.
+    /// Greatest common divisor of all sizes and offsets, in bytes.
     pub interval: u64,
 }
 
-/// At least as much content as header.
+/// Accepts an interval that holds at least as much content as header.
 fn usable(interval: u64) -> Result<u64, IntervalError> {
     if interval >= 2 * HEADER_BYTES as u64 { Ok(interval) } else { Err(IntervalError { interval }) }
 }
 
-/// Bytes from `offset` to the next multiple of `interval` above it.
+/// Returns the distance in bytes from `offset` to the next larger multiple of `interval`.
 fn to_next(offset: u64, interval: u64) -> u64 {
     interval - offset % interval
 }
 
-/// Stamps what a worker writes.
+/// Stamps a worker's writes.
 #[derive(Debug, Clone)]
 pub struct Stamper {
     checksum: Checksum,
@@ -316,21 +311,20 @@ pub struct Stamper {
 }
 
 impl Stamper {
-    /// Stamps every `interval` bytes, with sequences from `first_sequence`.
+    /// Creates a stamper for every `interval` bytes, with sequences from `first_sequence`.
     ///
     /// # Errors
-    /// [`IntervalError`] where the interval has no room for a header and content.
+    /// [`IntervalError`] if the interval has no room for a header and content.
     pub fn new(checksum: Checksum, interval: u64, seed: u64, first_sequence: u64) -> Result<Stamper, IntervalError> {
         Ok(Stamper { checksum, interval: usable(interval)?, seed, sequence: first_sequence })
     }
 
-    /// Stamps every block of a filled buffer that is to be written to `file` at `offset`, and returns the sequence that
-    /// they have.
+    /// Stamps every block of a filled buffer that will be written to `file` at `offset`. Returns their sequence.
     pub fn stamp(&mut self, file: u32, offset: u64, buffer: &mut [u8]) -> u64 {
         let sequence = self.sequence;
         self.sequence += 1;
         let (mut rest, mut offset) = (buffer, offset);
-        // What lies before the first multiple belongs to a block that starts outside.
+        // Bytes before the first multiple belong to a block that starts earlier.
         if !offset.is_multiple_of(self.interval) {
             let skipped = to_next(offset, self.interval);
             rest = rest.get_mut(skipped as usize..).unwrap_or_default();
@@ -345,7 +339,7 @@ impl Stamper {
     }
 }
 
-/// Verifies what a worker reads.
+/// Verifies a worker's reads.
 #[derive(Debug, Clone)]
 pub struct Verifier {
     interval: u64,
@@ -353,16 +347,16 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Verifies blocks of `interval` bytes; with a `seed`, blocks of other runs are stale.
+    /// Creates a verifier for blocks of `interval` bytes. With a `seed`, blocks of other runs are stale.
     ///
     /// # Errors
-    /// [`IntervalError`] where the interval has no room for a header and content.
+    /// [`IntervalError`] if the interval has no room for a header and content.
     pub fn new(interval: u64, seed: Option<u64>) -> Result<Verifier, IntervalError> {
         Ok(Verifier { interval: usable(interval)?, seed })
     }
 
     /// Checks every whole block of a buffer that was read from `file` at `offset`. A block that was written shorter,
-    /// because a range ended there, is checked as far as it goes; one that the end of the buffer cuts passes.
+    /// because a range ended there, is checked up to its end. A block cut by the end of the buffer passes.
     ///
     /// # Errors
     /// The first [`HeaderMismatch`].
@@ -387,7 +381,7 @@ impl Verifier {
         Ok(())
     }
 
-    /// Phases with other ranges may have written a block longer or shorter than this one; both are as they should be.
+    /// Checks one block. Phases with other ranges may have written it longer or shorter; both are valid.
     fn check_one(&self, block: &[u8], expected: &ExpectedBlock) -> Result<(), HeaderMismatch> {
         let checked = check(block, expected);
         let Err(HeaderMismatch { difference: HeaderDifference::OtherLength { found }, .. }) = checked else {
@@ -441,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_passes() {
+    fn written_blocks_pass() {
         for checksum in [Checksum::Crc32c, Checksum::Xxh3] {
             assert_eq!(check(&stamped(WRITTEN, checksum), &EXPECTED), Ok(()));
             let later = BlockIdentity { sequence: 18, ..WRITTEN };
@@ -450,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn each_failure_is_called_what_it_is() {
+    fn each_kind_of_difference_is_reported_as_such() {
         let of = |identity| found(&stamped(identity, Checksum::Crc32c));
         assert_eq!(found(&[0; 4096]), HeaderDifference::NeverWritten);
         assert!(matches!(found(&filled(4096, 1)), HeaderDifference::Garbage { .. }));
@@ -497,11 +491,11 @@ mod tests {
         file[10_050] ^= 1;
         let mismatch = verifier.check(0, 0, &file, None).unwrap_err();
         assert_eq!((mismatch.offset, mismatch.length), (9728, 372), "the short block at the end is verified too");
-        assert_eq!(verifier.check(0, 0, &file[..10_000], None), Ok(()), "a block that the read cuts is not");
+        assert_eq!(verifier.check(0, 0, &file[..10_000], None), Ok(()), "a block cut by the read is not verified");
     }
 
     #[test]
-    fn a_range_that_ends_within_a_block_is_no_failure_for_another() {
+    fn a_block_cut_by_another_range_passes() {
         let mut file = filled(2048, 5);
         let mut stamper = Stamper::new(Checksum::Crc32c, 512, 42, 0).unwrap();
         stamper.stamp(0, 0, &mut file);
@@ -516,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_without_room_is_refused() {
+    fn a_too_small_interval_is_refused() {
         let message = Stamper::new(Checksum::Xxh3, 64, 1, 0).unwrap_err().to_string();
         assert!(message.contains("only 64 bytes in common"), "{message}");
         assert!(Verifier::new(127, None).is_err());
@@ -533,7 +527,7 @@ mod tests {
         }
 
         #[test]
-        fn any_misplaced_block_is_named_as_such(file: u32, offset: u64, sequence: u64, seed: u64) {
+        fn any_misplaced_block_is_reported_as_misplaced(file: u32, offset: u64, sequence: u64, seed: u64) {
             let written = BlockIdentity { file, offset, sequence, seed };
             let difference = found(&stamped(written, Checksum::Crc32c));
             if file != 3 {

@@ -1,4 +1,4 @@
-//! What was read and does not pass: what was expected, what was found, and where.
+//! Failed verification of a read: expected and found data, with the location.
 
 use super::check::StampDifference;
 use super::error::ContentError;
@@ -8,66 +8,66 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why what was read does not pass. Boxed where it is returned, because the loops carry the result of each op in registers.
+/// Reason for a failed verification. Returned in a box, because the loops carry the result of each op in registers.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Mismatch {
-    /// Of blocks with Plumb's own headers.
+    /// In a block with Plumb's own header.
     #[error(transparent)]
     Header(#[from] HeaderMismatch),
-    /// Of blocks with fio's stamps, and of what was trimmed.
+    /// In a block with fio's stamp, or in a trimmed range.
     #[error(transparent)]
     Stamp(#[from] StampMismatch),
-    /// Of blocks with sysbench's trailers.
+    /// In a block with sysbench's trailer.
     #[error(transparent)]
     Trailer(#[from] TrailerMismatch),
-    /// Of a program's words.
+    /// In a word of a program's data.
     #[error("at byte {at}: found {found:016x}, expected {expected:016x}")]
     Word {
-        /// Where it is in the file.
+        /// Offset of the word in the file.
         at: u64,
-        /// What was written.
+        /// The word that was written.
         expected: u64,
-        /// What was read.
+        /// The word that was read.
         found: u64,
     },
-    /// It could not be verified, or what verifying needs later could not be kept.
+    /// The data could not be verified, or the state for later verification could not be saved.
     #[error(transparent)]
     Unverified(#[from] ContentError),
 }
 
-/// A block whose stamp or content is not what was written.
+/// A block whose stamp or content differs from the expected one.
 #[derive(Debug)]
 pub(crate) struct StampMismatch {
     pub(super) file: FileName,
-    /// Where it lies in the file, in bytes.
+    /// Offset of the block in the file, in bytes.
     pub(super) offset: u64,
-    /// Its length, in bytes.
+    /// Length of the block in bytes.
     pub(super) length: usize,
     pub(super) difference: StampDifference,
-    /// Blocks of the same read that differ, too.
+    /// Number of other blocks of the same read that differ.
     pub(super) more: usize,
-    /// What became of the blocks, where they should be kept.
+    /// Result of saving the blocks, if requested.
     pub(super) kept: Option<Result<KeptBlocks, NotKept>>,
 }
 
-/// What a file is called in messages.
+/// Name of a file in messages.
 #[derive(Debug)]
 pub(super) enum FileName {
     Path(PathBuf),
-    /// It has no path.
+    /// Used for a file without a path.
     Number(u32),
 }
 
-/// A block that differs, kept in a file.
+/// Files with the data of a wrong block.
 #[derive(Debug)]
 pub(super) struct KeptBlocks {
-    /// What was read.
+    /// File with the data read.
     pub(super) received: PathBuf,
-    /// What should have been read is kept beside it.
+    /// Whether the expected data was saved as well, next to it.
     pub(super) with_expected: bool,
 }
 
-/// A block that differs and could not be kept.
+/// Error from saving a wrong block.
 #[derive(Debug)]
 pub(super) struct NotKept {
     pub(super) directory: PathBuf,
@@ -92,7 +92,7 @@ impl fmt::Display for StampMismatch {
                 write!(f, "; kept as {}{expected}", received.display())
             }
             Some(Err(NotKept { directory, source })) => {
-                write!(f, "; cannot be kept in {}: {source}", directory.display())
+                write!(f, "; cannot be saved in {}: {source}", directory.display())
             }
         }
     }

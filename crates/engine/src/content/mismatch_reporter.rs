@@ -1,6 +1,6 @@
-//! Mismatches with their addresses, and the blocks that differ kept in files.
+//! Reports mismatches with their file and offset, and saves wrong blocks to files.
 
-use super::check::{WrongPiece, swap};
+use super::check::{PieceMismatch, swap};
 use super::checksum::{sha512_unfinished, sum};
 use super::mismatch::{FileName, KeptBlocks, Mismatch, NotKept, StampMismatch};
 use super::random::fill_in_part;
@@ -12,15 +12,15 @@ use plumb_workload::files::Names;
 use plumb_workload::verify::VerifyMethod;
 use std::path::{Path, PathBuf};
 
-/// Knows the addresses of blocks that differ, and keeps them.
+/// Looks up the paths of wrong blocks, and saves the blocks.
 #[derive(Debug)]
 pub(super) struct MismatchReporter {
     pub(super) names: Option<Names>,
-    /// Where blocks that differ are kept; nowhere where absent.
+    /// Directory for wrong blocks; `None` to save none.
     pub(super) dumps: Option<PathBuf>,
 }
 
-/// The content of a write, without stamps.
+/// Makes the content of a write, without stamps.
 pub(super) fn fill_body(rules: &StampRules, offset: u64, seed: u64, buffer: &mut [u8]) {
     match &rules.body {
         StampedBody::Random { percent, tail } => fill_in_part(seed, *percent, tail, buffer),
@@ -28,7 +28,7 @@ pub(super) fn fill_body(rules: &StampRules, offset: u64, seed: u64, buffer: &mut
     }
 }
 
-/// Stamps a block: its checksum and `header` at the start, then both to where stamps lie.
+/// Stamps a block: writes `header` and checksum at the start, then moves both to the configured position.
 #[inline]
 pub(super) fn stamp(rules: &StampRules, header: &Header, block: &mut [u8]) {
     let (head, stamp_bytes) = (header_bytes(header.layout), rules.stamp_bytes());
@@ -46,30 +46,36 @@ impl MismatchReporter {
         self.names.as_ref().and_then(|names| names.path(file as usize))
     }
 
-    /// What is wrong, with its address. The blocks are kept, where that was asked for.
+    /// Builds the mismatch with its location. Saves the blocks, if requested.
     #[cold]
-    pub(super) fn report(&self, rules: Option<&StampRules>, op: &BlockOp, read: &[u8], wrong: WrongPiece) -> Mismatch {
+    pub(super) fn report(
+        &self,
+        rules: Option<&StampRules>,
+        op: &BlockOp,
+        read: &[u8],
+        mismatch: PieceMismatch,
+    ) -> Mismatch {
         let kept = self.dumps.as_ref().map(|dir| {
-            let kept = self.keep(dir, rules, op, read, &wrong);
+            let kept = self.keep(dir, rules, op, read, &mismatch);
             kept.map_err(|source| NotKept { directory: dir.clone(), source })
         });
-        let WrongPiece { piece, difference, more, .. } = wrong;
+        let PieceMismatch { piece, difference, more, .. } = mismatch;
         let file = self.path(op.file).map_or(FileName::Number(op.file), FileName::Path);
         let offset = op.offset + piece.start as u64;
         StampMismatch { file, offset, length: piece.length, difference, more, kept }.into()
     }
 
-    /// Writes what was read, and what was expected where that can be made again, into files: `NAME.OFFSET.received` and
-    /// `NAME.OFFSET.expected`.
+    /// Writes the data read to `NAME.OFFSET.received`, and the expected data, if it
+    /// can be reproduced, to `NAME.OFFSET.expected`.
     fn keep(
         &self,
         dir: &Path,
         rules: Option<&StampRules>,
         op: &BlockOp,
         read: &[u8],
-        wrong: &WrongPiece,
+        mismatch: &PieceMismatch,
     ) -> std::io::Result<KeptBlocks> {
-        let piece = wrong.piece;
+        let piece = mismatch.piece;
         let name = self
             .path(op.file)
             .and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()))
@@ -79,7 +85,7 @@ impl MismatchReporter {
         let bytes = &read[piece.start.min(read.len())..(piece.start + piece.length).min(read.len())];
         OutputFile::made_up("the wrong block", &received).write(bytes)?;
         let expected = match rules {
-            Some(rules) => expected_block(rules, op, read, wrong),
+            Some(rules) => expected_block(rules, op, read, mismatch),
             None => Some(vec![0; piece.length]),
         };
         let with_expected = expected.is_some();
@@ -90,13 +96,13 @@ impl MismatchReporter {
     }
 }
 
-/// The block that should be there, from its seed. When it was written, and by whom, is taken from what is there, if that
-/// can be read.
-fn expected_block(rules: &StampRules, op: &BlockOp, read: &[u8], wrong: &WrongPiece) -> Option<Vec<u8>> {
-    let StampedPiece { start, length } = wrong.piece;
+/// Reproduces the expected block from its seed. Its time and worker are taken from the block found,
+/// if its header is readable.
+fn expected_block(rules: &StampRules, op: &BlockOp, read: &[u8], mismatch: &PieceMismatch) -> Option<Vec<u8>> {
+    let StampedPiece { start, length } = mismatch.piece;
     let seed = match rules.body {
-        StampedBody::Pattern(_) => wrong.seed.unwrap_or(0),
-        StampedBody::Random { .. } => wrong.seed?,
+        StampedBody::Pattern(_) => mismatch.seed.unwrap_or(0),
+        StampedBody::Random { .. } => mismatch.seed?,
     };
     let mut whole = vec![0; op.length as usize];
     fill_body(rules, op.offset, seed, &mut whole);

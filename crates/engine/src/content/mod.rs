@@ -1,12 +1,16 @@
-//! What is written, made at memory speed, and how what is read is verified.
+//! Content of writes, made at memory speed, and verification of reads.
 //!
-//! [`BlockBytes`] makes the bytes of a worker's block ops. What nobody verifies is what [`buffers`] make, of a [`Filler`]'s
-//! content or as fio fills its buffers. Verified blocks have one of three layouts. Plumb's own has a header that knows its
-//! place, its order and its run ([`headers`]): a [`Stamper`] writes it and a [`Verifier`] checks it. fio's stamps
-//! ([`mod@stamp`], [`checksum`]) stand on content that follows from the seed in the stamp ([`random`]) or is a [`pattern`];
-//! [`mod@check`] holds what was read back against them, in the worker or in threads of its own ([`pool`]), and
-//! sysbench's blocks have a trailer ([`trailers`]). [`mismatch_reporter`] gives a mismatch its address ([`Mismatch`]). [`writes`] knows which write left which bytes, for jobs
-//! whose writes overlap in ways that stamps cannot explain; [`state`] keeps how far the writes came.
+//! [`BlockBytes`] makes the bytes of a worker's block ops. Unverified content comes from [`buffers`]: from a
+//! [`Filler`], or filled like fio's buffers. Verified blocks have one of three layouts:
+//!
+//! - Plumb's own blocks have a header with their location, sequence and run ([`headers`]). A [`Stamper`] writes it
+//!   and a [`Verifier`] checks it.
+//! - fio's stamps ([`mod@stamp`], [`checksum`]) cover content that follows from the seed in the stamp ([`random`]), or
+//!   a [`pattern`]. [`mod@check`] compares read data with them, in the worker or in separate threads ([`pool`]).
+//! - sysbench's blocks have a trailer ([`trailers`]).
+//!
+//! [`mismatch_reporter`] adds the location to a mismatch ([`Mismatch`]). [`writes`] tracks which write left which
+//! bytes, for jobs whose overlapping writes stamps cannot explain. [`state`] saves the progress of writes.
 
 mod buffers;
 mod check;
@@ -56,42 +60,40 @@ use std::path::Path;
 use trailers::Trailers;
 use verify::Verified;
 
-/// What the bytes of a worker's ops depend on.
+/// Properties that determine the bytes of a worker's ops.
 #[derive(Clone, Copy)]
 pub(crate) struct BytesRequest<'a> {
-    /// The kinds of op that it makes.
     pub(crate) moves: ByKind<bool>,
-    /// The stream of another tool's generator, which reads back what it wrote, and numbers its writes.
+    /// The op stream of an emulated tool that numbers its writes and reads them back.
     pub(crate) ops: Option<&'a BlockStream>,
-    /// How blocks are stamped and verified.
+    /// Rules for stamping and verifying blocks.
     pub(crate) verify: Option<&'a Verify>,
-    /// How its buffers are filled.
+    /// Rules for filling buffers.
     pub(crate) content: &'a BufferContent,
-    /// What the job is called: the name in a state file.
+    /// Name of the job, used in a state file.
     pub(crate) name: &'a str,
-    /// What its files are called, for messages and dumps; absent for a null target.
+    /// Names of its files, for messages and dumps; `None` for a null target.
     pub(crate) names: Option<&'a Names>,
-    /// Bytes of its smallest write; of its smallest read, where it does not write.
+    /// Size in bytes of its smallest write, or of its smallest read if it does not write.
     pub(crate) smallest_block_bytes: u32,
-    /// Bytes of its largest op.
+    /// Size of its largest op in bytes.
     pub(crate) largest_block_bytes: u32,
-    /// Ops that may be in flight at once.
+    /// Maximum number of ops in flight.
     pub(crate) in_flight_max: usize,
-    /// Whether workers beside this one write to its files.
+    /// Whether other workers write to its files.
     pub(crate) writers: Writers,
-    /// The seed of the job, from which the seeds in its stamps follow.
+    /// Seed of the job, from which the seeds of its stamps are derived.
     pub(crate) seed: u64,
-    /// Number of the worker among all workers of all jobs, from 1.
+    /// Number of the worker among all workers of all jobs, starting at 1.
     pub(crate) worker_number: u32,
-    /// Content that nobody verifies follows from this; another one in every run, so that no run writes duplicates of the
-    /// last.
+    /// Seed of unverified content. It differs in every run, so that no run writes duplicates of the last one.
     pub(crate) content_seed: u64,
-    /// What relative paths of patterns begin at, and where blocks that differ are kept.
+    /// Base of relative pattern paths, and the directory for wrong blocks.
     pub(crate) base: &'a Path,
 }
 
 impl<'a> BytesRequest<'a> {
-    /// The draws of the job, where it draws.
+    /// Returns the random stream of the job, if it is a fio job.
     fn stream(&self) -> Option<&'a Stream> {
         match self.ops {
             Some(BlockStream::Fio(stream)) => Some(stream),
@@ -100,67 +102,66 @@ impl<'a> BytesRequest<'a> {
     }
 }
 
-/// Bytes that a job's files hold, as far as the workload says.
+/// Returns the total size of a job's files in bytes, as far as the workload says.
 pub(crate) fn total_bytes(stream: &Stream, names: Option<&Names>) -> u64 {
     let files = names.map_or(stream.ranges.len(), Names::count);
-    let said: u64 = stream.ranges.iter().take(files).map(|range| range.length.0).sum();
+    let listed: u64 = stream.ranges.iter().take(files).map(|range| range.length.0).sum();
     let more = files.saturating_sub(stream.ranges.len()) as u64;
-    said.saturating_add(more.saturating_mul(stream.ranges.last().map_or(0, |range| range.length.0)))
+    listed.saturating_add(more.saturating_mul(stream.ranges.last().map_or(0, |range| range.length.0)))
 }
 
-/// What is known of a job's bytes when all of its ops are done.
+/// Verification results after all ops of a job.
 #[derive(Debug, Default)]
 pub(crate) struct Concluded {
-    /// Mismatches that no op has returned, and what could not be kept.
-    pub(crate) wrong: Vec<Mismatch>,
-    /// Time of reading back, ns, where that is a part of its own: not amid the load.
+    /// Mismatches that no op has returned, and errors from saving state.
+    pub(crate) mismatches: Vec<Mismatch>,
+    /// Time spent reading back, ns, if it was separate from the load.
     pub(crate) read_back_ns: Option<u64>,
 }
 
-/// The bytes of block ops: what writes hold, and what reads should.
+/// Content of writes, and verification of reads.
 #[derive(Debug)]
 pub(crate) struct BlockBytes {
     kind: Kind,
     writes: bool,
     reads: bool,
-    /// Of the writes so far, where their source does not number them. All reads of such a source are verified.
+    /// Number of writes so far, if their source does not number them. All reads of such a source are verified.
     numbers: Option<u32>,
 }
 
 #[derive(Debug)]
 enum Kind {
-    /// Nobody verifies them.
     Plain(Buffers),
-    /// Blocks with Plumb's own headers.
     Headed(Box<Headed>),
-    /// Blocks with fio's stamps.
     Verified(Box<Verified>),
-    /// Blocks with sysbench's trailers.
     Trailed(Trailers),
 }
 
-/// Blocks with Plumb's own headers.
+/// State of blocks with Plumb's own headers.
 #[derive(Debug)]
 pub(crate) struct Headed {
     pub(crate) stamper: Stamper,
     pub(crate) verifier: Verifier,
-    /// What lies behind the headers.
+    /// Content after the headers.
     pub(crate) buffers: Buffers,
 }
 
 impl BlockBytes {
-    /// Bytes that nobody verifies.
+    /// Creates content that nothing verifies.
     pub(crate) fn plain(buffers: Buffers, writes: bool, reads: bool) -> BlockBytes {
         BlockBytes { kind: Kind::Plain(buffers), writes, reads, numbers: None }
     }
 
-    /// Blocks with Plumb's own headers.
+    /// Creates blocks with Plumb's own headers.
     pub(crate) fn headed(headed: Headed) -> BlockBytes {
         BlockBytes { kind: Kind::Headed(Box::new(headed)), writes: true, reads: true, numbers: None }
     }
 
-    /// What a worker asks for whose blocks have fio's stamps, or whose buffers are filled as fio fills them; what is wrong
-    /// with it where that cannot be done.
+    /// Creates the content of a worker whose blocks have fio's stamps or sysbench's trailers, or whose
+    /// buffers are filled like fio's.
+    ///
+    /// # Errors
+    /// [`ContentError`] if that is impossible.
     pub(crate) fn new(request: &BytesRequest<'_>) -> Result<BlockBytes, ContentError> {
         let BytesRequest { moves, verify, .. } = *request;
         let kind = match verify {
@@ -183,7 +184,8 @@ impl BlockBytes {
         Ok(BlockBytes { kind, writes: moves.write, reads: moves.read || verify.is_some(), numbers })
     }
 
-    /// Whether anything is done for each op; without, a slot keeps what [`fill_slot`](BlockBytes::fill_slot) put there.
+    /// Returns `true` if each op needs work on its buffer. Otherwise a slot keeps the content from
+    /// [`fill_slot`](BlockBytes::fill_slot).
     pub(crate) fn works_each_op(&self) -> bool {
         match &self.kind {
             Kind::Plain(buffers) => self.writes && (self.reads || buffers.works_each_op()),
@@ -192,39 +194,40 @@ impl BlockBytes {
         }
     }
 
-    /// Whether completed ops are checked: to verify them, or to know which slots reads overwrote.
-    pub(crate) fn looks_after(&self) -> bool {
+    /// Returns `true` if completed ops must be checked, to verify them or to note slots that reads overwrote.
+    pub(crate) fn checks_completions(&self) -> bool {
         self.keeps_slots() || matches!(self.kind, Kind::Headed(_) | Kind::Trailed(_))
     }
 
-    /// Whether a write builds on what its slot held, which a read overwrites.
+    /// Returns `true` if a write builds on the content of its slot, which a read overwrites.
     pub(crate) fn keeps_slots(&self) -> bool {
         match &self.kind {
-            Kind::Plain(buffers) => self.writes && self.reads && !buffers.makes_all_anew() && !buffers.uses_pool(),
+            Kind::Plain(buffers) => {
+                self.writes && self.reads && !buffers.refills_whole_writes() && !buffers.uses_pool()
+            }
             Kind::Headed(_) | Kind::Trailed(_) => false,
             Kind::Verified(_) => true,
         }
     }
 
-    /// Whether writes take turns through a pool of random bytes, and reads need memory of their own.
+    /// Returns `true` if writes take turns through a pool of random bytes, so that reads need their own memory.
     pub(crate) fn uses_pool(&self) -> bool {
         matches!(&self.kind, Kind::Plain(buffers) if self.writes && buffers.uses_pool())
     }
 
-    /// Whether some ops read.
     pub(crate) fn reads(&self) -> bool {
         self.reads
     }
 
-    /// Whether flushes are taken note of.
+    /// Returns `true` if [`before`](BlockBytes::before) must be called for flushes.
     pub(crate) fn notes_flushes(&self) -> bool {
         matches!(self.kind, Kind::Verified(_))
     }
 
-    /// Fills a slot, before the clock runs, and again where a read overwrote it.
+    /// Fills a slot before the clock runs, and again after a read overwrote it.
     pub(crate) fn fill_slot(&mut self, memory: &mut [u8]) {
         match &mut self.kind {
-            // What is only read into needs no content.
+            // Slots that are only read into need no content.
             Kind::Plain(_) if !self.writes => {}
             Kind::Plain(buffers) => buffers.fill(memory),
             Kind::Headed(headed) => headed.buffers.fill(memory),
@@ -233,13 +236,13 @@ impl BlockBytes {
         }
     }
 
-    /// Makes the content of a write, and takes note of a flush, in the order of issue. `memory` is empty for a flush.
+    /// Makes the content of a write, or records a flush. Call it in the order of issue. `memory` is empty for a flush.
     #[inline]
     pub(crate) fn before(&mut self, op: &BlockOp, slot: usize, memory: &mut [u8]) {
         match &mut self.kind {
             Kind::Plain(buffers) if op.kind == OpKind::Write => buffers.before_write(op, memory),
             Kind::Headed(headed) if op.kind == OpKind::Write => {
-                // Headers lie over it, so that all of it is made anew.
+                // Headers overwrite part of the content, so all of it is refilled.
                 headed.buffers.fill_for(op, memory);
                 headed.stamper.stamp(op.file, op.offset, memory);
             }
@@ -255,8 +258,8 @@ impl BlockBytes {
         }
     }
 
-    /// Takes note of a completed op, and verifies what it read back; `read` is what came, less than the op asked for at
-    /// the end of a file, and empty for ops that do not read.
+    /// Records a completed op and verifies its data. `read` is the data read: shorter than requested at the end of a
+    /// file, and empty for ops that do not read.
     #[inline]
     pub(crate) fn after(&mut self, op: &BlockOp, slot: usize, read: &[u8]) -> Result<(), Box<Mismatch>> {
         match &mut self.kind {
@@ -271,8 +274,8 @@ impl BlockBytes {
         }
     }
 
-    /// Waits for what is still being verified, and leaves what should be kept: the mismatches that no call of
-    /// [`after`](BlockBytes::after) returned, and what could not be kept.
+    /// Waits for pending verification and saves the state, if requested. Returns the mismatches that no call of
+    /// [`after`](BlockBytes::after) returned, and errors from saving.
     pub(crate) fn finish(&mut self) -> Concluded {
         match &mut self.kind {
             Kind::Plain(_) | Kind::Headed(_) | Kind::Trailed(_) => Concluded::default(),

@@ -1,30 +1,30 @@
-//! Data packets of IOR and mdtest. Source: IOR 4.1.0+dev, what it writes.
+//! Data packets of IOR and mdtest. Source: files written by IOR 4.1.0+dev.
 
 use super::Mismatch;
 use plumb_workload::library_random::rand_r;
 use plumb_workload::program::{PacketKind, Packets};
 
 const WORD_BYTES: usize = 8;
-/// Words of 4 KiB: the first of each tells the item.
+/// Words per 4 KiB. The first word of each page identifies the item.
 const WORDS_PER_PAGE: usize = 512;
-/// What `random` multiplies by.
+/// Multiplier of the `random` packets.
 const GOLDEN: u64 = 0x9e37_ffff_fffc_0001;
 
-/// Who writes, and what for.
+/// Identifies a packet: the worker and item that it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PacketOf {
-    /// Number of the worker for which it is written.
+    /// Number of the worker that the data is for.
     pub(crate) worker: u32,
-    /// The item's number, or the offset.
+    /// Number of the item, or file offset.
     pub(crate) item: u64,
 }
 
-/// The words of a packet.
+/// Iterator over the words of a packet.
 struct Words {
     packets: Packets,
     of: PacketOf,
     number: usize,
-    /// The word that is repeated, or the last one of `random`.
+    /// The repeated word, or the last word of `random`.
     word: u64,
 }
 
@@ -34,7 +34,7 @@ impl Words {
         let word = match packets.kind {
             PacketKind::Random => u64::from(rand_r(&mut seed.wrapping_add(of.item as u32))),
             PacketKind::Incompressible => {
-                // Both halves are drawn one after the other from the same seed.
+                // Both halves are drawn from the same seed, one after the other.
                 let high = rand_r(&mut seed);
                 u64::from(high) << 32 | u64::from(rand_r(&mut seed))
             }
@@ -62,7 +62,7 @@ impl Iterator for Words {
                 u64::from((self.of.item as u32).wrapping_mul(page)) | worker
             }
             PacketKind::Incompressible => self.word,
-            // In C, the sum of a signed seed and the count comes before the `or`.
+            // C adds the signed seed and the count before the `or`.
             PacketKind::Timestamp | PacketKind::Offset => {
                 worker | i64::from(self.packets.seed).wrapping_add(number as i64).cast_unsigned()
             }
@@ -70,12 +70,11 @@ impl Iterator for Words {
     }
 }
 
-/// Whether the packet is the same for all items of a worker.
+/// Returns `true` if the packet is the same for all items of a worker.
 pub(crate) fn is_constant(packets: &Packets) -> bool {
     packets.kind == PacketKind::Timestamp
 }
 
-/// Writes a packet.
 pub(crate) fn fill(packets: Packets, of: PacketOf, memory: &mut [u8]) {
     let mut words = memory.chunks_exact_mut(WORD_BYTES);
     for (place, word) in words.by_ref().zip(Words::new(packets, of)) {
@@ -87,27 +86,27 @@ pub(crate) fn fill(packets: Packets, of: PacketOf, memory: &mut [u8]) {
     }
 }
 
-/// Compares what was read with what a packet holds.
+/// Compares read data with a packet.
 ///
 /// # Errors
-/// The first word that differs; `offset` is that of the first byte in its file.
+/// The first word that differs. `offset` is the file offset of the first byte.
 pub(crate) fn check(packets: Packets, of: PacketOf, read: &[u8], offset: u64) -> Result<(), Box<Mismatch>> {
-    let mut wrong = None;
-    // All of it is compared, whatever is found.
+    let mut mismatch = None;
+    // Compare all words even after a mismatch, so that the cost does not depend on the result.
     for (number, (place, expected)) in read.chunks_exact(WORD_BYTES).zip(Words::new(packets, of)).enumerate() {
         let found = place.first_chunk().map_or(0, |word| u64::from_ne_bytes(*word));
-        if found != expected && wrong.is_none() {
-            wrong = Some(Mismatch::Word { at: offset + (number * WORD_BYTES) as u64, expected, found });
+        if found != expected && mismatch.is_none() {
+            mismatch = Some(Mismatch::Word { at: offset + (number * WORD_BYTES) as u64, expected, found });
         }
     }
     let whole = read.len() / WORD_BYTES * WORD_BYTES;
     for (number, &found) in (0usize..).zip(read).skip(whole) {
-        if found != number as u8 && wrong.is_none() {
+        if found != number as u8 && mismatch.is_none() {
             let (expected, found) = (u64::from(number as u8), found.into());
-            wrong = Some(Mismatch::Word { at: offset + number as u64, expected, found });
+            mismatch = Some(Mismatch::Word { at: offset + number as u64, expected, found });
         }
     }
-    wrong.map_or(Ok(()), |mismatch| Err(Box::new(mismatch)))
+    mismatch.map_or(Ok(()), |mismatch| Err(Box::new(mismatch)))
 }
 
 #[cfg(test)]
@@ -120,7 +119,7 @@ mod tests {
         Words::new(Packets { kind, seed: 3, worker: 2 }, OF).take(count).collect()
     }
 
-    // Protects what IOR and mdtest verify of each other: the words that their packets hold.
+    // Protects compatibility: IOR and mdtest verify each other's packets by these words.
     #[test]
     fn packets_hold_the_words_of_their_kind() {
         let worker = 2u64 << 32;
@@ -135,9 +134,9 @@ mod tests {
         assert_eq!(same[0], worker | 7);
     }
 
-    // Protects verification: what was written passes, and a single byte of it that changed does not.
+    // Protects verification: written data passes, and a single changed byte fails.
     #[test]
-    fn what_differs_is_found() {
+    fn changed_bytes_are_found() {
         for kind in [PacketKind::Timestamp, PacketKind::Offset, PacketKind::Incompressible, PacketKind::Random] {
             let packets = Packets { kind, seed: -1, worker: 2 };
             let mut memory = vec![0; 4099];

@@ -1,22 +1,22 @@
-//! Patterns: bytes again and again, with the offset of the block among them where that was asked for.
+//! Repeated byte patterns, which may contain the offset of the block.
 
 use super::error::ContentError;
 use super::random::{extend, repeat};
 use plumb_workload::content::PatternPiece;
 use std::path::Path;
 
-/// The longest pattern: fio's.
-const MOST_BYTES: usize = 512 << 10;
-/// Bytes of an offset in a pattern.
+/// Maximum length of a pattern, as in fio.
+const BYTES_MAX: usize = 512 << 10;
+/// Length of an offset in a pattern.
 const OFFSET_BYTES: usize = 8;
 
-/// A pattern, ready to be laid over buffers.
+/// A pattern, ready to be copied to buffers.
 #[derive(Debug, Clone)]
 pub(super) struct FillPattern {
     bytes: Vec<u8>,
-    /// Where in it offsets go.
+    /// Positions of offsets in the pattern.
     offsets_at: Vec<OffsetAt>,
-    /// It starts anew every N bytes.
+    /// Restart the pattern every N bytes.
     interval: Option<usize>,
 }
 
@@ -24,12 +24,12 @@ pub(super) struct FillPattern {
 #[derive(Debug, Clone, Copy)]
 struct OffsetAt {
     at: usize,
-    /// Is added to it.
+    /// Value added to the offset.
     plus: u64,
 }
 
 impl FillPattern {
-    /// The pattern of these pieces; nothing where there are none.
+    /// Builds the pattern from its pieces; `None` without pieces.
     pub(super) fn new(
         pieces: &[PatternPiece],
         interval: Option<u64>,
@@ -52,8 +52,8 @@ impl FillPattern {
                     bytes.extend([0; OFFSET_BYTES]);
                 }
             }
-            if bytes.len() > MOST_BYTES {
-                return Err(ContentError::PatternTooLong { bytes: bytes.len(), most: MOST_BYTES });
+            if bytes.len() > BYTES_MAX {
+                return Err(ContentError::PatternTooLong { bytes: bytes.len(), most: BYTES_MAX });
             }
         }
         if bytes.is_empty() {
@@ -63,22 +63,22 @@ impl FillPattern {
         Ok(Some(FillPattern { bytes, offsets_at, interval }))
     }
 
-    /// Whether the same bytes lie over every buffer, wherever it goes.
+    /// Returns `true` if the pattern does not depend on the offset of the write.
     pub(super) fn is_constant(&self) -> bool {
         self.offsets_at.is_empty()
     }
 
-    /// Whether that holds for every length, too: it does not start anew within a buffer.
-    pub(super) fn is_the_same(&self) -> bool {
+    /// Returns `true` if the content depends on neither offset nor length: it also does not restart within a buffer.
+    pub(super) fn is_always_equal(&self) -> bool {
         self.is_constant() && self.interval.is_none()
     }
 
-    /// Its bytes, without offsets.
+    /// Returns the bytes of one period, without offsets.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Fills what is written at `offset` of a file.
+    /// Fills the buffer of a write at `offset`.
     pub(super) fn fill(&self, offset: u64, buffer: &mut [u8]) {
         let interval = self.interval.unwrap_or(usize::MAX).min(buffer.len().max(1));
         for (number, part) in buffer.chunks_mut(interval).enumerate() {
@@ -98,29 +98,29 @@ impl FillPattern {
         }
     }
 
-    /// The first byte of `found` that differs, in a write at `offset` of which `found` are the bytes from `from` on.
-    /// `scratch` is memory to make the expected bytes in.
+    /// Returns the position of the first byte of `found` that differs. `found` is the part from byte `from` on of a
+    /// write at `offset`. `scratch` is reused to build the expected bytes.
     pub(super) fn differs(&self, offset: u64, from: usize, found: &[u8], scratch: &mut Vec<u8>) -> Option<usize> {
         let interval = self.interval.unwrap_or(usize::MAX);
         let mut at = 0;
         while at < found.len() {
-            // One interval, or what is left of it, at a time.
+            // One interval, or the rest of it, at a time.
             let (number, skip) = ((from + at) / interval, (from + at) % interval);
             let end = found.len().min(at + (interval - skip));
-            if let Some(wrong) =
+            if let Some(at_difference) =
                 self.differs_within(offset + (number * interval) as u64, skip, &found[at..end], scratch)
             {
-                return Some(at + wrong);
+                return Some(at + at_difference);
             }
             at = end;
         }
         None
     }
 
-    /// The same within one interval, which began at `offset`, from its byte `skip` on.
+    /// Like [`differs`](FillPattern::differs), for one interval that starts at `offset`, from its byte `skip` on.
     fn differs_within(&self, offset: u64, skip: usize, found: &[u8], scratch: &mut Vec<u8>) -> Option<usize> {
         let period = self.bytes.len();
-        // One period is compared with the pattern, and the rest with itself.
+        // Compare one period with the pattern, and the rest with itself.
         let first = period.min(found.len());
         scratch.clear();
         scratch.extend_from_slice(&self.bytes);
@@ -136,12 +136,12 @@ impl FillPattern {
 }
 
 fn hex(digits: &str) -> Result<Vec<u8>, ContentError> {
-    let wrong = || ContentError::PatternDigits { digits: digits.to_owned() };
+    let invalid = || ContentError::PatternDigits { digits: digits.to_owned() };
     if !digits.len().is_multiple_of(2) || !digits.is_ascii() {
-        return Err(wrong());
+        return Err(invalid());
     }
     let pairs = (0..digits.len()).step_by(2);
-    pairs.map(|at| u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| wrong())).collect()
+    pairs.map(|at| u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| invalid())).collect()
 }
 
 #[cfg(test)]
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_files_and_offsets_follow_one_another() {
+    fn bytes_files_and_offsets_are_concatenated() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("p"), b"xyz").unwrap();
         let pieces = [text("ab"), PatternPiece::File("p".into()), PatternPiece::Offset];
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_starts_the_pattern_anew_with_its_own_offset() {
+    fn an_interval_restarts_the_pattern_with_its_own_offset() {
         let pattern = pattern(&[PatternPiece::Offset, text("x")], Some(16));
         let mut buffer = [0; 40];
         pattern.fill(1024, &mut buffer);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn any_part_of_what_was_filled_agrees_and_a_changed_byte_is_found() {
+    fn any_part_of_a_filled_buffer_matches_and_a_changed_byte_is_found() {
         let mut scratch = Vec::new();
         for interval in [None, Some(100), Some(7)] {
             let pattern = pattern(&[text("abc"), PatternPiece::Offset, text("-")], interval);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused_by_name() {
+    fn invalid_patterns_are_refused_by_name() {
         let refused = |pieces: &[PatternPiece]| FillPattern::new(pieces, None, Path::new("")).unwrap_err().to_string();
         assert!(refused(&[PatternPiece::Hex("abc".into())]).contains("`abc`"));
         assert!(refused(&[PatternPiece::Hex(String::new())]).contains("is empty"));

@@ -1,4 +1,4 @@
-//! Verifying in threads of its own: what was read is copied and handed over, so that the loop goes on.
+//! Verification in separate threads: read data is copied and queued, so that the loop can go on.
 
 use super::check::{ExpectedStamp, Scratch, check};
 use super::error::ContentError;
@@ -11,14 +11,13 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// Threads that verify.
 #[derive(Debug)]
 pub(super) struct Pool {
     tasks: Option<Sender<Task>>,
-    /// Buffers that are free again, and what was found.
+    /// Receives free buffers, with the results of their checks.
     done: Receiver<CheckedRead>,
     free: Vec<Vec<u8>>,
-    /// Buffers that may still be made.
+    /// Number of buffers that may still be allocated.
     unmade: usize,
     threads: Vec<JoinHandle<()>>,
     found: Vec<Mismatch>,
@@ -36,7 +35,8 @@ struct CheckedRead {
 }
 
 impl Pool {
-    /// Starts `count` threads on these CPUs; on those of the caller where there are none. `ahead`: how many reads may wait.
+    /// Starts `count` threads on these CPUs, or on the caller's CPUs if the list is empty. Up
+    /// to `ahead` reads may wait.
     pub(super) fn start(
         count: u32,
         cpus: &[u32],
@@ -55,10 +55,10 @@ impl Pool {
             let thread = std::thread::Builder::new().name(format!("plumb-verify-{number}")).spawn(move || {
                 let pinned = pin(&cpus);
                 let failed = pinned.is_err();
-                // Nobody listens any more where another thread failed to start.
-                let told = ready.send(pinned);
+                // The receiver is gone if another thread failed to start.
+                let sent = ready.send(pinned);
                 drop(ready);
-                if !failed && told.is_ok() {
+                if !failed && sent.is_ok() {
                     work(&waiting, &report, &rules, &reporter);
                 }
             });
@@ -72,7 +72,8 @@ impl Pool {
         Ok(Pool { tasks: Some(tasks), done, free: Vec::new(), unmade, threads, found: Vec::new() })
     }
 
-    /// Hands a read over. Waits where too many are waiting already; returns a mismatch of an earlier read, if there is one.
+    /// Queues a read for verification. Waits if too many reads are queued. Returns a mismatch of an earlier
+    /// read, if there is one.
     pub(super) fn check(&mut self, op: &BlockOp, expected: ExpectedStamp, read: &[u8]) -> Result<(), Box<Mismatch>> {
         while let Ok(done) = self.done.try_recv() {
             self.take(done);
@@ -103,7 +104,7 @@ impl Pool {
         self.found.extend(done.found);
     }
 
-    /// Waits for all checks and returns the mismatches that were not told yet.
+    /// Waits for all checks and returns the mismatches not returned before.
     pub(super) fn finish(mut self) -> Vec<Mismatch> {
         self.tasks = None;
         while let Ok(done) = self.done.recv() {
@@ -144,7 +145,7 @@ fn work(
         let Ok(Task { op, expected, read }) = task else { return };
         let found = check(rules, &op, &read, &expected, &mut scratch, |_| true)
             .err()
-            .map(|wrong| reporter.report(Some(rules), &op, &read, wrong));
+            .map(|mismatch| reporter.report(Some(rules), &op, &read, mismatch));
         if report.send(CheckedRead { buffer: read, found }).is_err() {
             return;
         }

@@ -1,32 +1,33 @@
-//! Random content that costs next to nothing while the clock runs.
+//! Random content that costs almost nothing while the clock runs.
 //!
-//! A pool of random bytes is filled before the clock starts. Each write takes a stretch of it ([`Pool`]), and
-//! each 512 bytes of that stretch get a stamp that no other sector of the run has ([`Premade`]). So no two blocks are
-//! equal, and a compressor finds a repeat only if it looks back further than the pool is long.
+//! A pool of random bytes is filled before the clock starts. Each write takes a part of it ([`Pool`]), and each 512
+//! bytes of that part get a stamp that is unique in the run ([`Premade`]). So no two blocks are equal, and a compressor
+//! finds a repeat only if it looks back further than the pool's length.
 
 use super::fill::Filler;
 use crate::op::Slot;
 use crate::rng::{Purpose, StreamId, splitmix64};
 use plumb_workload::Content;
 
-/// Length of a worker's pool, unless its ops in flight need more. File systems compress at most 128 KiB together (btrfs,
-/// ZFS by default), so that repeats at this distance gain them nothing; and it still fits into a processor's own cache.
+/// Minimum length of a worker's pool; many large ops in flight need more. File systems compress at most 128
+/// KiB together (btrfs, ZFS by default), so repeats at this distance do not help them. The pool still fits
+/// into a CPU's own cache.
 const POOL_BYTES: usize = 512 << 10;
 
-/// Places of this length or less are cheap to have more of.
+/// Pool parts up to this length are small enough to have twice as many as slots.
 const FEW_BYTES: usize = 64 << 10;
 
-/// Each of these gets a stamp: the smallest block that anything deduplicates.
+/// Length of the unit that gets a stamp: the smallest block that any storage deduplicates.
 const SECTOR_BYTES: usize = 512;
 
-/// Shorter writes are generated anew: aligned, too few of them are in a pool, and they cost little.
+/// Shorter writes are generated instead: a pool has too few aligned positions for them, and generating them is cheap.
 const SHORTEST_BYTES: usize = 4096;
 
-/// What stamps are apart: odd, so that a counter that it is added to returns after 2^64 stamps; the golden ratio's part, so
-/// that consecutive stamps have nothing in common for a compressor.
+/// Step between stamps. It is odd, so that the counter repeats only after 2^64 stamps. It is derived from the golden
+/// ratio, so that a compressor finds nothing in common between consecutive stamps.
 const STAMP_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Makes the bytes of a pool, and the stamps of what is written from it.
+/// Generates the bytes of a pool, and stamps the writes taken from it.
 #[derive(Debug, Clone)]
 pub(crate) struct Premade {
     filler: Filler,
@@ -34,19 +35,19 @@ pub(crate) struct Premade {
 }
 
 impl Premade {
-    /// For content that can neither be compressed nor deduplicated; `None` for any other.
+    /// Creates a generator for content that can neither be compressed nor deduplicated; `None` for other content.
     pub(crate) fn new(content: Content, stream: StreamId) -> Option<Premade> {
         let filler = Filler::new(content, stream);
         let stamp = splitmix64(stream.rng(Purpose::Content).next_u64());
         filler.is_random().then_some(Premade { filler, stamp })
     }
 
-    /// Fills memory with random bytes that were never there before.
+    /// Fills memory with new random bytes.
     pub(crate) fn fill(&mut self, memory: &mut [u8]) {
         self.filler.fill(memory);
     }
 
-    /// Makes a write of a stretch of the pool: after this it has no sector in common with any write before it.
+    /// Stamps a write taken from the pool. Afterwards it has no sector in common with any earlier write.
     #[inline]
     pub(crate) fn stamp(&mut self, write: &mut [u8]) {
         if write.len() < SHORTEST_BYTES {
@@ -64,26 +65,28 @@ impl Premade {
     }
 }
 
-/// Which stretch of a pool a write takes.
+/// Allocates parts of a pool to writes.
 ///
-/// The pool is divided into places, each long enough for the largest write. A write takes the place that its position says,
-/// so that whatever lies close together in a file comes from different parts of the pool, in whichever order it is written.
-/// Where another slot of the queue has that place, it takes one far away: memory that is in flight is never changed.
+/// The pool is divided into places, each long enough for the largest write. The file offset of a write
+/// determines its place, so that neighbouring blocks in a file come from different parts of the pool, in
+/// whatever order they are written. If another slot of the queue holds that place, the write takes a distant
+/// one: memory in flight is never changed.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
-    /// By place: the slot that has it.
+    /// By place: the slot that holds it.
     owners: Box<[Option<Slot>]>,
-    /// By slot: its place.
+    /// By slot: the place that it holds.
     places: Box<[usize]>,
     place_bytes: usize,
     align: usize,
 }
 
 impl Pool {
-    /// One for this many slots with writes of up to `largest` bytes. All writes begin at multiples of `align`.
+    /// Creates a pool for `slots` slots with writes of up to `largest` bytes. All writes begin at multiples of `align`.
     pub(crate) fn new(largest: usize, slots: usize, align: usize) -> Pool {
         let place_bytes = largest.max(1).next_multiple_of(align);
-        // With twice as many as slots, a free place is never far; large ones would take too much memory for that.
+        // With twice as many places as slots, a free one is always close. For large places that
+        // would take too much memory.
         let places = POOL_BYTES.div_ceil(place_bytes);
         let places =
             if place_bytes <= FEW_BYTES { places.max(2 * slots).next_power_of_two() } else { places.max(slots) };
@@ -94,30 +97,32 @@ impl Pool {
         Pool { owners, places: (0..slots).collect(), place_bytes, align }
     }
 
-    /// Its length.
+    /// Returns the length of the pool in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.owners.len() * self.place_bytes
     }
 
-    /// A free place far from this one, and far from what other writes nearby find in the same way: nearby places belong to
-    /// what lies nearby.
+    /// Returns a free place that is far from `taken`, and far from the places that this search finds for nearby writes:
+    /// adjacent places belong to adjacent file offsets.
     fn free_away_from(&self, taken: usize) -> usize {
         let count = self.owners.len();
-        // An odd stride goes through all of a power of two; one and two of these are far from the start, in either direction.
+        // An odd stride visits all places of a power of two. One or two such strides lead far from
+        // the start, in either direction.
         let stride = if count.is_power_of_two() { (count * 9 / 32) | 1 } else { 1 };
         let mut place = taken;
-        // There is a free one: the place that this slot has just given back.
+        // At least one place is free: the one that this slot just released.
         while self.owners[place].is_some() {
             place = (place + stride) % count;
         }
         place
     }
 
-    /// Where a slot's next write begins: of this length, to this position in its file.
+    /// Returns the pool offset for a slot's next write, of `length` bytes at file offset `position`.
     #[inline]
     pub(crate) fn take(&mut self, slot: Slot, position: u64, length: usize) -> usize {
         self.owners[self.places[usize::from(slot)]] = None;
-        // Writes of one odd length lie side by side in a file, and one aligned length after another in the pool.
+        // Writes of the same unaligned length are adjacent in the file, and get consecutive
+        // aligned positions in the pool.
         let (align, bytes) = (self.align as u64, length.max(1) as u64);
         let spread = if bytes.is_multiple_of(align) {
             position / align * align
@@ -133,7 +138,7 @@ impl Pool {
         self.places[usize::from(slot)] = place;
         let room = self.place_bytes - length.min(self.place_bytes);
         let within = (spread % self.place_bytes as u64) as usize;
-        // What does not fit at the end goes where nothing nearby comes from.
+        // A write too long for the end of its place goes to a position that no neighbour uses.
         let within = if within <= room { within } else { room / 2 };
         place * self.place_bytes + within / self.align * self.align
     }
@@ -147,7 +152,7 @@ mod tests {
 
     const STREAM: StreamId = StreamId { seed: 42, phase: 0, worker: 0 };
 
-    /// The bytes of writes of these lengths, one after another in one slot of this many.
+    /// Returns the content of writes with these lengths, issued one after another in one of `slots` slots.
     fn written_of(
         slots: usize,
         lengths: impl Iterator<Item = usize>,
@@ -173,7 +178,7 @@ mod tests {
         written_of(1, lengths, largest, stream)
     }
 
-    /// How much of its length is left of each 128 KiB, compressed with all that is in it.
+    /// Returns the compressed size of the writes relative to their length, in units of 128 KiB.
     fn compressed(writes: &[Vec<u8>]) -> f64 {
         let bytes = writes.concat();
         let parts = bytes.chunks(128 << 10).map(|part| {
@@ -184,7 +189,7 @@ mod tests {
         parts.sum::<usize>() as f64 / bytes.len() as f64
     }
 
-    /// 8 bytes that come a second time at a multiple of 8, within this distance.
+    /// Counts 8-byte words, at multiples of 8, that repeat within `distance`.
     fn repeats_within(writes: &[Vec<u8>], distance: usize) -> usize {
         let bytes = writes.concat();
         let mut last = std::collections::HashMap::new();
@@ -192,9 +197,9 @@ mod tests {
         words.filter(|(at, word)| last.insert(*word, *at).is_some_and(|before| (at - before) * 8 < distance)).count()
     }
 
-    // Protects: storage that deduplicates or compresses can save nothing, whatever the size of the writes.
+    // Protects the content: storage that deduplicates or compresses saves nothing, for any write size.
     #[test]
-    fn no_sector_comes_twice_and_nothing_compresses() {
+    fn no_sector_repeats_and_nothing_compresses() {
         for length in [512, 2048, 4096, 5000, 16 << 10, 128 << 10, 1 << 20] {
             let writes = written(std::iter::repeat_n(length, (8 << 20) / length), length, STREAM);
             let mut seen = HashSet::new();
@@ -202,10 +207,10 @@ mod tests {
             assert!(compressed(&writes) > 0.999, "{length}: {}", compressed(&writes));
             assert_eq!(repeats_within(&writes, 128 << 10), 0, "{length}");
         }
-        // A deep queue with hardly anything in flight takes its slots from the same few.
+        // A deep queue with few ops in flight reuses the same few slots.
         let writes = written_of(64, std::iter::repeat_n(4096, 500), 4096, STREAM);
         assert_eq!(repeats_within(&writes, 128 << 10), 0);
-        // Sizes that change from write to write go through the same pool.
+        // Writes of alternating sizes use the same pool.
         let mut seen = HashSet::new();
         let lengths = (0..4000).map(|number| [4096, 700, 40_960, 12_288, 3][number % 5]);
         let writes = written(lengths, 1 << 20, STREAM);
@@ -225,7 +230,7 @@ mod tests {
         }
     }
 
-    /// They are part of what a seed promises.
+    /// A seed promises the same stamps in every version.
     #[test]
     fn the_first_stamps_never_change() {
         let writes = written([4096, 4096].into_iter(), 4096, STREAM);
@@ -237,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_begin_aligned_and_never_touch_what_another_slot_has_in_flight() {
+    fn writes_begin_aligned_and_never_touch_memory_in_flight() {
         for (largest, slots, align) in [(4096, 1, 4096), (100, 32, 4096), (1 << 20, 4, 1 << 16), (700_000, 1, 4096)] {
             let mut pool = Pool::new(largest, slots, align);
             assert!(pool.bytes() >= POOL_BYTES.max(largest * slots));
@@ -255,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Protects random writes: what lies side by side is compressed together, however far apart in time it was written.
+    /// Protects random writes: adjacent blocks are compressed together, even if they were written at different times.
     #[test]
     fn neighbours_come_from_different_parts_of_the_pool() {
         let mut pool = Pool::new(4096, 1, 4096);

@@ -1,20 +1,20 @@
-//! Content that anyone can make again from the seed in a stamp: fio's recipe for it.
+//! Content that can be reproduced from the seed in a stamp, with fio's algorithm.
 //!
-//! Facts, found in what fio writes and checked against it in the tests: four lanes begin with the seed times 1, 2, 3 and
-//! 5; each gives its word and is then multiplied by a constant. What is left at the end comes from the first lane. Where
-//! content can be compressed, a block is random at its start and a pattern, or zeros, behind.
+//! The facts are from blocks written by fio, and the tests check them against fio. Four lanes start with the seed times
+//! 1, 2, 3 and 5. Each yields its word and is then multiplied by a constant. The remainder at the end comes from the
+//! first lane. In compressible content, a block starts with random bytes and ends with a pattern or zeros.
 
-/// What a lane is multiplied by: the golden ratio's part that hashes use.
+/// Multiplier of a lane: the golden ratio constant used by hash functions.
 const STEP: u64 = 0x61c8_8646_80b5_83eb;
 const LANES: usize = 4;
 const STRIDE_BYTES: usize = LANES * 8;
 
-/// The lanes of a seed, multiplied by a power of the step.
+/// Returns the lanes of a seed, multiplied by a power of [`STEP`].
 fn lanes(seed: u64, power: u64) -> [u64; LANES] {
     [1u64, 2, 3, 5].map(|prime| seed.wrapping_mul(prime).wrapping_mul(power))
 }
 
-/// Fills `buffer` with what follows from `seed`.
+/// Fills `buffer` with the bytes that follow from `seed`.
 pub(super) fn fill(seed: u64, buffer: &mut [u8]) {
     let mut lanes = lanes(seed, 1);
     let (words, rest) = buffer.as_chunks_mut::<8>();
@@ -31,7 +31,8 @@ pub(super) fn fill(seed: u64, buffer: &mut [u8]) {
     rest.copy_from_slice(&lane.to_le_bytes()[..rest.len()]);
 }
 
-/// Whether `bytes` are those from a position on of what [`fill`] makes of `seed`, be that longer or at its end there.
+/// Returns `true` if `bytes` are the bytes from `position` on of a [`fill`] with `seed`, whether that buffer ends
+/// with them or goes on.
 pub(super) fn follows(seed: u64, position: u64, bytes: &[u8]) -> bool {
     let (strides, mut skipped) = (position / STRIDE_BYTES as u64, (position % STRIDE_BYTES as u64) as usize);
     let Some(mut lanes) = u32::try_from(strides).ok().map(|strides| lanes(seed, STEP.wrapping_pow(strides))) else {
@@ -39,22 +40,22 @@ pub(super) fn follows(seed: u64, position: u64, bytes: &[u8]) -> bool {
     };
     let mut rest = bytes;
     while !rest.is_empty() {
-        let (here, behind) = rest.split_at(rest.len().min(STRIDE_BYTES - skipped));
+        let (here, tail) = rest.split_at(rest.len().min(STRIDE_BYTES - skipped));
         let end = skipped + here.len();
         let is_next = lanes.map(u64::to_le_bytes).as_flattened()[skipped..end] == *here;
         if !is_next && (end == STRIDE_BYTES || last_stride(lanes[0])[skipped..end] != *here) {
             return false;
         }
         lanes = lanes.map(|lane| lane.wrapping_mul(STEP));
-        (rest, skipped) = (behind, 0);
+        (rest, skipped) = (tail, 0);
     }
     true
 }
 
-/// Whether `bytes` are a part of what [`fill`] makes of `seed`, from `least` or a later position on: which one, they say
-/// themselves. A seed whose only bits are its very highest ones does not let them.
+/// Returns `true` if `bytes` are part of a [`fill`] with `seed`, at position `least` or later. The position is derived
+/// from the bytes. That is impossible for a seed that has only its highest bits set.
 pub(super) fn is_within(seed: u64, least: u64, bytes: &[u8]) -> bool {
-    // Where the buffer's strides lie in `bytes`: first as they do if what lies before `least` are whole ones.
+    // Try all alignments of the buffer's strides in `bytes`, first the one with whole strides before `least`.
     (0..STRIDE_BYTES as u64).any(|shift| {
         let before = (shift + STRIDE_BYTES as u64 - least % STRIDE_BYTES as u64) % STRIDE_BYTES as u64;
         let first = bytes.get(before as usize..).and_then(|stride| stride.first_chunk());
@@ -65,14 +66,15 @@ pub(super) fn is_within(seed: u64, least: u64, bytes: &[u8]) -> bool {
     })
 }
 
-/// How many steps the first lane of `seed` takes to a word; none where that is not within a buffer of 4 GiB.
+/// Returns the number of steps that the first lane of `seed` takes to reach a word; `None` if it is not within
+/// a buffer of 4 GiB.
 fn steps_to(seed: u64, word: u64) -> Option<u32> {
     let (mut lane, mut power, mut steps) = (seed, STEP, 0);
     for bit in 0..u32::BITS - STRIDE_BYTES.ilog2() {
-        // Of an odd number, one step turns bit 1, and a step's power 2^n bit n + 2 and none below it, because a step ends in
-        // 0b011. So each bit of the word says whether one power is in it.
-        let turned = seed.trailing_zeros() + if bit == 0 { 1 } else { bit + 2 };
-        if (lane ^ word).checked_shr(turned).is_some_and(|differs| differs & 1 == 1) {
+        // For an odd number, one step flips bit 1, and 2^n steps flip bit n + 2 and none below it, because the step
+        // ends in 0b011. So each bit of the word shows whether one power is included.
+        let flipped = seed.trailing_zeros() + if bit == 0 { 1 } else { bit + 2 };
+        if (lane ^ word).checked_shr(flipped).is_some_and(|differs| differs & 1 == 1) {
             lane = lane.wrapping_mul(power);
             steps |= 1 << bit;
         }
@@ -81,7 +83,7 @@ fn steps_to(seed: u64, word: u64) -> Option<u32> {
     (lane == word).then_some(steps)
 }
 
-/// What the first lane leaves at the end of a buffer, where less than a stride is left.
+/// Returns the first lane's bytes at the end of a buffer, where less than a stride remains.
 fn last_stride(mut lane: u64) -> [u8; STRIDE_BYTES] {
     let mut bytes = [0; STRIDE_BYTES];
     for word in bytes.as_chunks_mut::<8>().0 {
@@ -91,8 +93,8 @@ fn last_stride(mut lane: u64) -> [u8; STRIDE_BYTES] {
     bytes
 }
 
-/// Fills `buffer` so that `percent` of it can be compressed: behind what is random lies `tail`, again and again, or zeros
-/// where it is empty.
+/// Fills `buffer` so that `percent` of it is compressible: random bytes, then repetitions of `tail`, or
+/// zeros if it is empty.
 pub(super) fn fill_in_part(seed: u64, percent: u8, tail: &[u8], buffer: &mut [u8]) {
     let random = buffer.len() as u64 * u64::from(100 - percent.min(100)) / 100;
     let (random, rest) = buffer.split_at_mut(random as usize);
@@ -100,7 +102,7 @@ pub(super) fn fill_in_part(seed: u64, percent: u8, tail: &[u8], buffer: &mut [u8
     repeat(tail, rest);
 }
 
-/// Fills `buffer` with `pattern`, again and again; with zeros where it is empty.
+/// Fills `buffer` with repetitions of `pattern`, or with zeros if it is empty.
 pub(super) fn repeat(pattern: &[u8], buffer: &mut [u8]) {
     match pattern {
         [] => buffer.fill(0),
@@ -113,7 +115,7 @@ pub(super) fn repeat(pattern: &[u8], buffer: &mut [u8]) {
     }
 }
 
-/// Repeats the first `filled` bytes of `buffer` to its end, in strides that double.
+/// Repeats the first `filled` bytes of `buffer` up to its end, doubling the length with each copy.
 pub(super) fn extend(buffer: &mut [u8], mut filled: usize) {
     while filled > 0 && filled < buffer.len() {
         let length = filled.min(buffer.len() - filled);
@@ -128,8 +130,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lanes_are_those_of_fio() {
-        // From a file that fio 3.33 wrote with `verify=crc32c`: the header says the seed, the words follow it.
+    fn the_lanes_match_fio() {
+        // From a file that fio 3.33 wrote with `verify=crc32c`: the header contains the seed, and the words follow it.
         let mut block = [0; 4096];
         fill(0x00a4_cc01_c509_543c, &mut block);
         assert_eq!(
@@ -152,7 +154,7 @@ mod tests {
         }
     }
 
-    /// Even, odd, without a bit of its own, with all, and with few.
+    /// Seeds that are even, odd, zero, all ones, and with few bits set.
     const SEEDS: [u64; 5] = [0x00a4_cc01_c509_543c, 12345, 0, u64::MAX, 3 << 40];
 
     #[test]
@@ -180,13 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn a_part_says_where_it_lies() {
+    fn a_part_reveals_its_position() {
         let mut whole = vec![0; 1 << 20];
         fill(SEEDS[0], &mut whole);
         for at in [512, 4096 + 40, 3 * 1000, (1 << 20) - 64] {
             let part = &whole[at..][..64];
             assert!(is_within(SEEDS[0], at as u64, part), "{at}");
-            assert!(!is_within(SEEDS[0], at as u64 + 1, part), "{at}: it lies before");
+            assert!(!is_within(SEEDS[0], at as u64 + 1, part), "{at}: it is before that");
             assert!(!is_within(SEEDS[1], 0, part), "{at}: another seed");
             assert!(!follows(SEEDS[0], at as u64 + 32, part), "{at}: elsewhere");
         }

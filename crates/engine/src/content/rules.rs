@@ -1,4 +1,4 @@
-//! What stamps a job's blocks have, and where.
+//! Method, layout and positions of a job's stamps.
 
 use super::checksum::{prepare, sum_bytes};
 use super::error::ContentError;
@@ -8,50 +8,50 @@ use plumb_workload::verify::{StampLayout, VerifyMethod};
 use plumb_workload::{BufferContent, Verify};
 use std::path::Path;
 
-/// The stamps of a job, resolved.
+/// The resolved stamp rules of a job.
 #[derive(Debug)]
 pub(super) struct StampRules {
     pub(super) method: VerifyMethod,
     pub(super) layout: HeaderLayout,
-    /// One stamp covers this many bytes; one whole write where absent.
+    /// Bytes that one stamp covers; `None` if it covers the whole write.
     interval: Option<u32>,
-    /// Where in its interval the stamp lies.
+    /// Position of the stamp in its interval.
     pub(super) stamp_at: usize,
-    /// What lies between stamps.
     pub(super) body: StampedBody,
-    /// The worker's number, as far as stamps hold it.
+    /// The worker's number, cut to the width of the stamp's field.
     pub(super) worker: u16,
     pub(super) writers: Writers,
-    /// Bytes of the smallest and the largest write.
+    /// Size of the smallest write in bytes.
     pub(super) smallest: u32,
     pub(super) largest: u32,
 }
 
-/// What lies between stamps.
 #[derive(Debug)]
 pub(super) enum StampedBody {
-    /// Random bytes that follow from the seed in the stamp, `percent` of them replaced by `tail` or zeros.
-    Random { percent: u8, tail: Vec<u8> },
-    /// A pattern.
+    /// Random bytes from the seed in the stamp, with `percent` of them replaced by `tail` or zeros.
+    Random {
+        percent: u8,
+        tail: Vec<u8>,
+    },
     Pattern(FillPattern),
 }
 
-/// A block with a stamp, in an op.
+/// A block of an op that has its own stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StampedPiece {
-    /// Where it begins in the op.
+    /// Position in the op.
     pub(super) start: usize,
-    /// Its bytes, the stamp with them.
+    /// Length in bytes, including the stamp.
     pub(super) length: usize,
 }
 
-/// The largest common divisor.
+/// Returns the greatest common divisor.
 fn common(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { common(b, a % b) }
 }
 
-/// Bytes that one stamp covers, by fio's rules: what was asked for, where it divides every write; otherwise what the
-/// smallest and the largest have in common.
+/// Returns the number of bytes that one stamp covers, by fio's rules: the requested interval if it divides every write,
+/// otherwise the greatest common divisor of the smallest and largest write.
 pub(super) fn interval(asked: Option<u64>, smallest: u32, largest: u32) -> u32 {
     let asked = match asked.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX)) {
         None | Some(0) if smallest != largest => smallest,
@@ -66,20 +66,20 @@ pub(super) fn interval(asked: Option<u64>, smallest: u32, largest: u32) -> u32 {
 }
 
 impl StampRules {
-    /// Resolves what a job asks for. `whole_writes`: its sizes are any number of bytes, so that one stamp covers each
-    /// write; otherwise stamps lie on a grid.
+    /// Resolves the rules of a job. With `whole_writes`, sizes are arbitrary numbers of bytes and one stamp covers each
+    /// write; otherwise stamps are on a grid.
     pub(super) fn new(
         verify: &Verify,
         content: &BufferContent,
         blocks: WriteSizes,
-        who: WhoWrites,
+        writer: StampWriter,
         base: &Path,
     ) -> Result<StampRules, ContentError> {
         let WriteSizes { smallest, largest, whole_writes } = blocks;
-        let WhoWrites { worker, writers } = who;
+        let StampWriter { worker, writers } = writer;
         let layout = match verify.layout {
             StampLayout::Unversioned => HeaderLayout::Unversioned,
-            // Blocks with Plumb's own headers, or with trailers, do not come here.
+            // Blocks with Plumb's own headers or with trailers never get here.
             StampLayout::Plumb | StampLayout::Sysbench | StampLayout::Versioned => HeaderLayout::Versioned,
         };
         let pattern = FillPattern::new(&verify.pattern, verify.pattern_interval.map(|bytes| bytes.0), base)?;
@@ -111,7 +111,7 @@ impl StampRules {
         Ok(rules)
     }
 
-    /// Whether stamps have room.
+    /// Checks that the stamps have room in the blocks.
     fn fit(&self, grid: u32) -> Result<(), ContentError> {
         let stamp = self.stamp_bytes();
         if stamp == 0 {
@@ -127,7 +127,7 @@ impl StampRules {
         Ok(())
     }
 
-    /// Bytes of a stamp: header and checksum; 0 for methods without.
+    /// Returns the length of a stamp, header and checksum, in bytes; 0 for methods without one.
     pub(super) fn stamp_bytes(&self) -> usize {
         match self.method {
             VerifyMethod::Pattern | VerifyMethod::Null => 0,
@@ -135,7 +135,7 @@ impl StampRules {
         }
     }
 
-    /// Bytes that stamps of a write of this many are apart.
+    /// Returns the distance between stamps in a write of `length` bytes.
     #[inline]
     pub(super) fn step(&self, length: u32) -> usize {
         match self.interval {
@@ -144,12 +144,12 @@ impl StampRules {
         }
     }
 
-    /// The blocks of an op that have room for a stamp. The last one may be shorter than the others.
+    /// Returns the blocks of an op that have room for a stamp. The last one may be shorter than the others.
     #[inline]
     pub(super) fn pieces(&self, length: u32) -> impl Iterator<Item = StampedPiece> {
         let (step, stamp) = (self.step(length).max(1), self.stamp_bytes());
         let length = length as usize;
-        // A short one must hold a stamp that lies behind its start, too.
+        // A short block must also have room for a stamp that is not at its start.
         let least = stamp + self.stamp_at.max(1);
         (0..length)
             .step_by(step)
@@ -157,36 +157,34 @@ impl StampRules {
             .filter(move |piece| piece.length >= least)
     }
 
-    /// Whether stamps and what is between them end where every write of the job may end, so that writes over one another
-    /// replace whole blocks: all sizes and offsets are multiples of it.
+    /// Returns the unit of which all sizes and offsets of writes are multiples, so that overlapping writes replace
+    /// whole stamped blocks; `None` if there is none.
     pub(super) fn grid(&self) -> Option<u32> {
         self.interval
     }
 }
 
-/// Who writes to the files of a job.
+/// Writers to the files of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writers {
-    /// This worker alone.
     One,
-    /// Others, too.
+    /// Several workers write to them.
     Several,
 }
 
-/// A worker, and whether it is alone.
+/// A worker, and whether others write to its files as well.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WhoWrites {
-    /// Its number among all workers of all jobs, from 1.
+pub(super) struct StampWriter {
+    /// Number among all workers of all jobs, starting at 1.
     pub(super) worker: u32,
     pub(super) writers: Writers,
 }
 
-/// The sizes of a job's writes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WriteSizes {
     pub(super) smallest: u32,
     pub(super) largest: u32,
-    /// They may be any number of bytes.
+    /// Sizes may be any number of bytes.
     pub(super) whole_writes: bool,
 }
 
@@ -195,12 +193,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_are_those_of_fio() {
+    fn intervals_match_fio() {
         assert_eq!(interval(None, 4096, 4096), 4096);
         assert_eq!(interval(None, 4096, 65536), 4096);
         assert_eq!(interval(None, 4096, 10240), 2048, "4 KiB does not divide 10 KiB");
         assert_eq!(interval(Some(512), 4096, 65536), 512);
-        assert_eq!(interval(Some(8192), 4096, 65536), 4096, "no more than the smallest");
-        assert_eq!(interval(Some(1000), 4096, 65536), 4096, "what does not divide is not used");
+        assert_eq!(interval(Some(8192), 4096, 65536), 4096, "at most the smallest size");
+        assert_eq!(interval(Some(1000), 4096, 65536), 4096, "an interval that does not divide the sizes is ignored");
     }
 }

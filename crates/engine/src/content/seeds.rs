@@ -1,29 +1,29 @@
-//! The seeds of a worker's writes, as fio draws them: two numbers of the generator for each write, multiplied.
+//! Seeds of a worker's writes, drawn as fio does: the product of two random numbers per write.
 
 use crate::rng::fio::Taus;
 
-/// Writes between two states that are kept.
+/// Number of writes between two saved states.
 const STRIDE: u32 = 16;
-/// States that are made room for at once, so that the hot loop allocates hardly ever.
+/// Number of states allocated at once, so that the hot loop rarely allocates.
 const CHUNK: usize = 4096;
 
-/// The seed of every write of a worker, in any order.
+/// Provides the seed of every write of a worker, in any order.
 #[derive(Debug, Clone)]
 pub(super) struct WriteSeeds {
-    /// The generator before every sixteenth write.
+    /// Generator states before every sixteenth write.
     kept: Vec<Vec<Taus>>,
-    /// The generator before all writes: numbers wrap, and their seeds with them.
+    /// Generator state before the first write. Write numbers wrap, and the seeds start over with them.
     first: Taus,
-    /// Ahead of all writes so far.
+    /// Position after the newest write so far.
     newest: Cursor,
-    /// Where the last seed was asked for.
+    /// Position after the last requested seed.
     recent: Cursor,
 }
 
 #[derive(Debug, Clone)]
 struct Cursor {
     taus: Taus,
-    /// The write whose seed comes next.
+    /// Number of the write whose seed is next.
     next: u32,
 }
 
@@ -31,28 +31,28 @@ impl Cursor {
     #[inline]
     fn step(&mut self) -> u64 {
         self.next = self.next.wrapping_add(1);
-        // Two draws, though one would do where the generator has 64 bits: as fio does.
+        // Two draws, as fio does, although a 64-bit generator would need only one.
         self.taus.next().wrapping_mul(self.taus.next())
     }
 }
 
 impl WriteSeeds {
-    /// Seeds from a generator in its first state.
+    /// Creates the seeds from a generator in its initial state.
     pub(super) fn new(taus: Taus) -> WriteSeeds {
         let start = Cursor { taus, next: 0 };
         WriteSeeds { kept: Vec::new(), first: taus, newest: start.clone(), recent: start }
     }
 
-    /// The seed of write `number`.
+    /// Returns the seed of write `number`.
     #[inline]
-    pub(super) fn of(&mut self, number: u32) -> u64 {
+    pub(super) fn seed(&mut self, number: u32) -> u64 {
         if number != self.recent.next {
             self.seek(number);
         }
         if self.recent.next == self.newest.next { self.advance() } else { self.recent.step() }
     }
 
-    /// One step of what is ahead of all.
+    /// Moves the newest position forward by one write.
     #[inline]
     fn advance(&mut self) -> u64 {
         if self.newest.next.is_multiple_of(STRIDE) {
@@ -79,7 +79,7 @@ impl WriteSeeds {
         }
     }
 
-    /// Brings `recent` to `number`.
+    /// Moves `recent` to `number`.
     fn seek(&mut self, number: u32) {
         if number >= self.newest.next {
             while self.newest.next < number {
@@ -106,11 +106,11 @@ mod tests {
     use plumb_workload::blocks::fio::Seeding;
 
     #[test]
-    fn the_first_seed_is_that_of_fio() {
-        // The header of the first block that fio 3.33 writes with `verify=crc32c` and its own seed, 0x89, holds it.
+    fn the_first_seed_matches_fio() {
+        // From the header of the first block that fio 3.33 writes with `verify=crc32c` and its default seed, 0x89.
         let seeds = Seeds::new(0x89, 1, Seeding::AllButOffsets);
         let mut seeds = WriteSeeds::new(Taus::new(seeds.stamps, Width::Narrow));
-        assert_eq!(seeds.of(0), 0x00a4_cc01_c509_543c);
+        assert_eq!(seeds.seed(0), 0x00a4_cc01_c509_543c);
     }
 
     #[test]
@@ -120,8 +120,8 @@ mod tests {
         let expected: Vec<u64> = (0..70_000).map(|_| drawn.next().wrapping_mul(drawn.next())).collect();
         let mut seeds = WriteSeeds::new(taus);
         for number in [0, 1, 2, 40, 41, 3, 69_999, 65_535, 65_536, 16, 15, 17, 31, 32, 69_999] {
-            assert_eq!(seeds.of(number), expected[number as usize], "write {number}");
+            assert_eq!(seeds.seed(number), expected[number as usize], "write {number}");
         }
-        assert!((0..70_000).all(|number| seeds.of(number) == expected[number as usize]));
+        assert!((0..70_000).all(|number| seeds.seed(number) == expected[number as usize]));
     }
 }

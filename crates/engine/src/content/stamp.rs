@@ -1,8 +1,8 @@
-//! The header of a stamp, in fio's own layout.
+//! The header of a stamp in fio's layout.
 //!
-//! Facts, found in what fio writes and checked against it in the tests. Numbers have their least significant byte first.
+//! The facts are from blocks written by fio, and the tests check them against fio. Numbers are little-endian.
 //!
-//! | since fio 3.41 | before | what |
+//! | since fio 3.41 | before | field |
 //! |---|---|---|
 //! | 0–1 | 0–1 | 0xacca |
 //! | 2 | – | version, 0x81 |
@@ -10,13 +10,14 @@
 //! | 4–7 | 4–7 | length of the block with its stamp, bytes |
 //! | 8–15 | 8–15 | seed of the content |
 //! | 16–23 | 16–23 | offset in the file, bytes |
-//! | 24–27 | 24–27 | when it was issued: seconds |
+//! | 24–27 | 24–27 | time of issue: seconds |
 //! | 28–31 | 28–31 | and nanoseconds |
-//! | 32–39 | 34–35 | which write of its worker it was, from 0 |
+//! | 32–39 | 34–35 | number of the write among its worker's, from 0 |
 //! | 40–41 | 32–33 | the worker's number, from 1 |
-//! | 44–47 | 36–39 | CRC-32C, not inverted, of what is before it |
+//! | 44–47 | 36–39 | CRC-32C, not inverted, of the bytes before it |
 //!
-//! The older layout never has its highest bit of byte 2 set, so that a reader can tell. The checksum follows.
+//! The highest bit of byte 2 is never set in the older layout, which makes the layouts distinguishable.
+//! The checksum follows the header.
 
 use super::checksum::crc32c;
 use plumb_workload::verify::VerifyMethod;
@@ -24,19 +25,19 @@ use plumb_workload::verify::VerifyMethod;
 const MAGIC: u16 = 0xacca;
 const VERSION: u8 = 0x81;
 
-/// Room for either layout.
-pub(super) const MOST_BYTES: usize = 48;
+/// Length of the longer layout.
+pub(super) const BYTES_MAX: usize = 48;
 
-/// fio's layouts of stamps.
+/// Versions of fio's stamp layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeaderLayout {
-    /// That of fio 3.41 and later.
+    /// Layout of fio 3.41 and later.
     Versioned,
-    /// That of fio before 3.41.
+    /// Layout of fio before 3.41.
     Unversioned,
 }
 
-/// Bytes of the header in a layout.
+/// Returns the header length of a layout in bytes.
 pub(super) const fn header_bytes(layout: HeaderLayout) -> usize {
     match layout {
         HeaderLayout::Versioned => 48,
@@ -44,11 +45,11 @@ pub(super) const fn header_bytes(layout: HeaderLayout) -> usize {
     }
 }
 
-/// What a header says.
+/// The fields of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) layout: HeaderLayout,
-    /// The method's code, which need not be one that is known.
+    /// Code of the method, which may be unknown.
     pub(super) method: u16,
     pub(super) length: u32,
     pub(super) seed: u64,
@@ -59,18 +60,18 @@ pub(super) struct Header {
     pub(super) worker: u16,
 }
 
-/// Why there is no header to read.
+/// Reason that a header cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnreadableHeader {
-    /// Something else begins here.
+    /// The magic number is missing.
     NoMagic { found: u16 },
-    /// A version that is not known.
+    /// The version is unknown.
     Version { found: u8 },
-    /// It was changed after it was written.
+    /// The header was changed after it was written.
     Damaged { expected: u32, found: u32 },
 }
 
-/// The code of a method; that of CRC-32C in hardware is another, and means the same.
+/// Returns the code of a method. Hardware CRC-32C has another code with the same meaning.
 pub(super) const fn code(method: VerifyMethod) -> u16 {
     match method {
         VerifyMethod::Meta => 1,
@@ -94,12 +95,12 @@ pub(super) const fn code(method: VerifyMethod) -> u16 {
     }
 }
 
-/// Whether a header's code means this method.
+/// Returns `true` if a header's code stands for this method.
 pub(super) const fn means(found: u16, method: VerifyMethod) -> bool {
     found == code(method) || (found == 6 && matches!(method, VerifyMethod::Crc32c))
 }
 
-/// The method of a code; none for those that are not known.
+/// Returns the method of a code; `None` if it is unknown.
 pub(super) fn method(code: u16) -> Option<VerifyMethod> {
     const ALL: [VerifyMethod; 18] = [
         VerifyMethod::Meta,
@@ -124,7 +125,7 @@ pub(super) fn method(code: u16) -> Option<VerifyMethod> {
     ALL.into_iter().find(|&method| means(code, method))
 }
 
-/// A method in words, from its code.
+/// Returns the name of a method by its code.
 pub(super) fn name(code: u16) -> &'static str {
     const NAMES: [&str; 20] = [
         "none",
@@ -162,7 +163,7 @@ fn get<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 }
 
 impl Header {
-    /// Writes it to the start of `bytes`, which must hold as much as its layout has.
+    /// Writes the header to the start of `bytes`, which must hold the length of its layout.
     #[inline]
     pub(super) fn write(&self, bytes: &mut [u8]) {
         put(bytes, 0, MAGIC.to_le_bytes());
@@ -190,7 +191,8 @@ impl Header {
         put(bytes, end, sum.to_le_bytes());
     }
 
-    /// Reads one from the start of `bytes`, at least [`MOST_BYTES`] of them or as many as the older layout has.
+    /// Reads a header from the start of `bytes`, which must have [`BYTES_MAX`] bytes, or the
+    /// length of the older layout.
     #[inline]
     pub(super) fn read(bytes: &[u8]) -> Result<Header, UnreadableHeader> {
         let found = u16::from_le_bytes(get(bytes, 0));
@@ -198,7 +200,7 @@ impl Header {
             return Err(UnreadableHeader::NoMagic { found });
         }
         let layout = if bytes[2] & 0x80 != 0 { HeaderLayout::Versioned } else { HeaderLayout::Unversioned };
-        if layout == HeaderLayout::Versioned && (bytes[2] != VERSION || bytes.len() < MOST_BYTES) {
+        if layout == HeaderLayout::Versioned && (bytes[2] != VERSION || bytes.len() < BYTES_MAX) {
             return Err(UnreadableHeader::Version { found: bytes[2] });
         }
         let end = header_bytes(layout) - 4;
@@ -228,8 +230,8 @@ impl Header {
         })
     }
 
-    /// How many writes later than write `number` of the same worker it was; negative where it was earlier. As many bits
-    /// are compared as both have.
+    /// Returns how many writes after write `number` of the same worker this one was issued; negative if before.
+    /// Compares only as many bits as the layout stores.
     pub(super) fn writes_after(&self, number: u32) -> i64 {
         match self.layout {
             HeaderLayout::Versioned => i64::from((self.number as u32).wrapping_sub(number) as i32),
@@ -237,7 +239,7 @@ impl Header {
         }
     }
 
-    /// When it was issued, ns of the clock that counts from the system's start.
+    /// Returns the time of issue, in ns of the clock that counts from boot.
     pub(super) fn issued_ns(&self) -> u64 {
         u64::from(self.seconds) * 1_000_000_000 + u64::from(self.nanoseconds)
     }
@@ -270,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_layout_is_told_apart_and_keeps_16_bits_of_the_number() {
+    fn the_older_layout_is_distinguishable_and_keeps_16_bits_of_the_number() {
         let older = Header { layout: HeaderLayout::Unversioned, number: 70_000, ..HEADER };
         let mut bytes = [0; 40];
         older.write(&mut bytes);
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn every_code_has_the_name_that_users_write() {
+    fn every_code_has_the_name_that_users_type() {
         for (method, expected) in [
             (VerifyMethod::Meta, "meta"),
             (VerifyMethod::Sha3_384, "sha3-384"),

@@ -1,20 +1,20 @@
-//! How far the writes of a worker came, in fio's own file.
+//! Progress of a worker's writes, in fio's state file format.
 //!
-//! Facts, found in what fio 3.42 writes, version 7. Numbers have their least significant byte first.
+//! The facts are from files written by fio 3.42, version 7. Numbers are little-endian.
 //!
-//! | bytes | what |
+//! | bytes | field |
 //! |---|---|
 //! | 0–7 | version, 7 |
-//! | 8–15 | bytes behind this head |
-//! | 16–23 | CRC-32C, not inverted, of them |
-//! | 24–27 | numbers at the end |
-//! | 32–39 | writes issued: those from this number on were not |
+//! | 8–15 | number of bytes after this head |
+//! | 16–23 | CRC-32C of those bytes, not inverted |
+//! | 24–27 | count of numbers at the end |
+//! | 32–39 | number of writes issued; writes with this number or a higher one were not |
 //! | 40–47 | number of the worker, from 0 |
-//! | 48–103 | state of a generator, which nobody reads |
+//! | 48–103 | state of a random generator, which no reader uses |
 //! | 104–167 | the job's name, cut to 63 bytes |
-//! | 168– | numbers of writes that were in flight, 8 bytes each; all ones where there was none |
+//! | 168– | numbers of writes that were in flight, 8 bytes each; all ones for an unused entry |
 //!
-//! Files of version 3, of fio before 3.41, say which offsets were written last in place of numbers; they are refused.
+//! Files of version 3, of fio before 3.41, list the last written offsets instead of numbers. They are refused.
 
 use super::checksum::crc32c;
 use super::error::{ContentError, StateProblem};
@@ -27,23 +27,22 @@ const BODY_BYTES: usize = 144;
 const NAME_BYTES: usize = 64;
 const NONE: u64 = u64::MAX;
 
-/// How far the writes came.
+/// Progress of a worker's writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SavedState {
-    /// Writes issued.
+    /// Number of writes issued.
     pub(super) issued: u64,
-    /// Those of them that had not completed, or failed.
+    /// Numbers of issued writes that failed or had not completed.
     pub(super) unsure: Vec<u64>,
 }
 
 impl SavedState {
-    /// Whether the write is known to have completed.
+    /// Returns `true` if the write is known to have completed.
     pub(super) fn holds(&self, number: u32) -> bool {
         let number = u64::from(number);
         number < self.issued && !self.unsure.contains(&number)
     }
 
-    /// Reads a file.
     pub(super) fn load(path: &Path) -> Result<SavedState, ContentError> {
         let read = || SavedState::parse(&plumb_text::bounded::read(path)?);
         read().map_err(|problem| ContentError::State { path: path.to_owned(), problem })
@@ -73,16 +72,16 @@ impl SavedState {
         Ok(SavedState { issued, unsure: unsure.collect() })
     }
 
-    /// Writes a file, whole or not at all.
+    /// Writes the file atomically.
     pub(super) fn save(&self, path: &Path, name: &str, worker: u32) -> Result<(), ContentError> {
         let why = |source| ContentError::SaveState { path: path.to_owned(), source };
-        // Readable for all, as fio's.
+        // World-readable, like fio's.
         let state = OutputFile::made_up("the verify state", path).with_mode(0o644);
         state.replace(&self.bytes(name, worker)).map_err(|error| why(error.into()))
     }
 
     fn bytes(&self, name: &str, worker: u32) -> Vec<u8> {
-        // Always one number, as fio's smallest queue has.
+        // Always at least one number, as with fio's smallest queue.
         let count = self.unsure.len().max(1);
         let mut body = vec![0; BODY_BYTES];
         body[..4].copy_from_slice(&(count as u32).to_le_bytes());
@@ -106,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_saved_is_loaded() {
+    fn a_saved_state_is_loaded_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("local-job-0-verify.state");
         let state = SavedState { issued: 100, unsure: vec![99, 97] };
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused_by_name() {
+    fn unreadable_states_are_refused_by_name() {
         let good = SavedState { issued: 1, unsure: vec![] }.bytes("x", 1);
         let refused = |bytes: &[u8]| SavedState::parse(bytes).unwrap_err().to_string();
         let mut old = good.clone();

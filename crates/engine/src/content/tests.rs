@@ -1,5 +1,5 @@
-//! What a job writes is read back by itself and by fio, and what is damaged is told. The stamps are moved with plain
-//! `pread` and `pwrite`: the backends are tested elsewhere.
+//! Writes of a job are read back by the job itself and by fio, and damage is reported. The tests move the blocks with
+//! plain `pread` and `pwrite`; the backends have their own tests.
 
 mod fio;
 
@@ -44,12 +44,12 @@ fn rules(method: VerifyMethod) -> Verify {
     }
 }
 
-/// Writes of 4 KiB in sequence over 256 KiB.
+/// Sequential writes of 4 KiB over 256 KiB.
 fn stream() -> Stream {
     Stream { read_percent: Some(0), coverage: Coverage::Once, ..Stream::sequential(Bytes(4096), Bytes(256 << 10)) }
 }
 
-/// A job over one file, whose ops are made by hand.
+/// A job with one file, whose ops are made by the test.
 struct Bench {
     ops: BlockStream,
     verify: Option<Verify>,
@@ -123,7 +123,7 @@ impl Bench {
         Run { payload, file, written: 0 }
     }
 
-    /// The file with one change.
+    /// Applies one change to the file.
     fn change(&self, change: impl FnOnce(&mut Vec<u8>)) {
         let mut bytes = std::fs::read(self.path()).unwrap();
         change(&mut bytes);
@@ -131,7 +131,7 @@ impl Bench {
     }
 }
 
-/// A worker's ops, done one after another.
+/// A worker whose ops are executed one at a time.
 struct Run {
     payload: Payload,
     file: File,
@@ -166,7 +166,7 @@ impl Run {
         (0..(256 << 10) / length).map(|number| self.write(u64::from(number * length), length)).collect()
     }
 
-    /// What is wrong with what is read, in words.
+    /// Reads an op back; the error is the mismatch in words.
     fn read(&mut self, op: &BlockOp) -> Result<(), String> {
         let op =
             BlockOp { kind: OpKind::Read, role: if op.role == Role::Load { Role::ReadBack } else { op.role }, ..*op };
@@ -182,47 +182,47 @@ impl Run {
     }
 }
 
-/// What is told of block 5 after a change of the file.
-fn told(bench: &Bench, run: &mut Run, ops: &[BlockOp], change: impl FnOnce(&mut Vec<u8>)) -> String {
+/// Returns the mismatch of block 5 after a change of the file.
+fn mismatch_after(bench: &Bench, run: &mut Run, ops: &[BlockOp], change: impl FnOnce(&mut Vec<u8>)) -> String {
     bench.change(change);
-    let told = run.read_all(ops);
-    assert_eq!(told.len(), 1, "{told:?}");
+    let mismatches = run.read_all(ops);
+    assert_eq!(mismatches.len(), 1, "{mismatches:?}");
     let place = format!("{}, offset {}, 4096 bytes: ", bench.path().display(), 5 * 4096);
-    assert!(told[0].starts_with(&place), "{}", told[0]);
-    told[0][place.len()..].to_owned()
+    assert!(mismatches[0].starts_with(&place), "{}", mismatches[0]);
+    mismatches[0][place.len()..].to_owned()
 }
 
 const BLOCK: usize = 4096;
 
 #[test]
-fn every_kind_of_damage_is_told_with_what_was_expected_and_found() {
+fn every_kind_of_damage_is_reported_with_expected_and_found_values() {
     let bench = Bench::of(VerifyMethod::Crc32c);
     let mut run = bench.start();
     let ops = run.fill(4096);
     let good = std::fs::read(bench.path()).unwrap();
-    let mut tell = |change: &dyn Fn(&mut Vec<u8>)| {
+    let mut damage = |change: &dyn Fn(&mut Vec<u8>)| {
         std::fs::write(bench.path(), &good).unwrap();
-        told(&bench, &mut run, &ops, change)
+        mismatch_after(&bench, &mut run, &ops, change)
     };
-    let flipped = tell(&|bytes| bytes[5 * BLOCK + 2000] ^= 1);
+    let flipped = damage(&|bytes| bytes[5 * BLOCK + 2000] ^= 1);
     assert!(flipped.starts_with("damaged: expected crc32c ") && flipped.contains(", found "), "{flipped}");
-    let torn = tell(&|bytes| bytes[5 * BLOCK + 512..6 * BLOCK].fill(0xaa));
+    let torn = damage(&|bytes| bytes[5 * BLOCK + 512..6 * BLOCK].fill(0xaa));
     assert!(torn.starts_with("damaged: expected crc32c "), "{torn}");
-    let header = tell(&|bytes| bytes[5 * BLOCK + 10] ^= 1);
+    let header = damage(&|bytes| bytes[5 * BLOCK + 10] ^= 1);
     assert!(header.starts_with("a damaged stamp: expected header checksum "), "{header}");
-    let moved = tell(&|bytes| bytes.copy_within(9 * BLOCK..10 * BLOCK, 5 * BLOCK));
+    let moved = damage(&|bytes| bytes.copy_within(9 * BLOCK..10 * BLOCK, 5 * BLOCK));
     assert_eq!(moved, "a block that belongs elsewhere: expected offset 20480, found 36864");
-    assert_eq!(tell(&|bytes| bytes[5 * BLOCK..6 * BLOCK].fill(0)), "only zeros; a stamp was expected");
-    let garbage = tell(&|bytes| bytes[5 * BLOCK..6 * BLOCK].fill(0x11));
+    assert_eq!(damage(&|bytes| bytes[5 * BLOCK..6 * BLOCK].fill(0)), "only zeros; a stamp was expected");
+    let garbage = damage(&|bytes| bytes[5 * BLOCK..6 * BLOCK].fill(0x11));
     assert_eq!(garbage, "no stamp: expected the magic number acca, found 1111");
-    let half = tell(&|bytes| {
+    let half = damage(&|bytes| {
         bytes[5 * BLOCK..5 * BLOCK + 512].fill(0);
     });
     assert_eq!(half, "no stamp: expected the magic number acca, found 0000");
 }
 
 #[test]
-fn swapped_blocks_are_both_told() {
+fn both_swapped_blocks_are_reported() {
     let bench = Bench::of(VerifyMethod::XxHash);
     let mut run = bench.start();
     let ops = run.fill(4096);
@@ -230,25 +230,25 @@ fn swapped_blocks_are_both_told() {
         let (front, back) = bytes.split_at_mut(8 * BLOCK);
         front[2 * BLOCK..3 * BLOCK].swap_with_slice(&mut back[..BLOCK]);
     });
-    let told = run.read_all(&ops);
-    assert_eq!(told.len(), 2);
-    assert!(told[0].ends_with("expected offset 8192, found 32768"), "{}", told[0]);
-    assert!(told[1].ends_with("expected offset 32768, found 8192"), "{}", told[1]);
+    let mismatches = run.read_all(&ops);
+    assert_eq!(mismatches.len(), 2);
+    assert!(mismatches[0].ends_with("expected offset 8192, found 32768"), "{}", mismatches[0]);
+    assert!(mismatches[1].ends_with("expected offset 32768, found 8192"), "{}", mismatches[1]);
 }
 
 #[test]
-fn a_file_that_ends_early_is_told() {
+fn a_file_that_ends_early_is_reported() {
     let bench = Bench::of(VerifyMethod::Crc32c);
     let mut run = bench.start();
     let ops = run.fill(4096);
     bench.change(|bytes| bytes.truncate(63 * BLOCK + 100));
-    let told = run.read_all(&ops);
-    assert_eq!(told.len(), 1);
-    assert!(told[0].ends_with("the file ends early: expected 4096 bytes, found 100"), "{}", told[0]);
+    let mismatches = run.read_all(&ops);
+    assert_eq!(mismatches.len(), 1);
+    assert!(mismatches[0].ends_with("the file ends early: expected 4096 bytes, found 100"), "{}", mismatches[0]);
 }
 
 #[test]
-fn a_lost_write_is_told_whether_this_run_or_an_earlier_one_left_what_is_there() {
+fn a_lost_write_is_reported_for_old_data_of_this_or_an_earlier_run() {
     let mut bench = Bench::of(VerifyMethod::Crc32c);
     if let BlockStream::Fio(stream) = &mut bench.ops {
         stream.loops = 2;
@@ -258,16 +258,16 @@ fn a_lost_write_is_told_whether_this_run_or_an_earlier_one_left_what_is_there() 
     let first = std::fs::read(bench.path()).unwrap();
     let ops = run.fill(4096);
     let lost = |bytes: &mut Vec<u8>| bytes[5 * BLOCK..6 * BLOCK].copy_from_slice(&first[5 * BLOCK..6 * BLOCK]);
-    let stale = told(&bench, &mut run, &ops, lost);
+    let stale = mismatch_after(&bench, &mut run, &ops, lost);
     assert_eq!(stale, "an older block, a write was lost: expected write 69, found 5");
 
-    // The next run writes the same content with the same seeds and numbers; when it was written tells.
+    // The next run writes the same content with the same seeds and numbers. Only the time of writing differs.
     let before = std::fs::read(bench.path()).unwrap();
     let mut run = bench.start();
     let ops = run.fill(4096);
     let lost = |bytes: &mut Vec<u8>| bytes[5 * BLOCK..6 * BLOCK].copy_from_slice(&before[5 * BLOCK..6 * BLOCK]);
-    let stale = told(&bench, &mut run, &ops, lost);
-    assert!(stale.starts_with("what was there before this run, a write was lost"), "{stale}");
+    let stale = mismatch_after(&bench, &mut run, &ops, lost);
+    assert!(stale.starts_with("data from before this run, a write was lost"), "{stale}");
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn another_workers_block_is_an_error_unless_it_may_write_there() {
     bench.worker = 2;
     bench.start().write(5 * 4096, 4096);
     assert_eq!(
-        told(&bench, &mut run, &ops, |_| {}),
+        mismatch_after(&bench, &mut run, &ops, |_| {}),
         "a block of a worker that does not own this file: expected worker 1, found 2"
     );
     bench.worker = 1;
@@ -295,7 +295,7 @@ fn seeds_and_numbers_are_compared_only_where_they_are_expected() {
     let mut bench = Bench::of(VerifyMethod::Crc32c);
     bench.start().fill(4096);
     bench.rules().only = true;
-    // In another order than they were written in.
+    // Read in another order than written.
     let op =
         |number: u32, block: u32| BlockOp { number, ..BlockOp::load(OpKind::Read, 0, u64::from(block) * 4096, 4096) };
     let number = bench.start().read(&op(3, 4)).unwrap_err();
@@ -308,7 +308,7 @@ fn seeds_and_numbers_are_compared_only_where_they_are_expected() {
 }
 
 #[test]
-fn patterns_are_told_to_the_byte_and_may_hold_offsets() {
+fn pattern_damage_is_reported_to_the_byte_and_patterns_may_hold_offsets() {
     for method in [VerifyMethod::Pattern, VerifyMethod::PatternHeader, VerifyMethod::Meta] {
         for interval in [None, Some(Bytes(1024))] {
             let mut bench = Bench::of(method);
@@ -319,12 +319,12 @@ fn patterns_are_told_to_the_byte_and_may_hold_offsets() {
             let ops = run.fill(4096);
             assert_eq!(run.read_all(&ops), [""; 0], "{method:?}");
             bench.change(|bytes| bytes[5 * BLOCK + 1000] = 0x77);
-            let told = run.read_all(&ops);
-            assert_eq!(told.len(), 1);
+            let mismatches = run.read_all(&ops);
+            assert_eq!(mismatches.len(), 1);
             assert!(
-                told[0].contains("damaged at byte 1000 of the block") && told[0].ends_with("found 77"),
+                mismatches[0].contains("damaged at byte 1000 of the block") && mismatches[0].ends_with("found 77"),
                 "{}",
-                told[0]
+                mismatches[0]
             );
         }
     }
@@ -349,13 +349,13 @@ fn the_load_of_a_mix_is_not_verified() {
     let op = BlockOp::load(OpKind::Read, 0, 0, 4096);
     run.memory(0, 4096).fill(0);
     assert!(run.payload.after(&op, 0, 4096).is_ok());
-    // And what it left in the slot does not get into the next write.
+    // Data that the read left in the slot must not get into the next write.
     let op = run.write(4096, 4096);
     assert_eq!(run.read(&op), Ok(()));
 }
 
 #[test]
-fn blocks_that_differ_are_kept_as_they_were_and_as_they_should_be() {
+fn wrong_blocks_are_saved_as_found_and_as_expected() {
     for stamp_at in [0, 1024] {
         let mut bench = Bench::of(VerifyMethod::Md5);
         bench.rules().dump = true;
@@ -365,29 +365,29 @@ fn blocks_that_differ_are_kept_as_they_were_and_as_they_should_be() {
         let ops = run.fill(4096);
         let good = std::fs::read(bench.path()).unwrap();
         bench.change(|bytes| bytes[5 * BLOCK + 2000] ^= 1);
-        let told = run.read_all(&ops);
+        let mismatches = run.read_all(&ops);
         let kept = bench.dir.path().join("data.20480.received");
-        assert!(told[0].contains(&format!("kept as {}", kept.display())), "{}", told[0]);
+        assert!(mismatches[0].contains(&format!("kept as {}", kept.display())), "{}", mismatches[0]);
         let bad = std::fs::read(bench.path()).unwrap();
         assert_eq!(std::fs::read(&kept).unwrap(), bad[5 * BLOCK..6 * BLOCK]);
         let expected = std::fs::read(kept.with_extension("expected")).unwrap();
-        assert!(expected == good[5 * BLOCK..6 * BLOCK], "the block is made again to the last byte");
+        assert!(expected == good[5 * BLOCK..6 * BLOCK], "the block is reproduced to the last byte");
     }
 }
 
 #[test]
-fn threads_find_the_same() {
+fn threads_find_the_same_damage() {
     let mut bench = Bench::of(VerifyMethod::Sha1);
     bench.rules().threads = 2;
     bench.rules().thread_cpus = vec![0];
     let mut run = bench.start();
     let ops = run.fill(4096);
     bench.change(|bytes| [5, 17, 63].iter().for_each(|block| bytes[block * BLOCK + 99] ^= 1));
-    let mut told = run.read_all(&ops);
-    told.extend(run.payload.finish().wrong.iter().map(ToString::to_string));
-    told.sort();
-    assert_eq!(told.len(), 3, "{told:?}");
-    assert!(told.iter().all(|told| told.contains("damaged: expected sha1 ")), "{told:?}");
+    let mut mismatches = run.read_all(&ops);
+    mismatches.extend(run.payload.finish().mismatches.iter().map(ToString::to_string));
+    mismatches.sort();
+    assert_eq!(mismatches.len(), 3, "{mismatches:?}");
+    assert!(mismatches.iter().all(|mismatch| mismatch.contains("damaged: expected sha1 ")), "{mismatches:?}");
     bench.rules().thread_cpus = vec![1_000_000];
     let mut run = bench.start();
     let op = run.write(0, 4096);
@@ -395,7 +395,7 @@ fn threads_find_the_same() {
 }
 
 #[test]
-fn a_run_that_ended_early_says_how_far_it_came_and_no_more_is_verified() {
+fn a_run_that_ended_early_saves_its_progress_and_only_that_is_verified() {
     let mut bench = Bench::of(VerifyMethod::Crc32c);
     bench.depth = 3;
     let state = bench.dir.path().join("local-job-0-verify.state");
@@ -405,7 +405,7 @@ fn a_run_that_ended_early_says_how_far_it_came_and_no_more_is_verified() {
     ops.push(run.issue(1, 10 * 4096, 4096));
     ops.push(run.issue(2, 11 * 4096, 4096));
     run.land(2, &ops[11]);
-    assert!(run.payload.finish().wrong.is_empty());
+    assert!(run.payload.finish().mismatches.is_empty());
     ops.extend(
         (12..14).map(|number| BlockOp { number, ..BlockOp::load(OpKind::Write, 0, u64::from(number) * 4096, 4096) }),
     );
@@ -415,13 +415,13 @@ fn a_run_that_ended_early_says_how_far_it_came_and_no_more_is_verified() {
     bench.rules().state = VerifyState { load: Some(state), save: None };
     assert_eq!(bench.start().read_all(&ops), [""; 0]);
     bench.change(|bytes| bytes[11 * BLOCK + 99] ^= 1);
-    assert_eq!(bench.start().read_all(&ops).len(), 1, "what completed is verified");
+    assert_eq!(bench.start().read_all(&ops).len(), 1, "completed writes are verified");
     bench.rules().state.load = Some("no-such-state".into());
     assert!(bench.bytes().unwrap_err().to_string().contains("no-such-state"));
 }
 
 #[test]
-fn only_what_was_flushed_is_verified_where_that_is_asked_for() {
+fn with_flushed_only_unflushed_writes_are_not_verified() {
     let mut bench = Bench::of(VerifyMethod::Crc32c);
     bench.rules().flushed_only = true;
     let mut run = bench.start();
@@ -444,7 +444,8 @@ fn random_again(sizes: JobSize, align: u64) -> Stream {
     }
 }
 
-/// Many writes over one another, then all of them read back; nothing may be told. Then a byte is changed, and it must be.
+/// Makes many overlapping writes and reads all of them back: no mismatch may be reported. Then changes a
+/// byte, which must be reported.
 fn overlapping(mut bench: Bench, step: u64, sizes: &[u32]) {
     bench.rules().layout = StampLayout::Versioned;
     let mut rng = crate::rng::Rng::new(5);
@@ -456,14 +457,14 @@ fn overlapping(mut bench: Bench, step: u64, sizes: &[u32]) {
         ops.push(run.write(rng.below(places) * step, length));
     }
     assert_eq!(run.read_all(&ops), [""; 0]);
-    // The last write is whole, and so is no byte of it anybody's else.
+    // The last write is whole, so each of its bytes belongs to it.
     let last = ops[ops.len() - 1];
     bench.change(|bytes| bytes[last.offset as usize + last.length as usize / 2] ^= 1);
-    assert!(!run.read_all(&ops).is_empty(), "the damage to the last write is told");
+    assert!(!run.read_all(&ops).is_empty(), "the damage to the last write is reported");
 }
 
 #[test]
-fn writes_over_one_another_are_no_failures() {
+fn overlapping_writes_pass() {
     let range = JobSize::Range { low: Bytes(4096), high: Bytes(16384) };
     for method in [VerifyMethod::Crc32c, VerifyMethod::Pattern, VerifyMethod::PatternHeader] {
         let mut bench = Bench::new(random_again(range.clone(), 4096), rules(method));
@@ -472,7 +473,7 @@ fn writes_over_one_another_are_no_failures() {
         }
         overlapping(bench, 4096, &[4096, 8192, 12288, 16384]);
     }
-    // Sizes that have no grid in common, and offsets off it.
+    // Sizes without a common grid, and offsets off the grid.
     let split = JobSize::Split([4096, 6144, 8192].map(|size| SizeShare { size: Bytes(size), percent: 33 }).to_vec());
     overlapping(Bench::new(random_again(split, 2048), rules(VerifyMethod::Crc32c)), 2048, &[4096, 6144, 8192]);
     let off = random_again(range.clone(), 512);
@@ -482,21 +483,21 @@ fn writes_over_one_another_are_no_failures() {
 }
 
 #[test]
-fn writes_under_way_at_once_to_one_place_are_no_failures() {
+fn concurrent_writes_to_one_place_pass() {
     let mut bench = Bench::new(random_again(JobSize::Fixed(Bytes(4096)), 4096), rules(VerifyMethod::Crc32c));
     bench.depth = 4;
     let mut run = bench.start();
     let (first, second) = (run.issue(0, 0, 4096), run.issue(1, 0, 4096));
     run.land(1, &second);
     run.land(0, &first);
-    assert_eq!(run.read_all(&[first, second]), [""; 0], "either may be there");
+    assert_eq!(run.read_all(&[first, second]), [""; 0], "either write is valid");
     let third = run.write(0, 4096);
     bench.change(|bytes| bytes[999] ^= 1);
     assert_eq!(run.read_all(&[first, second, third]).len(), 1);
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_the_way_out() {
+fn impossible_rules_are_refused_with_a_fix() {
     let refused = |change: &dyn Fn(&mut Bench)| {
         let mut bench = Bench::of(VerifyMethod::Sha512);
         change(&mut bench);
@@ -520,7 +521,7 @@ fn null_stamps_and_checks_nothing() {
 }
 
 #[test]
-fn what_nobody_verifies_is_refilled_after_a_read() {
+fn unverified_content_is_refilled_after_a_read() {
     let mut mixed = stream();
     mixed.read_percent = Some(50);
     let mut bench = Bench::new(mixed, rules(VerifyMethod::Null));
@@ -531,5 +532,5 @@ fn what_nobody_verifies_is_refilled_after_a_read() {
     run.memory(0, 4096).fill(7);
     run.payload.after(&BlockOp::load(OpKind::Read, 0, 0, 4096), 0, 4096).unwrap();
     run.write(0, 4096);
-    assert!(std::fs::read(bench.path()).unwrap().iter().all(|&byte| byte == 0), "what was read is not written");
+    assert!(std::fs::read(bench.path()).unwrap().iter().all(|&byte| byte == 0), "data of the read is not written");
 }

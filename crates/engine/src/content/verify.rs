@@ -1,4 +1,4 @@
-//! The bytes of a worker that is verified, with fio's stamps.
+//! Content and verification of a worker's blocks, with fio's stamps.
 
 use super::check::{ExpectedStamp, ExpectedWrite, Scratch, check, zeros};
 use super::error::ContentError;
@@ -6,7 +6,7 @@ use super::mismatch::Mismatch;
 use super::mismatch_reporter::{MismatchReporter, fill_body, stamp};
 use super::pool::Pool;
 use super::random::fill as fill_random;
-use super::rules::{StampRules, StampedBody, StampedPiece, WhoWrites, WriteSizes, Writers};
+use super::rules::{StampRules, StampWriter, StampedBody, StampedPiece, WriteSizes, Writers};
 use super::seeds::WriteSeeds;
 use super::stamp::{Header, code};
 use super::state::SavedState;
@@ -20,11 +20,11 @@ use plumb_workload::{OpKind, Verify};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What writes of other workers may be issued before this one began and still be no error: their clocks are compared with
-/// ours, and were calibrated apart.
+/// Tolerance for writes of other workers that seem to be issued before this worker began: each process calibrated
+/// its clock on its own.
 const CLOCKS_DIFFER_NS: u64 = 1_000_000_000;
 
-/// Stamps what a worker writes, and checks what it reads back.
+/// Stamps a worker's writes, and verifies its reads.
 #[derive(Debug)]
 pub(super) struct Verified {
     rules: Arc<StampRules>,
@@ -33,12 +33,12 @@ pub(super) struct Verified {
     time: StampTime,
     reading: Option<ReadBackTime>,
     content_seed: u64,
-    /// What stamps are held against.
+    /// Expected fields of stamps.
     expects: Expects,
-    /// Whose bytes lie where, if stamps alone cannot tell.
+    /// Tracks which write left which bytes, if stamps alone cannot explain them.
     writes: Option<Writes>,
     progress: WriteProgress,
-    /// Only what it holds is verified.
+    /// State of an earlier run; only the writes in it are verified.
     loaded: Option<SavedState>,
     save: Option<Save>,
     threads: Option<Threads>,
@@ -50,40 +50,40 @@ pub(super) struct Verified {
 struct Expects {
     number: bool,
     seed: bool,
-    /// A place may be written more than once.
+    /// An offset may be written more than once.
     revisits: bool,
-    /// Writes that may be under way together.
+    /// Maximum number of writes in flight.
     in_flight_max: u32,
     not_before_ns: Option<u64>,
-    /// Only what was flushed is verified.
+    /// Verify only flushed writes.
     flushed_only: bool,
 }
 
-/// How long it read back.
+/// Total time spent reading back.
 #[derive(Debug, Clone, Copy, Default)]
 struct ReadBackTime {
-    /// Since when it does, while it does.
+    /// Start of the current read-back phase; `None` outside of one.
     since: Option<Ticks>,
-    /// The parts before, ns.
+    /// Time of the earlier phases, ns.
     ns: u64,
 }
 
-/// How far the writes came.
+/// Progress of a worker's writes.
 #[derive(Debug)]
 struct WriteProgress {
-    /// Writes issued.
+    /// Number of writes issued.
     issued: u32,
-    /// Those issued before the last flush that completed.
+    /// Number of writes issued before the last completed flush.
     flushed: u32,
-    /// What is in each slot.
+    /// The write or flush in each slot.
     in_flight: Vec<Option<StampedFlight>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum StampedFlight {
-    /// The write of this number.
+    /// The write with this number.
     Write(u32),
-    /// A flush, after this many writes were issued.
+    /// A flush, with the number of writes issued before it.
     Flush(u32),
 }
 
@@ -101,7 +101,7 @@ struct Threads {
     ahead: usize,
 }
 
-/// The time in stamps: that of the clock of the loops, counted from the system's start.
+/// Clock for the time in stamps: the loops' clock, counted from boot.
 #[derive(Debug, Clone, Copy)]
 struct StampTime {
     clock: Clock,
@@ -134,15 +134,15 @@ impl Verified {
             largest: request.largest_block_bytes,
             whole_writes: stream.is_some_and(|stream| stream.unaligned_sizes),
         };
-        let who = WhoWrites { worker: request.worker_number, writers: request.writers };
-        let rules = StampRules::new(verify, request.content, blocks, who, request.base)?;
+        let writer = StampWriter { worker: request.worker_number, writers: request.writers };
+        let rules = StampRules::new(verify, request.content, blocks, writer, request.base)?;
         let width = match stream.map(|stream| stream.generator) {
             Some(RandomGenerator::Taus258) => Width::Wide,
             _ => Width::Narrow,
         };
         let seeding = stream.map(|stream| stream.seeding).unwrap_or_default();
         let seeds = Seeds::new(request.seed, request.worker_number, seeding);
-        // Reads back what it writes itself, and does not only check what is there.
+        // Reads back its own writes, instead of only verifying existing data.
         let own = request.ops.is_some() && request.moves.write && !verify.only;
         let revisits = stream.is_none_or(|stream| revisits(stream, total_bytes(stream, request.names)));
         let overlaps = own && overlaps(stream, &rules, request.in_flight_max);
@@ -196,7 +196,7 @@ impl Verified {
         }
     }
 
-    /// Stamps a write, or takes note of a flush.
+    /// Stamps a write, or records a flush.
     #[inline]
     pub(super) fn before(&mut self, op: &BlockOp, slot: usize, memory: &mut [u8]) {
         match op.kind {
@@ -221,13 +221,13 @@ impl Verified {
         }
         let rules = &*self.rules;
         let seed = match &rules.body {
-            StampedBody::Random { .. } => self.seeds.of(op.number),
+            StampedBody::Random { .. } => self.seeds.seed(op.number),
             StampedBody::Pattern(_) => 0,
         };
-        // A pattern that is the same for every write already lies in the slot, but for what stamps moved.
-        let lies_there =
-            rules.stamp_at == 0 && matches!(&rules.body, StampedBody::Pattern(pattern) if pattern.is_the_same());
-        if !lies_there {
+        // A pattern that is equal for every write is already in the slot, unless a stamp was moved over it.
+        let is_filled =
+            rules.stamp_at == 0 && matches!(&rules.body, StampedBody::Pattern(pattern) if pattern.is_always_equal());
+        if !is_filled {
             fill_body(rules, op.offset, seed, memory);
         }
         if rules.stamp_bytes() == 0 {
@@ -257,7 +257,7 @@ impl Verified {
         self.begin_reading(op);
         match op.kind {
             OpKind::Read if op.role == Role::ReadTrimmed => {
-                zeros(op, read).map_err(|wrong| self.reporter.report(None, op, read, wrong).into())
+                zeros(op, read).map_err(|mismatch| self.reporter.report(None, op, read, mismatch).into())
             }
             OpKind::Read => self.read_back(op, read),
             OpKind::Write => {
@@ -284,7 +284,7 @@ impl Verified {
         }
     }
 
-    /// Reading back begins with dropping what is cached, or with the first read.
+    /// Starts the read-back time at the first read, or at the drop of cached pages before it.
     #[inline]
     fn begin_reading(&mut self, op: &BlockOp) {
         let begins = op.kind == OpKind::Read || (op.kind == OpKind::Evict && op.role == Role::ReadBack);
@@ -303,11 +303,11 @@ impl Verified {
         }
         let expected = ExpectedStamp {
             number: self.expects.number.then(|| self.number(op.number)),
-            seed: self.expects.seed.then(|| self.seeds.of(op.number)),
+            seed: self.expects.seed.then(|| self.seeds.seed(op.number)),
             not_before_ns: self.expects.not_before_ns,
         };
         if self.threads.is_some() && self.owns_all(op) {
-            return self.check_aside(op, expected, read);
+            return self.check_in_pool(op, expected, read);
         }
         let writes = &self.writes;
         let wanted = |piece: StampedPiece| match writes {
@@ -318,12 +318,12 @@ impl Verified {
             }
         };
         check(&self.rules, op, read, &expected, &mut self.scratch, wanted)
-            .map_err(|wrong| self.reporter.report(Some(&self.rules), op, read, wrong).into())
+            .map_err(|mismatch| self.reporter.report(Some(&self.rules), op, read, mismatch).into())
     }
 
-    /// Which writes may have come to the place of write `write`.
+    /// Returns the writes that may have replaced write `write`.
     fn number(&self, write: u32) -> ExpectedWrite {
-        // Where it is known whose bytes are there, or no place is written twice, only that one may.
+        // If `writes` tracks the bytes, or no offset is written twice, only that write is valid.
         if self.writes.is_some() || !self.expects.revisits {
             return ExpectedWrite { write, later: 0, together: 0 };
         }
@@ -339,9 +339,9 @@ impl Verified {
         self.writes.as_ref().is_none_or(|writes| writes.owns(op.file, op.offset, end, op.number))
     }
 
-    /// Hands a check to the threads, which start with the first one: where they start before, a worker that is a process
-    /// of its own would not have them.
-    fn check_aside(&mut self, op: &BlockOp, expected: ExpectedStamp, read: &[u8]) -> Result<(), Box<Mismatch>> {
+    /// Passes a check to the threads and starts them at the first check. If they started earlier, a worker that is a
+    /// forked process would not have them.
+    fn check_in_pool(&mut self, op: &BlockOp, expected: ExpectedStamp, read: &[u8]) -> Result<(), Box<Mismatch>> {
         if self.pool.is_none()
             && let Some(Threads { count, cpus, ahead }) = &self.threads
         {
@@ -353,16 +353,16 @@ impl Verified {
     pub(super) fn finish(&mut self) -> Concluded {
         let read_back_ns =
             self.reading.map(|ReadBackTime { since, ns }| ns + since.map_or(0, |since| self.time.ns_since(since)));
-        let mut wrong = self.pool.take().map_or(Vec::new(), Pool::finish);
+        let mut mismatches = self.pool.take().map_or(Vec::new(), Pool::finish);
         if let Some(Save { path, name, worker }) = &self.save {
             let state = self.progress.state(self.expects.flushed_only);
-            wrong.extend(state.save(path, name, *worker).err().map(Mismatch::from));
+            mismatches.extend(state.save(path, name, *worker).err().map(Mismatch::from));
         }
-        Concluded { wrong, read_back_ns }
+        Concluded { mismatches, read_back_ns }
     }
 }
 
-/// Whether an op makes last what was written.
+/// Returns `true` if an op makes written data durable.
 fn is_flush(kind: OpKind) -> bool {
     matches!(kind, OpKind::Fsync | OpKind::EndFsync | OpKind::Fdatasync | OpKind::SyncRange | OpKind::Syncfs)
 }
@@ -391,7 +391,7 @@ impl WriteProgress {
     }
 }
 
-/// Whether a place may be written more than once.
+/// Returns `true` if an offset may be written more than once.
 fn revisits(stream: &Stream, total_bytes: u64) -> bool {
     let again = match stream.order {
         AccessOrder::Sequential { skip_bytes } => skip_bytes < 0,
@@ -406,7 +406,8 @@ fn revisits(stream: &Stream, total_bytes: u64) -> bool {
         || stream.io_bytes.is_some_and(|bytes| bytes.0 > total_bytes)
 }
 
-/// Whether writes may overlap so that stamps do not tell: off the grid of stamps, or under way at once.
+/// Returns `true` if writes may overlap in a way that stamps cannot explain: off the grid of
+/// stamps, or in flight together.
 fn overlaps(stream: Option<&Stream>, rules: &StampRules, in_flight_max: usize) -> bool {
     let Some(stream) = stream else { return true };
     let Some(grid) = rules.grid() else { return true };

@@ -1,13 +1,13 @@
-//! Whose bytes lie where: for jobs whose writes may overlap in ways that stamps alone cannot explain.
+//! Tracks which write left which bytes, for jobs whose overlapping writes stamps alone cannot explain.
 
 use crate::op::BlockOp;
 use std::collections::{BTreeMap, HashMap};
 
-/// Which write every byte of the files belongs to.
+/// The write that each byte of the files belongs to.
 #[derive(Debug, Default)]
 pub(super) struct Writes {
     files: HashMap<u32, BTreeMap<u64, WrittenExtent>>,
-    /// The write in each slot, while it is in flight.
+    /// The write in flight in each slot.
     in_flight: Vec<Option<WriteInFlight>>,
 }
 
@@ -17,12 +17,12 @@ struct WrittenExtent {
     owner: ExtentOwner,
 }
 
-/// Whose bytes are there.
+/// The write that an extent belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExtentOwner {
-    /// Those of the write with this number.
+    /// The write with this number.
     Write(u32),
-    /// Nobody can say: two writes were under way at once, or one failed.
+    /// Unknown: two writes were in flight together, or one failed.
     Unknown,
 }
 
@@ -38,13 +38,13 @@ impl Writes {
         Writes { files: HashMap::new(), in_flight: vec![None; in_flight_max.max(1)] }
     }
 
-    /// A write is about to be issued in `slot`.
+    /// Records a write that is about to be issued in `slot`.
     pub(super) fn issue(&mut self, slot: usize, op: &BlockOp) {
         let flight = WriteInFlight { file: op.file, start: op.offset, end: op.offset + u64::from(op.length) };
         if slot >= self.in_flight.len() {
             self.in_flight.resize(slot + 1, None);
         }
-        // A slot is used again without its last write having completed: that write failed.
+        // The slot is reused, but its last write did not complete: that write failed.
         if let Some(failed) = self.in_flight[slot].take() {
             self.claim(failed, ExtentOwner::Unknown);
         }
@@ -59,20 +59,20 @@ impl Writes {
         self.in_flight[slot] = Some(flight);
     }
 
-    /// The write in `slot` completed.
+    /// Records the completion of the write in `slot`.
     pub(super) fn complete(&mut self, slot: usize) {
         if let Some(flight) = self.in_flight.get_mut(slot) {
             *flight = None;
         }
     }
 
-    /// Whatever was there is no more: it was trimmed.
+    /// Forgets the owner of a trimmed range.
     pub(super) fn forget(&mut self, op: &BlockOp) {
         let flight = WriteInFlight { file: op.file, start: op.offset, end: op.offset + u64::from(op.length) };
         self.claim(flight, ExtentOwner::Unknown);
     }
 
-    /// Whether all of these bytes are those of write `number`.
+    /// Returns `true` if all of these bytes belong to write `number`.
     pub(super) fn owns(&self, file: u32, start: u64, end: u64, number: u32) -> bool {
         let Some(extents) = self.files.get(&file) else { return false };
         let first = extents.range(..=start).next_back().map(|(at, _)| *at).unwrap_or(start);
@@ -92,7 +92,7 @@ impl Writes {
             return;
         }
         let extents = self.files.entry(file).or_default();
-        // One that begins before and reaches in.
+        // An extent that begins before the range and reaches into it.
         if let Some((_, before)) = extents.range_mut(..start).next_back()
             && before.end > start
         {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn later_writes_take_what_they_cover_and_no_more() {
+    fn later_writes_own_exactly_what_they_cover() {
         let mut writes = Writes::new(1);
         done(&mut writes, write(0, 0, 100, 0));
         done(&mut writes, write(0, 40, 20, 1));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_knows_what_two_writes_at_once_left() {
+    fn concurrent_writes_leave_an_unknown_owner() {
         let mut writes = Writes::new(2);
         writes.issue(0, &write(0, 0, 100, 0));
         writes.issue(1, &write(0, 50, 100, 1));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_write_leaves_nothing_that_could_be_verified() {
+    fn a_failed_write_leaves_nothing_to_verify() {
         let mut writes = Writes::new(1);
         done(&mut writes, write(0, 0, 100, 0));
         writes.issue(0, &write(0, 0, 50, 1));

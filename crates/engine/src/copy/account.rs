@@ -1,32 +1,29 @@
-//! What both sides of a copy share: the worker's context, the counts, who hears of them, and why a copy may end early.
+//! State shared by both sides of a copy: the worker's context, counts, the listener, and early ends.
 
 use super::end::End;
 use super::ends::Ends;
 use super::{CopyCounts, CopyEvent, CopyStep, SharedListener};
 use crate::clock::Ticks;
-use crate::signals::{StopFlag, questions};
+use crate::signals::{StopFlag, progress_requests};
 use crate::worker::{OpGroup as Untimed, Sampler, WorkerContext};
 use plumb_workload::OpKind;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-/// Why a copy ends before its end.
+/// Reason for an early end of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Halt {
-    /// Something failed.
     Failed { what: CopyStep, errno: Errno },
-    /// It was stopped.
     Stopped,
 }
 
 impl Halt {
-    /// Shapes an error of the system for `map_err`.
+    /// Builds a [`Halt::Failed`] for `map_err`.
     pub(super) fn at(what: CopyStep) -> impl FnOnce(Errno) -> Halt {
         move |errno| Halt::Failed { what, errno }
     }
 }
 
-/// What both sides of a copy share.
 pub(super) struct Account<'a, 'd> {
     pub(super) context: &'a mut WorkerContext<'d>,
     pub(super) counts: CopyCounts,
@@ -34,29 +31,29 @@ pub(super) struct Account<'a, 'd> {
     listener: Option<SharedListener>,
     stop: StopFlag,
     started_at: Ticks,
-    /// When the op at hand began: where the last one ended, or the work between the two.
+    /// Start of the current op: the end of the last one, or of the work between the two.
     now: Ticks,
     next_second_at: Ticks,
-    /// Questions that were answered.
+    /// Number of progress requests answered so far.
     answered: u32,
     group: Group,
     sampler: Sampler,
-    /// Reads that are not timed by themselves, and how many of them there were.
+    /// A group of reads without their own timing, and the number of reads in it.
     untimed: Option<(Untimed, u32)>,
 }
 
-/// Ops that two readings of the clock bound together, where a reading costs a good part of an op: between devices of
-/// memory, which never wait.
+/// Consecutive ops timed with one pair of clock readings, because a reading costs a good part of an op. Used between
+/// memory devices, which never wait.
 #[derive(Debug, Default)]
 struct Group {
-    /// How many ops; 1 where each has readings of its own.
+    /// Maximum number of ops; 1 if each op has its own clock readings.
     ops: u32,
     done: u32,
     reads: Counted,
     writes: Counted,
 }
 
-/// Ops of a group, of one kind.
+/// Totals of one kind of op in a group.
 #[derive(Debug, Default)]
 struct Counted {
     ops: u64,
@@ -73,7 +70,7 @@ impl<'a, 'd> Account<'a, 'd> {
         started_at: Ticks,
     ) -> Account<'a, 'd> {
         let clock = context.clock;
-        // Virtual time is read at no cost.
+        // Reading virtual time is free.
         let samples = records.writes_nowhere && context.log.is_none() && !clock.is_virtual();
         Account {
             context,
@@ -84,7 +81,7 @@ impl<'a, 'd> Account<'a, 'd> {
             started_at,
             now: clock.now(),
             next_second_at: started_at + clock.ticks(SECOND_NS),
-            // Who asked before there was anything to tell is answered at once.
+            // A request that came before the start is answered at once.
             answered: 0,
             group: Group { ops: if records.in_groups { GROUP_OPS } else { 1 }, ..Group::default() },
             sampler: Sampler::new(clock, samples),
@@ -92,7 +89,7 @@ impl<'a, 'd> Account<'a, 'd> {
         }
     }
 
-    /// The next op begins now, and what came behind the last one is no op's.
+    /// Starts the next op now. The time since the last op counts for no op.
     #[inline]
     pub(super) fn mark(&mut self) {
         if self.group.done > 0 {
@@ -104,7 +101,7 @@ impl<'a, 'd> Account<'a, 'd> {
         }
     }
 
-    /// An op ended now, and the next may begin.
+    /// Records an op that ends now. The next op begins here.
     #[inline(always)]
     pub(super) fn record(&mut self, kind: OpKind, moved: usize, asked: usize) {
         if self.group.ops > 1 && kind.moves_bytes() {
@@ -139,7 +136,7 @@ impl<'a, 'd> Account<'a, 'd> {
         };
         if is_recorded {
             self.context.recorder.record(kind, moved as u64, self.context.clock.ns_between(self.now, now));
-            // Inputs end where they end, and pipes give what they have: that is told in blocks.
+            // Short reads are normal for inputs and pipes. They are reported as partial blocks.
             if moved < asked && kind != OpKind::Read {
                 self.context.recorder.count_short(kind);
             }
@@ -149,13 +146,13 @@ impl<'a, 'd> Account<'a, 'd> {
         self.now = now;
     }
 
-    /// An op of a group ended.
+    /// Adds an op to the group.
     #[inline(always)]
     fn gather(&mut self, kind: OpKind, moved: usize, asked: usize) {
         let counted = if kind == OpKind::Read { &mut self.group.reads } else { &mut self.group.writes };
         counted.ops += 1;
         counted.bytes += moved as u64;
-        // Inputs end where they end.
+        // Short reads are normal for inputs.
         if moved < asked && kind != OpKind::Read {
             counted.short += 1;
         }
@@ -165,7 +162,7 @@ impl<'a, 'd> Account<'a, 'd> {
         }
     }
 
-    /// Records what is gathered or was not timed, each op with its part of the time.
+    /// Records grouped and untimed ops, each with its part of the time.
     #[inline(never)]
     pub(super) fn settle_group(&mut self) {
         if let Some((group, made)) = self.untimed.take() {
@@ -186,10 +183,10 @@ impl<'a, 'd> Account<'a, 'd> {
         self.now = now;
     }
 
-    /// Answers who asked, and sees whether to stop.
+    /// Answers progress requests and checks for a stop.
     #[inline]
-    pub(super) fn look_around(&mut self) -> Result<(), Halt> {
-        if questions() != self.answered {
+    pub(super) fn poll(&mut self) -> Result<(), Halt> {
+        if progress_requests() != self.answered {
             self.answer();
         }
         if self.stop.requested() || self.context.stops_at(self.now) {
@@ -200,44 +197,44 @@ impl<'a, 'd> Account<'a, 'd> {
 
     #[cold]
     fn answer(&mut self) {
-        self.answered = questions();
-        self.tell(CopyEvent::Asked);
+        self.answered = progress_requests();
+        self.notify(CopyEvent::Asked);
     }
 
-    /// Tells what happens.
+    /// Passes an event to the listener.
     #[cold]
-    pub(super) fn tell(&self, event: CopyEvent) {
+    pub(super) fn notify(&self, event: CopyEvent) {
         let clock = self.context.clock;
         if let Some(listener) = &self.listener {
             listener.hear(event, &self.counts, clock.ns_between(self.started_at, clock.now()));
         }
     }
 
-    /// Tells of each second that has passed.
+    /// Notifies the listener of each second that has passed.
     #[inline]
-    pub(super) fn look_at_clock(&mut self) {
+    pub(super) fn notify_seconds(&mut self) {
         if self.now >= self.next_second_at {
             self.next_second_at += self.context.clock.ticks(SECOND_NS);
-            self.tell(CopyEvent::Second);
+            self.notify(CopyEvent::Second);
         }
     }
 }
 
-/// Which ops are recorded: those on storage. Beside a file, reading zeros from `/dev/zero` is no read of storage; where
-/// neither end is storage, both say something of the path between.
+/// Which ops are recorded. Next to a file, reading zeros from `/dev/zero` is not a storage read. If neither end is
+/// storage, both sides measure the path between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Recorded {
     reads: bool,
     writes: bool,
-    /// Writes go to `/dev/null` beside reads of storage. They take less than a reading of the clock and a half, whatever
-    /// they move, and stay in the time of the read behind them. Short reads share readings, as those of scripts do.
+    /// Writes go to `/dev/null` while reads come from storage. Such a write takes less than 1.5 clock readings,
+    /// for any length, so its time counts for the next read. Short reads share clock readings, as in scripts.
     writes_nowhere: bool,
-    /// An op is shorter than a few readings of the clock, and never waits.
+    /// An op is shorter than a few clock readings and never waits.
     in_groups: bool,
 }
 
 impl Recorded {
-    pub(super) fn of(ends: &Ends) -> Recorded {
+    pub(super) fn from_ends(ends: &Ends) -> Recorded {
         let is_storage = |end: &End| matches!(end.kind, FileType::RegularFile | FileType::BlockDevice);
         let (input, output) = (is_storage(&ends.input), is_storage(&ends.output));
         let neither = !input && !output;
@@ -247,7 +244,7 @@ impl Recorded {
     }
 }
 
-/// Ops of a group: enough that the readings are some hundredths of the time.
+/// Ops per group: enough that clock readings take only a few percent of the time.
 const GROUP_OPS: u32 = 32;
 
 const SECOND_NS: u64 = 1_000_000_000;

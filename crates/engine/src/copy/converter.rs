@@ -1,36 +1,35 @@
-//! What becomes of bytes on their way: characters, letters, pairs, lines. It works on the buffer that was read, and hands
-//! the results on in pieces.
+//! Converts bytes during a copy: character sets, case, byte pairs and lines. It works in the buffer of the read, and
+//! passes the results on in pieces.
 
 use super::tables::{ASCII_TO_EBCDIC, ASCII_TO_IBM, EBCDIC_TO_ASCII};
 use plumb_workload::copy::{Characters, Conversion, Letters, LineRules};
 
-/// Filling is handed on in pieces of this length.
+/// Padding is passed on in pieces of this length.
 const PIECE: usize = 512;
 
-/// Converts a stream of bytes.
 pub(super) struct Converter {
     table: Option<Box<[u8; 256]>>,
     swaps: bool,
-    /// A byte whose partner is still to come.
+    /// The first byte of an incomplete pair.
     single: Option<u8>,
     lines: Option<LineRules>,
-    /// Within the record or line at hand, bytes.
+    /// Offset in the current record or line, in bytes.
     column: u64,
-    /// Spaces that may be those at the end of a record.
+    /// Spaces that may turn out to be at the end of a record.
     spaces: u64,
     space: u8,
     newline: u8,
-    /// A record's worth of spaces, or a piece of it.
+    /// Spaces to pad a record, in pieces.
     filling: [u8; PIECE],
-    /// Lines that were too long for a record.
+    /// Lines that were longer than a record.
     pub(super) cut_lines: u64,
-    /// Bytes that had no partner.
+    /// Bytes without a partner.
     pub(super) odd_swaps: u64,
 }
 
-/// Takes pieces of converted bytes.
+/// Receives pieces of converted bytes.
 pub(super) trait Sink {
-    /// Why it can take no more.
+    /// Error of a sink that cannot take more.
     type Full;
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), Self::Full>;
@@ -60,7 +59,7 @@ impl Converter {
         }
     }
 
-    /// Converts what was read, and hands it on.
+    /// Converts the data of a read, and passes it on.
     pub(super) fn push<S: Sink>(&mut self, bytes: &mut [u8], sink: &mut S) -> Result<(), S::Full> {
         if let Some(table) = &self.table {
             for byte in bytes.iter_mut() {
@@ -85,7 +84,7 @@ impl Converter {
         self.lay_out(&rest[..even], sink)
     }
 
-    /// Hands on what was kept back.
+    /// Passes on the data held back.
     pub(super) fn finish<S: Sink>(&mut self, sink: &mut S) -> Result<(), S::Full> {
         if let Some(single) = self.single.take() {
             self.odd_swaps += 1;
@@ -124,7 +123,7 @@ impl Converter {
             if fits > 0 {
                 sink.take(&rest[..fits])?;
             }
-            // A line that reaches beyond its record is counted once, at the first byte that is lost.
+            // A line longer than its record is counted once, at the first lost byte.
             let was_cut = self.column > record;
             self.column += length as u64;
             if !was_cut && self.column > record {
@@ -143,8 +142,8 @@ impl Converter {
                 sink.take(&[self.newline])?;
             }
             let room = usize::try_from(record - self.column).unwrap_or(usize::MAX);
-            let (piece, behind) = rest.split_at(rest.len().min(room));
-            rest = behind;
+            let (piece, tail) = rest.split_at(rest.len().min(room));
+            rest = tail;
             self.column += piece.len() as u64;
             let text = piece.iter().rposition(|&byte| byte != self.space).map_or(0, |last| last + 1);
             if text > 0 {
@@ -168,7 +167,7 @@ impl Converter {
     }
 }
 
-/// EBCDIC is read before the case of letters is changed, and made after it.
+/// Combines the conversions in one table: from EBCDIC before the case change, to EBCDIC after it.
 fn table(conversion: &Conversion) -> Option<Box<[u8; 256]>> {
     if conversion.characters.is_none() && conversion.letters.is_none() {
         return None;

@@ -1,34 +1,34 @@
-//! Keeps what was moved out of the page cache (`nocache`): pages are dropped behind the place at hand, in pieces, so that
-//! what was read ahead stays.
+//! Drops copied data from the page cache (`nocache`). Pages are dropped in pieces behind the current offset,
+//! so that read-ahead pages stay.
 
 use super::end::End;
 use rustix::io::Errno;
 use std::num::NonZeroU64;
 
-/// Pages are dropped in pieces of this length: a system call for each block would cost more than the block.
+/// Pages are dropped in pieces of this length: one system call per block would cost more than the block.
 const PIECE_BYTES: u64 = 128 << 10;
 
-/// Pages of one end of a copy.
+/// Page cache state of one end of a copy.
 #[derive(Debug)]
 pub(super) struct Dropping {
-    /// Drop them as they are moved.
+    /// Drop pages during the copy.
     pub(super) drops: bool,
-    /// Drop all to the end of the file when it is over.
+    /// At the end, drop all pages up to the end of the file.
     pub(super) to_end: bool,
-    /// Moved and not dropped yet, bytes.
+    /// Bytes moved and not dropped yet.
     pending: u64,
-    /// Up to where was moved; unknown where there are no places.
+    /// Offset after the last moved byte; `None` if the end cannot seek.
     at: Option<u64>,
 }
 
 impl Dropping {
-    /// Of an end that begins at its present place.
+    /// Prepares to drop pages from the current offset of `end`.
     pub(super) fn new(drops: bool, to_end: bool, end: &End) -> Dropping {
         let at = if drops { end.at().ok() } else { None };
         Dropping { drops, to_end, pending: 0, at }
     }
 
-    /// So much was moved, or passed over.
+    /// Records moved or skipped bytes, and drops complete pieces.
     #[inline]
     pub(super) fn moved(&mut self, end: &End, bytes: u64) {
         if !self.drops || bytes == 0 {
@@ -41,13 +41,13 @@ impl Dropping {
             if whole > 0 {
                 let from = *at - self.pending;
                 self.pending -= whole;
-                // Advice: where there is none to take, the copy is as good.
+                // Only advice: the copy is as good if it is not taken.
                 let _ = end.drop_pages(from, NonZeroU64::new(whole));
             }
         }
     }
 
-    /// The copy is over.
+    /// Drops the remaining pages after the copy.
     pub(super) fn finish(&mut self, end: &End) -> Result<(), Errno> {
         if !self.to_end && (!self.drops || self.pending == 0) {
             return Ok(());
@@ -58,12 +58,12 @@ impl Dropping {
         };
         let from = at - self.pending.min(at);
         let length = std::mem::take(&mut self.pending);
-        // To the end of the file there is no length; its first page is dropped whole.
+        // A range up to the end of the file has no length. Its first page is dropped whole.
         let (from, length) =
             if self.to_end { (from - from % PAGE_BYTES, None) } else { (from, NonZeroU64::new(length)) };
         end.drop_pages(from, length)
     }
 }
 
-/// A multiple of every page size there is.
+/// A multiple of every existing page size.
 const PAGE_BYTES: u64 = 64 << 10;

@@ -1,4 +1,4 @@
-//! One end of a copy, and its calls: on a file of the system, on a simulated device, or on nothing.
+//! One end of a copy and its calls, on a system file, a simulated device, or nothing.
 #![allow(unsafe_code)]
 
 use crate::op::BlockOp;
@@ -13,50 +13,49 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::path::PathBuf;
 
-/// One end, open.
 pub(crate) struct End {
     pub(super) file: EndFile,
-    /// For messages: a path, or the name of a stream.
+    /// A path, or the name of a stream, for messages.
     pub(crate) path: PathBuf,
     pub(crate) kind: FileType,
-    /// Keeps a device from everybody else.
+    /// Keeps exclusive access to a device.
     pub(crate) held: Option<File>,
-    /// The length that it was to begin with and could not be given.
+    /// The initial length, if it could not be set.
     pub(super) unset_length: Option<UnsetLength>,
 }
 
-/// A length that a file could not be given, and why.
+/// An initial length that could not be set, with the error.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UnsetLength {
     pub(super) bytes: u64,
     pub(super) errno: Errno,
 }
 
-/// What is behind an end.
+/// The object that an end reads or writes.
 pub(super) enum EndFile {
     Open(OwnedFd),
     Sim(SimEnd),
     /// Endless zeros for a reader, endless room for a writer.
     Null,
-    /// A stream that was closed before the program started: no call knows it.
+    /// A stream that was closed before the program started: every call fails.
     Closed,
 }
 
-/// An open simulated device: to a copy it is a block device, which holds zeros.
+/// An open simulated device. A copy sees a block device full of zeros.
 pub(super) struct SimEnd {
     device: SimDevice,
     bytes: u64,
     at: u64,
     direct: bool,
     append: bool,
-    /// What each write waits for beside itself.
+    /// The flush after each write.
     flushes: Option<OpKind>,
 }
 
-/// Whatever goes around the page cache is made of these, bytes.
+/// Alignment of direct I/O, in bytes.
 const SECTOR_BYTES: u64 = 512;
 
-/// Linux moves no more by one call: read(2), "Notes".
+/// Linux moves at most this many bytes per call: read(2), "Notes".
 const CALL_BYTES_MAX: u64 = 0x7fff_f000;
 
 impl SimEnd {
@@ -74,7 +73,7 @@ impl SimEnd {
         self.device.serve(&op, 0).map_err(|errno| Errno::from_raw_os_error(errno.0))
     }
 
-    /// How much of a call there is room for.
+    /// Returns how many bytes of a call fit.
     fn fits(&self, asked: usize) -> Result<u64, Errno> {
         let asked = (asked as u64).min(CALL_BYTES_MAX);
         if self.direct && !(asked.is_multiple_of(SECTOR_BYTES) && self.at.is_multiple_of(SECTOR_BYTES)) {
@@ -117,25 +116,23 @@ impl SimEnd {
             SeekFrom::End(distance) => self.bytes.checked_add_signed(distance),
             _ => None,
         };
-        // Behind the end of a block device there are no places.
+        // A block device has no offsets past its end.
         self.at = at.filter(|&at| at <= self.bytes).ok_or(Errno::INVAL)?;
         Ok(self.at)
     }
 }
 
 impl End {
-    /// A file of the system.
     pub(super) fn open(fd: OwnedFd, path: PathBuf, kind: FileType) -> End {
         End { file: EndFile::Open(fd), path, kind, held: None, unset_length: None }
     }
 
-    /// A simulated device.
     pub(super) fn simulated(sim: SimEnd) -> End {
         let path = sim.device.path();
         End { file: EndFile::Sim(sim), path, kind: FileType::BlockDevice, held: None, unset_length: None }
     }
 
-    /// Nothing.
+    /// Creates an end that reads zeros and discards writes.
     pub(super) fn null() -> End {
         End {
             file: EndFile::Null,
@@ -146,7 +143,7 @@ impl End {
         }
     }
 
-    /// A stream that was closed before the program started.
+    /// Creates an end for a stream that was closed before the program started.
     pub(super) fn closed(name: &str) -> End {
         End {
             file: EndFile::Closed,
@@ -157,7 +154,7 @@ impl End {
         }
     }
 
-    /// The file of the system that it is, where it is one.
+    /// Returns the descriptor of a system file; `None` for other ends.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.file {
             EndFile::Open(fd) => Some(fd.as_fd()),
@@ -165,14 +162,14 @@ impl End {
         }
     }
 
-    /// The phase has begun, with what its policy left in the page cache.
+    /// Starts the phase, with the page cache that its policy left.
     pub(super) fn begin(&self) {
         if let EndFile::Sim(SimEnd { device, direct: true, .. }) = &self.file {
             device.set_cache(CachePolicy::Direct);
         }
     }
 
-    /// Whether its calls take no time but virtual time.
+    /// Returns `true` if its calls take only virtual time.
     pub(super) fn is_simulated(&self) -> bool {
         matches!(self.file, EndFile::Sim(_))
     }
@@ -181,24 +178,24 @@ impl End {
         self.fd().map(rustix::fs::fstat).transpose()
     }
 
-    /// The length that the system gives it.
+    /// Returns the file length that the system reports.
     pub(super) fn length(&self) -> Result<u64, Errno> {
         Ok(self.stat()?.map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0)))
     }
 
-    /// Major and minor number of a character device.
+    /// Returns the major and minor number of a character device.
     fn character_device(&self) -> Option<(u32, u32)> {
         let stat = self.stat().ok()?.filter(|_| self.kind == FileType::CharacterDevice)?;
         Some((rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev)))
     }
 
-    /// Whether it takes everything and keeps nothing, as `/dev/null` does.
+    /// Returns `true` if it discards all writes, like `/dev/null`.
     pub(super) fn is_null(&self) -> bool {
         matches!(self.file, EndFile::Null) || self.character_device() == Some((1, 3))
     }
 
-    /// Whether it is one of the kernel's devices of memory: `/dev/zero`, `/dev/null` and their like. Source:
-    /// Documentation/admin-guide/devices.txt, major number 1.
+    /// Returns `true` for the kernel's memory devices, such as `/dev/zero` and `/dev/null`.
+    /// Source: Documentation/admin-guide/devices.txt, major number 1.
     pub(super) fn is_memory(&self) -> bool {
         self.character_device().is_some_and(|(major, _)| major == 1)
     }
@@ -226,7 +223,7 @@ impl End {
         }
     }
 
-    /// Where it stands, if it has places.
+    /// Returns the current offset; an error if it cannot seek.
     pub(super) fn at(&self) -> Result<u64, Errno> {
         match &self.file {
             EndFile::Open(fd) => rustix::fs::seek(fd, SeekFrom::Current(0)),
@@ -245,7 +242,7 @@ impl End {
         }
     }
 
-    /// Makes what was written durable.
+    /// Makes the written data durable.
     pub(super) fn sync(&self, kind: OpKind) -> Result<(), Errno> {
         match (&self.file, kind) {
             (EndFile::Open(fd), OpKind::Fdatasync) => rustix::fs::fdatasync(fd),
@@ -260,7 +257,7 @@ impl End {
         self.fd().map_or(Err(Errno::INVAL), |fd| rustix::fs::ftruncate(fd, bytes))
     }
 
-    /// From here on through the page cache.
+    /// Switches to buffered I/O.
     pub(super) fn turn_off_direct(&mut self) -> Result<(), Errno> {
         match &mut self.file {
             EndFile::Open(fd) => {
@@ -277,26 +274,26 @@ impl End {
         }
     }
 
-    /// Takes pages out of the page cache, to the end of the file where no length is said.
+    /// Drops pages from the page cache, up to the end of the file if `length` is `None`.
     pub(super) fn drop_pages(&self, from: u64, length: Option<NonZeroU64>) -> Result<(), Errno> {
         self.fd().map_or(Ok(()), |fd| rustix::fs::fadvise(fd, from, length, Advice::DontNeed))
     }
 
-    /// Closes it. Source: close(2).
+    /// Closes the file. Source: close(2).
     ///
     /// # Errors
-    /// What the system says, such as that earlier writes failed.
+    /// Any error of close(2), for example about earlier writes.
     pub(super) fn close(self) -> Result<(), Errno> {
         let fd = match self.file {
             EndFile::Open(fd) => fd,
             EndFile::Sim(_) | EndFile::Null => return Ok(()),
             EndFile::Closed => return Err(Errno::BADF),
         };
-        // SAFETY: the descriptor was owned, and nothing owns it any more.
+        // SAFETY: the descriptor was owned, and nothing else owns it.
         match unsafe { libc::close(fd.into_raw_fd()) } {
             0 => Ok(()),
             _ => match Errno::from_io_error(&io::Error::last_os_error()) {
-                // It is closed all the same.
+                // The descriptor is closed despite the error.
                 Some(Errno::INTR) | None => Ok(()),
                 Some(errno) => Err(errno),
             },

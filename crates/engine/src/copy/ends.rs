@@ -1,5 +1,4 @@
-//! The two ends of a copy, opened as they were asked for: the output through the write guard, with the length that it
-//! begins with.
+//! Opens the two ends of a copy as requested. The output passes the write guard and gets its initial length.
 
 use super::end::{End, SimEnd, UnsetLength};
 use crate::backend::region::Region;
@@ -14,42 +13,32 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Why a copy cannot begin.
+/// Error from opening the ends of a copy.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// The input cannot be opened.
     #[error("cannot open {path} for reading: {source}", path = path.display())]
-    Input {
-        /// The input.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The output cannot be opened, or the guard refuses it.
+    Input { path: PathBuf, source: io::Error },
+    /// The output cannot be opened, or the guard rejects it.
     #[error(transparent)]
     Output(Refusal),
-    /// A standard stream cannot be used as it was asked for.
+    /// A standard stream cannot be used with the requested flags.
     #[error("cannot use standard {stream} this way: {source}")]
     Stream {
         /// `input` or `output`.
         stream: &'static str,
-        /// Why.
         source: io::Error,
     },
-    /// No memory for a block.
     #[error("not enough memory for blocks of {bytes} bytes: {source}")]
     Memory {
-        /// Of the input; of the output otherwise.
+        /// `true` for the input block, `false` for the output block.
         is_input: bool,
-        /// Length of the block.
         bytes: u64,
-        /// Why.
         source: io::Error,
     },
 }
 
 impl CopyError {
-    /// The guard's refusal, where it is one.
+    /// Returns the guard's refusal, if that is the error.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             CopyError::Output(refusal) => Some(refusal),
@@ -58,27 +47,25 @@ impl CopyError {
     }
 }
 
-/// What a copy's target is.
+/// Kind of a copy's target.
 #[derive(Clone, Copy)]
 pub(crate) enum EndPlace<'a> {
-    /// A file or device of the system.
     Path(&'a Path),
-    /// A simulated device of this size.
+    /// A simulated device and its size in bytes.
     Sim(&'a SimDevice, u64),
-    /// Nothing.
+    /// Reads zeros and discards writes.
     Null,
 }
 
-/// Both ends, and the memory between.
+/// Both ends with their block buffers.
 pub(crate) struct Ends {
     pub(crate) input: End,
     pub(crate) output: End,
     pub(crate) input_block: Region,
-    /// Where blocks are gathered.
+    /// Buffer for gathered blocks.
     pub(crate) output_block: Option<Region>,
 }
 
-/// Opens the input, then the output.
 pub(crate) fn open(
     copy: &CopySpec,
     from: Option<EndPlace<'_>>,
@@ -135,13 +122,13 @@ fn open_input(path: &Path, flags: OFlags) -> Result<End, CopyError> {
     Ok(End::open(fd, path.to_owned(), kind))
 }
 
-/// The process's own stream, taken: what it prints later must not go where the data went, and whoever is at the other
-/// end must see the end of the data when it is there. Afterwards the stream is `/dev/null`.
+/// Takes over a standard stream of this process and replaces it with `/dev/null`. Later output must not follow the
+/// data, and the peer must see the end of the data in time.
 fn stream(own: BorrowedFd<'_>, name: &'static str, wanted: CopyFlags) -> Result<End, CopyError> {
     let failed = |error: Errno| CopyError::Stream { stream: name, source: error.into() };
     let is_closed = streams::was_closed(if name == "input" { Stream::Input } else { Stream::Output });
     if is_closed {
-        // `/dev/null` has its number by now, which would take everything.
+        // By now `/dev/null` has its descriptor and would accept all data.
         return Ok(End::closed(&format!("standard {name}")));
     }
     let fd = rustix::io::fcntl_dupfd_cloexec(own, 3).map_err(failed)?;
@@ -175,20 +162,20 @@ fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard) -> Resu
         creates: copy.create != CreateOutput::Never,
         is_new: copy.create == CreateOutput::Always,
         cut_to_bytes: copy.truncate.then_some(left_bytes),
-        empty_input: yields_nothing(input, copy).then_some(&*input.path),
-        content: content_of(input, copy, guard),
+        empty_input: is_certainly_empty(input, copy).then_some(&*input.path),
+        content: classify_content(input, copy, guard),
         copy_of: copy_source(input, copy),
         stream_flags: wanted,
     };
     let file = guard.open_output(path, opening).map_err(CopyError::Output)?;
-    let looked_at = |error: Errno| CopyError::Output(Refusal::io(path, "check the opened file")(error));
-    let kind = kind_of(&rustix::fs::fstat(&file).map_err(looked_at)?);
+    let check_failed = |error: Errno| CopyError::Output(Refusal::io(path, "check the opened file")(error));
+    let kind = kind_of(&rustix::fs::fstat(&file).map_err(check_failed)?);
     if copy.output.directory {
         return Err(CopyError::Output(Refusal::io(path, "open it for writing")(Errno::NOTDIR)));
     }
     let keeps = matches!(kind, FileType::RegularFile | FileType::BlockDevice);
     let (fd, held) = if keeps && !wanted.is_empty() {
-        // What the flags ask for has to be asked for when it is opened.
+        // Some flags take effect only at open.
         let again = open_again_as(file.as_fd(), path, Access::ReadWrite, wanted).map_err(CopyError::Output)?;
         (OwnedFd::from(again), (kind == FileType::BlockDevice).then_some(file))
     } else {
@@ -201,12 +188,12 @@ fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard) -> Resu
     Ok(end)
 }
 
-/// Returns the place at which writing begins. One that no file reaches fails when it is sought.
+/// Returns the offset at which writing begins. If no file can be that long, the seek will fail.
 fn begins_at_bytes(copy: &CopySpec) -> u64 {
     copy.seek.length_bytes(copy.write_block).unwrap_or(u64::MAX)
 }
 
-/// Gives a file the length at which writing begins. What has no length stays as it is.
+/// Sets a file's length to the offset at which writing begins. Files without a length are left alone.
 fn begin_at(end: &End, bytes: u64) -> Result<(), UnsetLength> {
     match end.set_length(bytes) {
         Err(errno) if matches!(end.kind, FileType::RegularFile | FileType::Directory) => {
@@ -216,10 +203,10 @@ fn begin_at(end: &End, bytes: u64) -> Result<(), UnsetLength> {
     }
 }
 
-/// Whether nothing comes from the input for certain: `/dev/null`, a device without a medium, a file that is empty or ends
-/// before what is skipped. Files of the kernel have no length and much to say, and so are read. What a pipe holds is known
-/// only when it has been read.
-fn yields_nothing(input: &End, copy: &CopySpec) -> bool {
+/// Returns `true` if the input certainly yields no data: `/dev/null`, a device without a medium, or a file that is
+/// empty or ends before the skipped bytes. Kernel files have no length but do have data, so they are read. The content
+/// of a pipe is unknown until it is read.
+fn is_certainly_empty(input: &End, copy: &CopySpec) -> bool {
     let Some(fd) = input.fd() else { return false };
     let Some(skipped_bytes) = copy.skip.length_bytes(copy.read_block) else { return false };
     match input.kind {
@@ -233,19 +220,20 @@ fn yields_nothing(input: &End, copy: &CopySpec) -> bool {
     }
 }
 
-/// Devices whose data the kernel generates: null, zero, full, random, urandom. Source:
+/// Major and minor numbers of devices with generated data: null, zero, full, random, urandom. Source:
 /// Documentation/admin-guide/devices.txt.
 const GENERATORS: (u32, &[u32]) = (1, &[3, 5, 7, 8, 9]);
 
-/// Classifies the data to copy. Generated data is test data, as are files that Plumb filled and nothing has changed since.
-fn content_of(input: &End, copy: &CopySpec, guard: &Guard) -> WrittenContent {
+/// Classifies the data to copy. Generated data is test data, and so are files that Plumb filled
+/// and that are unchanged since.
+fn classify_content(input: &End, copy: &CopySpec, guard: &Guard) -> WrittenContent {
     let Some(fd) = input.fd() else { return WrittenContent::TestData };
     let is_test_data = match input.kind {
         FileType::CharacterDevice => rustix::fs::fstat(fd).is_ok_and(|stat| {
             let (major, minors) = GENERATORS;
             rustix::fs::major(stat.st_rdev) == major && minors.contains(&rustix::fs::minor(stat.st_rdev))
         }),
-        FileType::RegularFile => yields_nothing(input, copy) || guard.holds_test_data(fd),
+        FileType::RegularFile => is_certainly_empty(input, copy) || guard.holds_test_data(fd),
         _ => false,
     };
     if is_test_data { WrittenContent::TestData } else { WrittenContent::Users }
@@ -265,7 +253,7 @@ fn kind_of(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// Flags of open(2).
+/// Converts the flags of a job to those of open(2).
 fn flags(wanted: CopyFlags) -> OFlags {
     let CopyFlags { append, direct, directory, dsync, sync, nonblock, noatime, nocache: _, noctty, nofollow } = wanted;
     let all = [

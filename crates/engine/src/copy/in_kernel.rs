@@ -1,4 +1,4 @@
-//! Copies that nobody looks at: the kernel moves bytes between files and pipes by itself, as many as it takes at a time.
+//! Copies inside the kernel, which moves bytes between files and pipes itself.
 
 use super::CopyBlocks;
 use super::CopyStep;
@@ -10,79 +10,78 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
 
-/// So much is asked of `copy_file_range` at a time: often enough to see a signal or to tell how far it is.
+/// Length of one `copy_file_range`, short enough to notice signals and to report progress in between.
 const RANGE_BYTES: u64 = 16 << 20;
 
-/// The same of `splice`, more than any pipe holds.
+/// Length of one `splice`, more than any pipe holds.
 const SPLICE_BYTES: u64 = 1 << 20;
 
-/// Where the kernel does not move bytes between these two, they go through memory in pieces of this length.
+/// If the kernel cannot move bytes between these files, they go through memory in pieces of this length.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// What is copied in the kernel, and how.
+/// A copy inside the kernel.
 pub(super) struct Plan {
-    way: Way,
-    /// This many bytes at most.
+    call: MoveCall,
+    /// Maximum number of bytes still to move.
     left: u64,
     block_bytes: u64,
-    /// As which op it counts: at the end that is storage.
+    /// Kind that its ops count as, depending on which end is storage.
     kind: OpKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum MoveCall {
     Range,
     Splice,
     Memory,
 }
 
-/// How the kernel may move these bytes; `None` where it was not asked to, or where it matters what each read returns.
+/// Returns how the kernel may move these bytes; `None` if not requested, or if the result of each read matters.
 pub(super) fn plan(copy: &CopySpec, input: &End, output: &End) -> Option<Plan> {
     let is_file = |end: &End| end.kind == FileType::RegularFile;
     let is_pipe = |end: &End| end.kind == FileType::Fifo;
-    let way = match () {
-        () if is_file(input) && is_file(output) => Way::Range,
-        () if (is_file(input) || is_pipe(input)) && (is_file(output) || is_pipe(output)) => Way::Splice,
+    let call = match () {
+        () if is_file(input) && is_file(output) => MoveCall::Range,
+        () if (is_file(input) || is_pipe(input)) && (is_file(output) || is_pipe(output)) => MoveCall::Splice,
         () => return None,
     };
-    // Of a pipe, short reads count as blocks.
+    // Short reads of a pipe count as blocks.
     if !copy.in_kernel || (copy.count.is_some() && !is_file(input)) {
         return None;
     }
     let left = copy.count.map_or(Some(u64::MAX), |count| count.length_bytes(copy.read_block))?;
     let kind = if is_file(output) { OpKind::Write } else { OpKind::Read };
-    Some(Plan { way, left, block_bytes: copy.read_block.0, kind })
+    Some(Plan { call, left, block_bytes: copy.read_block.0, kind })
 }
 
-/// What moves the bytes of a copy, as results name it.
+/// Returns the name of the calls that move the bytes, for results.
 pub(super) fn backend(copy: &CopySpec, input: &End, output: &End) -> &'static str {
-    match plan(copy, input, output).map(|plan| plan.way) {
+    match plan(copy, input, output).map(|plan| plan.call) {
         _ if input.is_simulated() || output.is_simulated() => "sim",
-        Some(Way::Range) => "copy_file_range",
-        Some(Way::Splice) => "splice",
-        Some(Way::Memory) | None => "read/write",
+        Some(MoveCall::Range) => "copy_file_range",
+        Some(MoveCall::Splice) => "splice",
+        Some(MoveCall::Memory) | None => "read/write",
     }
 }
 
-/// Moves everything.
 pub(super) fn run(mut plan: Plan, input: &End, output: &End, account: &mut Account<'_, '_>) -> Result<(), Halt> {
     let (Some(input), Some(output)) = (input.fd(), output.fd()) else { return Ok(()) };
     let mut memory = Vec::new();
     while plan.left > 0 {
-        account.look_at_clock();
-        account.look_around()?;
-        let moved = match plan.way {
-            Way::Range => range(input, output, plan.left.min(RANGE_BYTES)),
-            Way::Splice => splice(input, output, plan.left.min(SPLICE_BYTES)),
-            Way::Memory => {
+        account.notify_seconds();
+        account.poll()?;
+        let moved = match plan.call {
+            MoveCall::Range => range(input, output, plan.left.min(RANGE_BYTES)),
+            MoveCall::Splice => splice(input, output, plan.left.min(SPLICE_BYTES)),
+            MoveCall::Memory => {
                 memory.resize(PIECE_BYTES, 0);
                 through_memory(input, output, &mut memory, &mut plan, account)?;
                 return Ok(());
             }
         };
         match moved {
-            // Files of the kernel have no length, and yet something to read.
-            Ok(0) if account.counts.written_bytes == 0 && plan.way == Way::Range => plan.way = Way::Memory,
+            // Kernel files have no length, but may have data.
+            Ok(0) if account.counts.written_bytes == 0 && plan.call == MoveCall::Range => plan.call = MoveCall::Memory,
             Ok(0) => break,
             Ok(moved) => {
                 account.record(plan.kind, moved, moved);
@@ -90,9 +89,9 @@ pub(super) fn run(mut plan: Plan, input: &End, output: &End, account: &mut Accou
             }
             Err(Errno::INTR) => account.mark(),
             Err(Errno::PIPE) => return Err(Halt::Failed { what: CopyStep::Write, errno: Errno::PIPE }),
-            // Not between these two, or not so, or one of them failed: both stand where they stood, and which it was shows
-            // when it is tried one after the other.
-            Err(_) => plan.way = Way::Memory,
+            // Either the kernel cannot copy between these two files, or one of them failed. Both offsets are unchanged,
+            // and separate reads and writes will show which.
+            Err(_) => plan.call = MoveCall::Memory,
         }
     }
     Ok(())
@@ -111,7 +110,8 @@ impl Plan {
         (counts.read, counts.written) = (blocks, blocks);
     }
 
-    /// What was read of `left` bytes could not be written: counts the block at hand as read, as if blocks went one by one.
+    /// Handles a failed write of the last `left` bytes. Counts the current block as read, as if blocks
+    /// were moved one by one.
     fn cannot_write(&self, account: &mut Account<'_, '_>, left: usize, errno: Errno) -> Halt {
         let in_block = account.counts.written_bytes % self.block_bytes;
         let is_whole = in_block + left as u64 >= self.block_bytes;
@@ -134,8 +134,8 @@ fn through_memory(
     account: &mut Account<'_, '_>,
 ) -> Result<(), Halt> {
     while plan.left > 0 {
-        account.look_at_clock();
-        account.look_around()?;
+        account.notify_seconds();
+        account.poll()?;
         let asked = usize::try_from(plan.left).unwrap_or(usize::MAX).min(memory.len());
         let got = match rustix::io::read(input, &mut memory[..asked]) {
             Ok(0) => break,
@@ -146,7 +146,7 @@ fn through_memory(
         account.record(OpKind::Read, got, asked);
         let mut rest = &memory[..got];
         while !rest.is_empty() {
-            account.look_around()?;
+            account.poll()?;
             match rustix::io::write(output, rest) {
                 Ok(0) => return Err(plan.cannot_write(account, rest.len(), Errno::NOSPC)),
                 Ok(moved) => {
@@ -172,13 +172,13 @@ fn splice(input: BorrowedFd<'_>, output: BorrowedFd<'_>, bytes: u64) -> Result<u
     rustix::pipe::splice(input, None, output, None, bytes as usize, rustix::pipe::SpliceFlags::MOVE)
 }
 
-/// Only Linux has it in this form.
+/// Fails: only Linux has this form of the call.
 #[cfg(not(target_os = "linux"))]
 fn range(_input: BorrowedFd<'_>, _output: BorrowedFd<'_>, _bytes: u64) -> Result<usize, Errno> {
     Err(Errno::NOSYS)
 }
 
-/// Only Linux has it.
+/// Fails: only Linux has this call.
 #[cfg(not(target_os = "linux"))]
 fn splice(_input: BorrowedFd<'_>, _output: BorrowedFd<'_>, _bytes: u64) -> Result<usize, Errno> {
     Err(Errno::NOSYS)

@@ -1,4 +1,4 @@
-//! The reading side of a copy: single reads or whole blocks, and passing over what cannot be read.
+//! The reading side of a copy: single reads or whole blocks, and skipping of unreadable blocks.
 
 use super::account::{Account, Halt};
 use super::dropped::Dropping;
@@ -9,16 +9,15 @@ use plumb_workload::copy::CopySpec;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-/// The input of a copy.
 pub(super) struct Input {
     pub(super) end: End,
-    /// Where it stands, if it has places.
+    /// Current offset; `None` if the input cannot seek.
     pub(super) at: Option<u64>,
     full_blocks: bool,
     is_direct: bool,
-    /// A short read is worth a warning, once.
+    /// A short read still deserves a warning. Cleared after the first one.
     warns: bool,
-    /// What the last read returned.
+    /// Bytes that the last read returned.
     last: usize,
     pub(super) cache: Dropping,
 }
@@ -42,7 +41,7 @@ impl Input {
         }
     }
 
-    /// Reads a block, or what there is of it.
+    /// Reads a block, or the part of it that is available.
     #[inline]
     pub(super) fn read(
         &mut self,
@@ -67,7 +66,7 @@ impl Input {
     fn read_once(&mut self, account: &mut Account<'_, '_>, block: &mut [u8]) -> Result<Result<usize, Errno>, Halt> {
         let asked = block.len();
         let got = loop {
-            account.look_around()?;
+            account.poll()?;
             match self.end.read(block) {
                 Ok(0) => break 0,
                 Ok(got) => {
@@ -75,10 +74,10 @@ impl Input {
                     break got;
                 }
                 Err(Errno::INTR) => account.mark(),
-                // Behind the short end of a file direct I/O finds no aligned place.
+                // After the short last block of a file, direct I/O has no aligned offset to read at.
                 Err(Errno::INVAL) if self.is_direct && 0 < self.last && self.last < asked => break 0,
                 Err(errno) => {
-                    // What it took to fail is the time of none that did not.
+                    // The time of a failed read must not count for the next read.
                     account.mark();
                     return Ok(Err(errno));
                 }
@@ -86,10 +85,10 @@ impl Input {
         };
         if 0 < got && got < asked {
             // A signal may have cut it short.
-            account.look_around()?;
+            account.poll()?;
         }
         if 0 < got && self.warns && 0 < self.last && self.last < asked {
-            account.tell(CopyEvent::ShortRead { bytes: self.last as u64 });
+            account.notify(CopyEvent::ShortRead { bytes: self.last as u64 });
             self.warns = false;
         }
         self.last = got;
@@ -102,21 +101,21 @@ impl Input {
         }
     }
 
-    /// Passes over what could not be read. False where that cannot be.
-    pub(super) fn pass_over(&mut self, account: &Account<'_, '_>, bytes: u64) -> bool {
+    /// Skips data that could not be read. Returns `false` if that fails.
+    pub(super) fn skip_unreadable(&mut self, account: &Account<'_, '_>, bytes: u64) -> bool {
         let Some(at) = self.at else { return true };
         let wanted = at.saturating_add(bytes);
         self.at = Some(wanted);
-        let moved = self.end.at().and_then(|stands| match wanted.checked_sub(stands) {
-            Some(0) => Ok(stands),
+        let moved = self.end.at().and_then(|current| match wanted.checked_sub(current) {
+            Some(0) => Ok(current),
             Some(forward) => self.end.seek(SeekFrom::Current(forward.min(i64::MAX as u64) as i64)),
             None => self.end.seek(SeekFrom::Start(wanted)),
         });
         match moved {
             Ok(_) => true,
             Err(errno) => {
-                account.tell(CopyEvent::Failed { what: CopyStep::PassOver, errno: number(errno) });
-                // Said once.
+                account.notify(CopyEvent::Failed { what: CopyStep::PassOver, errno: number(errno) });
+                // Report this only once.
                 self.at = None;
                 false
             }

@@ -1,13 +1,12 @@
-//! Copies: bytes from one place to another, block by block, as dd moves them.
+//! Copies: moves bytes from one place to another, block by block, like dd.
 //!
-//! A copy is no source with a backend: what it writes is what it has just read, in blocks of another size perhaps, and how
-//! far it reads follows from what reads return. [`ends`] opens both ends ([`end`]), [`plan`] makes the worker, [`mover`] is its loop with [`input`] and
-//! [`output`] at its sides;
-//! [`converter`] changes bytes on their way, [`in_kernel`] moves them without looking at them, and [`dropped`] keeps what
-//! was moved out of the page cache.
+//! A copy is not a source with a backend. It writes the data that it has just read, perhaps in blocks of another size,
+//! and the results of reads determine how far it reads. [`ends`] opens both ends ([`end`]) and [`plan`] creates the
+//! worker. [`mover`] is its loop, between [`input`] and [`output`]. [`converter`] changes bytes on the way,
+//! [`in_kernel`] lets the kernel move them, and [`dropped`] drops copied data from the page cache.
 //!
-//! Counts of blocks, and what goes wrong, are told while it runs to a [`CopyListener`], since the tools that make copies say
-//! them at once and in their own words.
+//! A [`CopyListener`] receives block counts and errors during the copy, because tools like dd print them at once
+//! and in their own words.
 
 mod account;
 mod converter;
@@ -30,16 +29,16 @@ pub use plumb_result::copy::{CopyBlocks, CopyCounts, CopyEvent, CopyStep};
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// Hears what happens in a copy, from the worker itself. It is called seldom, and may print.
+/// Receives events of a copy from the worker itself. Calls are rare, and may print.
 pub trait CopyListener: Send + Sync {
-    /// Something happens, so long after the start (ns), and so much has been moved.
+    /// Handles an event, `elapsed_ns` after the start and with the counts so far.
     fn hear(&self, event: CopyEvent, counts: &CopyCounts, elapsed_ns: u64);
 }
 
-/// A listener that several may hold.
+/// A listener shared by several owners.
 pub type SharedListener = Arc<dyn CopyListener>;
 
-/// The system's error number.
+/// Returns the system's error number.
 fn number(errno: Errno) -> i32 {
     errno.raw_os_error()
 }

@@ -1,5 +1,5 @@
-//! The loop of a copy: read a block, convert it, write it, in the order and with the rules of dd. Source: POSIX, dd;
-//! GNU coreutils 9.1 as it behaves, compared call by call under strace.
+//! The loop of a copy: reads a block, converts it and writes it, in the order and with the rules of dd. Source: POSIX,
+//! dd; GNU coreutils 9.1, compared call by call under strace.
 
 use super::account::{Account, Halt};
 use super::converter::Converter;
@@ -15,7 +15,6 @@ use plumb_workload::copy::{CopyExtent, CopySpec};
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 
-/// A copy that is ready to run.
 pub(super) struct Mover<'c> {
     copy: &'c CopySpec,
     pub(super) input: Input,
@@ -23,7 +22,7 @@ pub(super) struct Mover<'c> {
     input_block: Region,
     output_block: Option<Region>,
     converter: Converter,
-    /// The first error that is no end of the copy.
+    /// The first error that did not end the copy.
     pub(super) failed: Option<Halt>,
 }
 
@@ -41,13 +40,13 @@ impl<'c> Mover<'c> {
         }
     }
 
-    /// Moves everything, makes it durable where that was asked for, and closes both ends. Answers why it ended, where that
-    /// was not the end of the input or of the count.
+    /// Copies all data, makes it durable if requested, and closes both ends. Returns the reason for an early end or the
+    /// first error; `None` on success.
     pub(super) fn run(mut self, account: &mut Account<'_, '_>) -> Option<Halt> {
         if let Some(UnsetLength { bytes, errno }) = self.output.end.unset_length {
-            // As in GNU's dd, the copy fails and is made all the same.
+            // Like GNU dd, the copy continues and then counts as failed.
             let what = CopyStep::SetLength { bytes };
-            account.tell(CopyEvent::Failed { what, errno: number(errno) });
+            account.notify(CopyEvent::Failed { what, errno: number(errno) });
             self.failed = Some(Halt::Failed { what, errno });
         }
         let moved = self.move_all(account);
@@ -61,26 +60,26 @@ impl<'c> Mover<'c> {
                 }),
             ) => Err(halt),
             Err(halt @ Halt::Failed { what, errno }) => {
-                // Told before what it leads to.
-                account.tell(CopyEvent::Failed { what, errno: number(errno) });
+                // Report the error before its consequences.
+                account.notify(CopyEvent::Failed { what, errno: number(errno) });
                 self.failed.get_or_insert(halt);
                 self.make_durable(account)
             }
             Ok(()) => self.make_durable(account),
         };
         if let Err(halt @ Halt::Failed { what, errno }) = synced {
-            account.tell(CopyEvent::Failed { what, errno: number(errno) });
+            account.notify(CopyEvent::Failed { what, errno: number(errno) });
             self.failed.get_or_insert(halt);
         }
         account.settle_group();
         if synced != Err(Halt::Stopped) {
             self.drop_pages(account);
         }
-        // Closing is inside the clock: a network file system writes then.
+        // Close before the clock stops: a network file system may write only now.
         let Mover { input, output, mut failed, .. } = self;
         for (what, end) in [(CopyStep::CloseInput, input.end), (CopyStep::CloseOutput, output.end)] {
             if let Err(errno) = end.close() {
-                account.tell(CopyEvent::Failed { what, errno: number(errno) });
+                account.notify(CopyEvent::Failed { what, errno: number(errno) });
                 failed.get_or_insert(Halt::Failed { what, errno });
             }
         }
@@ -108,12 +107,12 @@ impl<'c> Mover<'c> {
         }
         match self.output_block.take() {
             Some(block) => self.gather(account, block),
-            None => self.pass_on(account),
+            None => self.write_each_read(account),
         }
     }
 
-    /// Each read is a write.
-    fn pass_on(&mut self, account: &mut Account<'_, '_>) -> Result<(), Halt> {
+    /// Writes the data of each read at once.
+    fn write_each_read(&mut self, account: &mut Account<'_, '_>) -> Result<(), Halt> {
         let mut short_before = 0;
         while let Some(length) = self.next_length(account) {
             let Some(filled) = self.fill(account, length, &mut short_before)? else { break };
@@ -132,7 +131,7 @@ impl<'c> Mover<'c> {
         Ok(())
     }
 
-    /// What is read becomes blocks of the output.
+    /// Gathers the data of reads into output blocks.
     fn gather(&mut self, account: &mut Account<'_, '_>, mut block: Region) -> Result<(), Halt> {
         let mut gathered = 0;
         let mut short_before = 0;
@@ -150,10 +149,10 @@ impl<'c> Mover<'c> {
         sink.finish()
     }
 
-    /// How much the next read asks for; `None` where the count is reached.
+    /// Returns the length of the next read; `None` once the count is reached.
     #[inline]
     fn next_length(&self, account: &mut Account<'_, '_>) -> Option<usize> {
-        account.look_at_clock();
+        account.notify_seconds();
         let block = self.copy.read_block.0 as usize;
         let Some(CopyExtent { blocks, bytes }) = self.copy.count else { return Some(block) };
         let read = account.counts.read.whole + account.counts.read.short;
@@ -164,8 +163,8 @@ impl<'c> Mover<'c> {
         }
     }
 
-    /// Reads the next block into the input's memory, and answers how much of it there is to write; `None` at the end of
-    /// the input. `short_before` is what the last short block held.
+    /// Reads the next block into the input's memory. Returns how much of it to write; `None` at the end of the input.
+    /// `short_before` is the length of the last short block.
     #[inline]
     fn fill(
         &mut self,
@@ -220,7 +219,7 @@ impl<'c> Mover<'c> {
     #[cold]
     fn cannot_read(&mut self, account: &mut Account<'_, '_>, errno: Errno, short_before: u64) -> Unreadable {
         let halt = Halt::Failed { what: CopyStep::Read, errno };
-        account.tell(CopyEvent::Failed { what: CopyStep::Read, errno: number(errno) });
+        account.notify(CopyEvent::Failed { what: CopyStep::Read, errno: number(errno) });
         if !self.copy.passes_over_read_errors {
             self.failed.get_or_insert(halt);
             return Unreadable::Ends;
@@ -230,16 +229,16 @@ impl<'c> Mover<'c> {
         let message = std::io::Error::from(errno).to_string();
         let length = self.copy.read_block.0;
         account.context.faults.keep(OpKind::Read, place, length, Some(number(errno)), &self.input.end.path, &message);
-        account.tell(CopyEvent::PassesOver);
+        account.notify(CopyEvent::PassesOver);
         let bad = length - short_before;
         self.input.cache.moved(&self.input.end, bad);
-        if !self.input.pass_over(account, bad) {
+        if !self.input.skip_unreadable(account, bad) {
             self.failed.get_or_insert(halt);
         }
         if self.copy.pad.is_some() && short_before == 0 { Unreadable::BecomesPadding } else { Unreadable::IsPassedOver }
     }
 
-    /// Passes over the beginning of the input: at once where it has places, else by reading.
+    /// Skips the beginning of the input: seeks if possible, and reads otherwise.
     fn skip(&mut self, account: &mut Account<'_, '_>) -> Result<(), Halt> {
         let CopyExtent { mut blocks, mut bytes } = self.copy.skip;
         let block = self.copy.read_block;
@@ -254,7 +253,7 @@ impl<'c> Mover<'c> {
                 let is_past = self.input.end.kind == FileType::RegularFile && holds < length;
                 self.input.advance(if is_past { holds } else { length });
                 if is_past {
-                    account.tell(CopyEvent::SkippedPastEnd);
+                    account.notify(CopyEvent::SkippedPastEnd);
                 }
                 Ok(())
             }
@@ -266,7 +265,7 @@ impl<'c> Mover<'c> {
                     let asked = if blocks > 0 { block.0 } else { bytes } as usize;
                     match self.input.read(account, &mut self.input_block.as_mut_slice()[..asked])? {
                         Ok(0) => {
-                            account.tell(CopyEvent::SkippedPastEnd);
+                            account.notify(CopyEvent::SkippedPastEnd);
                             break;
                         }
                         Ok(_) if blocks > 0 => blocks -= 1,
@@ -279,8 +278,7 @@ impl<'c> Mover<'c> {
         }
     }
 
-    /// Passes over the beginning of the output: at once where it has places; else by reading what is there, and by
-    /// writing zeros where nothing is.
+    /// Skips the beginning of the output: seeks if possible. Otherwise reads existing data, and writes zeros after it.
     fn seek(&mut self, account: &mut Account<'_, '_>) -> Result<(), Halt> {
         let CopyExtent { mut blocks, mut bytes } = self.copy.seek;
         let block = self.copy.write_block;
@@ -292,7 +290,7 @@ impl<'c> Mover<'c> {
         }
         let memory = self.output_block.as_mut().unwrap_or(&mut self.input_block);
         while blocks > 0 || bytes > 0 {
-            account.look_around()?;
+            account.poll()?;
             let asked = if blocks > 0 { block.0 } else { bytes } as usize;
             match self.output.end.read(&mut memory.as_mut_slice()[..asked]) {
                 Ok(0) => break,
@@ -322,12 +320,12 @@ impl<'c> Mover<'c> {
     fn make_durable(&mut self, account: &mut Account<'_, '_>) -> Result<(), Halt> {
         self.output.set_length()?;
         if self.copy.fdatasync || self.output.fsync {
-            account.tell(CopyEvent::Flushes);
+            account.notify(CopyEvent::Flushes);
         }
         let mut fsyncs = self.output.fsync;
         if self.copy.fdatasync {
             match self.sync(account, OpKind::Fdatasync)? {
-                // What cannot do it that way may do it the other way.
+                // A file without support for `fdatasync` may support `fsync`.
                 Err(Errno::NOSYS | Errno::INVAL) => fsyncs = true,
                 Err(errno) => return Err(Halt::Failed { what: CopyStep::Fdatasync, errno }),
                 Ok(()) => {}
@@ -342,7 +340,7 @@ impl<'c> Mover<'c> {
     fn sync(&self, account: &mut Account<'_, '_>, kind: OpKind) -> Result<Result<(), Errno>, Halt> {
         account.mark();
         loop {
-            account.look_around()?;
+            account.poll()?;
             match self.output.end.sync(kind) {
                 Err(Errno::INTR) => {}
                 Ok(()) => {
@@ -355,26 +353,26 @@ impl<'c> Mover<'c> {
     }
 
     fn drop_pages(&mut self, account: &Account<'_, '_>) {
-        // Of a copy of nothing the dropping is all that was asked for; elsewhere it is a wish.
+        // In a copy of nothing, the drop is all that was requested. In other copies it is best effort.
         let is_asked = self.copy.count.is_some_and(|count| count.is_empty());
         for (what, dropped) in [
             (CopyStep::DropInput, self.input.cache.finish(&self.input.end)),
             (CopyStep::DropOutput, self.output.cache.finish(&self.output.end)),
         ] {
             if let (true, Err(errno)) = (is_asked, dropped) {
-                account.tell(CopyEvent::Failed { what, errno: number(errno) });
+                account.notify(CopyEvent::Failed { what, errno: number(errno) });
                 self.failed.get_or_insert(Halt::Failed { what, errno });
             }
         }
     }
 }
 
-/// What becomes of a block that cannot be read.
+/// Result of an unreadable block.
 enum Unreadable {
-    /// The copy ends, with what was read before.
+    /// The copy ends with the data read before.
     Ends,
-    /// It is passed over.
+    /// The block is skipped.
     IsPassedOver,
-    /// It is written as padding.
+    /// The block is written as padding.
     BecomesPadding,
 }

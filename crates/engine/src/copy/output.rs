@@ -1,5 +1,4 @@
-//! The writing side of a copy: whole writes, however many calls they take, holes where that was asked for, and blocks that
-//! are gathered.
+//! The writing side of a copy: complete writes over several calls, holes if requested, and gathered blocks.
 
 use super::account::{Account, Halt};
 use super::converter::Sink;
@@ -12,7 +11,6 @@ use plumb_workload::copy::CopySpec;
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 
-/// The output of a copy.
 pub(super) struct Output {
     pub(super) end: End,
     block_bytes: usize,
@@ -20,7 +18,7 @@ pub(super) struct Output {
     is_sparse: bool,
     /// The last block became a hole.
     pub(super) ends_in_hole: bool,
-    /// What was written needs to be made durable, whoever asked.
+    /// The output needs an `fsync`, requested or not.
     pub(super) fsync: bool,
     pub(super) cache: Dropping,
 }
@@ -39,7 +37,8 @@ impl Output {
         }
     }
 
-    /// Writes all of it, by as many calls as that takes. Answers how much was written, which is less only with an error.
+    /// Writes all bytes, in as many calls as needed. Returns the number of bytes written, which is
+    /// lower only after an error.
     #[inline]
     pub(super) fn write(&mut self, account: &mut Account<'_, '_>, bytes: &[u8]) -> Result<Written, Halt> {
         if self.is_direct && bytes.len() < self.block_bytes {
@@ -48,7 +47,7 @@ impl Output {
         let mut written = 0;
         let mut error = None;
         while written < bytes.len() {
-            account.look_around()?;
+            account.poll()?;
             self.ends_in_hole = false;
             if self.is_sparse && is_zero(bytes) {
                 match self.end.seek(SeekFrom::Current(bytes.len() as i64)) {
@@ -58,12 +57,12 @@ impl Output {
                         account.mark();
                         break;
                     }
-                    // Only a wish.
+                    // Sparse output is only best effort.
                     Err(_) => self.is_sparse = false,
                 }
             }
             match self.end.write(&bytes[written..]) {
-                // A driver that takes nothing has no room.
+                // A driver that accepts no bytes is out of space.
                 Ok(0) => {
                     error = Some(Errno::NOSPC);
                     break;
@@ -83,18 +82,18 @@ impl Output {
         Ok(Written { bytes: written as u64, error })
     }
 
-    /// A last block that is too short to go around the page cache goes through it, and is made durable at the end.
+    /// Turns off direct I/O for a last block that is too short for it. The block is then made durable at the end.
     #[cold]
     fn turn_off_direct(&mut self, account: &mut Account<'_, '_>) {
         if let Err(errno) = self.end.turn_off_direct() {
-            account.tell(CopyEvent::Failed { what: CopyStep::TurnOffDirect, errno: number(errno) });
+            account.notify(CopyEvent::Failed { what: CopyStep::TurnOffDirect, errno: number(errno) });
         }
         self.is_direct = false;
         self.fsync = true;
         self.cache.to_end = true;
     }
 
-    /// A file whose last block is a hole gets its length.
+    /// Sets the length of a file whose last block is a hole.
     pub(super) fn set_length(&mut self) -> Result<(), Halt> {
         if !self.ends_in_hole || self.end.kind != FileType::RegularFile {
             return Ok(());
@@ -109,7 +108,7 @@ impl Output {
     }
 }
 
-/// What a write came to.
+/// Bytes that a write moved, and the error that cut it short.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Written {
     pub(super) bytes: u64,
@@ -120,7 +119,7 @@ pub(super) struct Written {
 pub(super) struct Gatherer<'a, 'b, 'd> {
     pub(super) output: &'a mut Output,
     pub(super) block: &'a mut Region,
-    /// How much of the block is full.
+    /// Bytes of `block` that are filled.
     pub(super) filled: &'a mut usize,
     pub(super) account: &'a mut Account<'b, 'd>,
 }
@@ -132,10 +131,10 @@ impl Sink for Gatherer<'_, '_, '_> {
         let length = self.output.block_bytes;
         let mut rest = bytes;
         while !rest.is_empty() {
-            let (piece, behind) = rest.split_at(rest.len().min(length - *self.filled));
+            let (piece, tail) = rest.split_at(rest.len().min(length - *self.filled));
             self.block.as_mut_slice()[*self.filled..][..piece.len()].copy_from_slice(piece);
             *self.filled += piece.len();
-            rest = behind;
+            rest = tail;
             if *self.filled == length {
                 self.write_block(length)?;
             }
@@ -145,7 +144,7 @@ impl Sink for Gatherer<'_, '_, '_> {
 }
 
 impl Gatherer<'_, '_, '_> {
-    /// Writes what is left of a block.
+    /// Writes the last, partial block.
     pub(super) fn finish(&mut self) -> Result<(), Halt> {
         match *self.filled {
             0 => Ok(()),
@@ -169,7 +168,7 @@ impl Gatherer<'_, '_, '_> {
     }
 }
 
-/// Whether there is nothing but zeros.
+/// Returns `true` if all bytes are zero.
 fn is_zero(bytes: &[u8]) -> bool {
     let (words, rest) = bytes.as_chunks::<16>();
     words.iter().all(|word| u128::from_ne_bytes(*word) == 0) && rest.iter().all(|&byte| byte == 0)

@@ -1,4 +1,4 @@
-//! A copy's worker: its ends are open before the clock starts, and closed before it stops.
+//! The worker of a copy. Its ends are opened before the clock starts, and closed before it stops.
 
 use super::account::{Account, Halt, Recorded};
 use super::ends::EndPlace;
@@ -16,11 +16,10 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// A copy of no more blocks keeps the table of open files that threads share: one of its own takes a thread to make, some
-/// 200 µs, and saves 20 ns a block.
+/// A copy of this many blocks or fewer keeps the process's table of open files, which threads share. A separate table
+/// needs a thread, which takes 200 µs to create, and saves only 20 ns per block.
 const SHORT_BLOCKS: u64 = 10_000;
 
-/// A copy, ready to run.
 pub(crate) struct CopyWorker {
     copy: CopySpec,
     ends: ends::Ends,
@@ -41,7 +40,7 @@ pub(crate) fn worker(copy: &CopySpec, targets: &OpenTargets, setting: &Setting<'
 }
 
 impl CopyWorker {
-    /// The worker's body.
+    /// Returns the body of the worker's thread.
     pub(crate) fn body(self) -> Body {
         Box::new(move |barrier: &Barrier| Ok(self.run(barrier)))
     }
@@ -66,10 +65,10 @@ impl CopyWorker {
             }
             return Ended::Stopped;
         };
-        // Waiting for a processor behind the barrier is no part of the copy.
+        // Waiting for a CPU after the barrier is not part of the copy.
         passed.start_over();
         let (clock, started_at) = (passed.context.clock, passed.started_at);
-        let records = Recorded::of(&ends);
+        let records = Recorded::from_ends(&ends);
         let mover = Mover::new(&copy, ends);
         let mut account = Account::new(&mut passed.context, records, listener.clone(), stop, started_at);
         let halt = mover.run(&mut account);
@@ -119,7 +118,7 @@ impl Paths {
     }
 }
 
-/// As which op a step counts where it fails.
+/// Returns the op kind that a failed step counts as.
 fn kind(what: CopyStep) -> OpKind {
     match what {
         CopyStep::Skip | CopyStep::PassOver | CopyStep::Read | CopyStep::DropInput => OpKind::Read,

@@ -1,5 +1,4 @@
-//! Conversions in pieces, and what is dropped from the page cache. Whole copies are held beside real dd by the tests of
-//! the command line.
+//! Conversions in pieces, and dropped pages. The command line tests compare whole copies with real dd.
 
 use super::converter::{Converter, Sink};
 use plumb_workload::Bytes;
@@ -13,13 +12,13 @@ impl Sink for Collected {
     type Full = std::convert::Infallible;
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), Self::Full> {
-        assert!(!bytes.is_empty(), "nothing is handed on for nothing");
+        assert!(!bytes.is_empty(), "the sink never gets an empty piece");
         self.0.extend_from_slice(bytes);
         Ok(())
     }
 }
 
-/// Converts a text in pieces of this length.
+/// Converts a text in pieces of length `piece`.
 fn converted(conversion: &Conversion, text: &[u8], piece: usize) -> (Vec<u8>, u64) {
     let mut converter = Converter::new(conversion);
     let mut collected = Collected::default();
@@ -30,12 +29,12 @@ fn converted(conversion: &Conversion, text: &[u8], piece: usize) -> (Vec<u8>, u6
     (collected.0, converter.cut_lines)
 }
 
-/// POSIX's rules for one byte at a time, as slowly as they are written.
+/// Implements the rules of POSIX naively, as a reference.
 fn slowly_to_records(text: &[u8], record: usize) -> Vec<u8> {
     let mut out = Vec::new();
     let lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
     for (number, line) in lines.iter().enumerate() {
-        // Behind the last newline there is no line unless it holds something.
+        // A text that ends with a newline has no empty last line.
         if number + 1 == lines.len() && line.is_empty() {
             break;
         }
@@ -68,7 +67,7 @@ fn conversions() -> impl Strategy<Value = Conversion> {
 }
 
 proptest! {
-    /// Where reads happen to end changes nothing.
+    /// Protects conversions: the boundaries of reads do not change the result.
     #[test]
     fn pieces_make_no_difference(conversion in conversions(), text in "[a-zA-Z \n]{0,200}", piece in 1usize..50) {
         let whole = converted(&conversion, text.as_bytes(), usize::MAX);
@@ -83,18 +82,18 @@ proptest! {
         prop_assert_eq!(cut, text.split('\n').filter(|line| line.len() as u64 > record).count() as u64);
     }
 
-    /// Pairs that are swapped twice are what they were, but for the last byte of an odd number, which has no partner.
+    /// Protects swaps of an odd length in pieces: swapping twice restores all bytes.
     #[test]
-    fn swapping_twice_is_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..100), piece in 1usize..9) {
+    fn swapping_twice_restores_the_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..100), piece in 1usize..9) {
         let conversion = Conversion { swap_pairs: true, ..Conversion::default() };
         let once = converted(&conversion, &bytes, piece).0;
         prop_assert_eq!(converted(&conversion, &once, piece).0, bytes);
     }
 }
 
-/// To EBCDIC and back everything is what it was.
+/// Protects the tables: a conversion to EBCDIC and back restores all bytes.
 #[test]
-fn tables_of_characters_are_each_others_inverse() {
+fn character_tables_are_inverse_to_each_other() {
     let all: Vec<u8> = (0..=u8::MAX).collect();
     let of = |characters| Conversion { characters: Some(characters), ..Conversion::default() };
     let ebcdic = converted(&of(Characters::Ebcdic), &all, 10).0;

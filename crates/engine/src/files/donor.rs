@@ -1,8 +1,8 @@
-//! The file that gives its blocks to those of a worker, where blocks are exchanged. It is written to, and the user said its
-//! name: it passes the guard as such, whatever the job's own files are called.
+//! The file that donates blocks to a worker's files when blocks are exchanged. It is written to, and the user named it,
+//! so the guard treats it as user-named even if the job's own files have generated names.
 
 use super::JobTarget;
-use super::error::{JobFilesError, job_words};
+use super::error::{JobFilesError, into_job_error};
 use crate::backend::move_extents::Donor;
 use crate::guard::{Create, Door, FoundName};
 use crate::os::{self, Space};
@@ -12,13 +12,13 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// Opens the donor of a worker and gives it its blocks.
+/// Opens the donor of a worker and allocates its blocks.
 ///
 /// # Errors
-/// [`JobFilesError`].
+/// [`JobFilesError`] if the guard or the system refuses.
 pub(crate) fn open(target: &JobTarget, base: &Path, group: &WorkerGroup) -> Result<Option<Donor>, JobFilesError> {
     let Backend::MoveExtents { in_place, .. } = group.backend else { return Ok(None) };
-    let Some(Passed { file, path }) = pass(&mut target.said_door(), base, group)? else { return Ok(None) };
+    let Some(Passed { file, path }) = pass(&mut target.user_named_door(), base, group)? else { return Ok(None) };
     let range = range_of(group);
     if !in_place && range.length.0 > 0 {
         os::take_space(file.as_fd(), Space::Grow, range.start.0, range.length.0)
@@ -27,25 +27,25 @@ pub(crate) fn open(target: &JobTarget, base: &Path, group: &WorkerGroup) -> Resu
     Ok(Some(Donor { file, in_place }))
 }
 
-/// A donor that may be written to.
+/// A donor that has passed the guard.
 pub(super) struct Passed {
     file: File,
     path: PathBuf,
 }
 
-/// Lets the donor of a group pass the guard; `None` where it has none.
+/// Passes the donor of a group through the guard; `None` if the group has no donor.
 ///
 /// # Errors
-/// [`JobFilesError`].
+/// [`JobFilesError`] if the guard or the system refuses.
 pub(super) fn pass(door: &mut Door, base: &Path, group: &WorkerGroup) -> Result<Option<Passed>, JobFilesError> {
     let Backend::MoveExtents { donor, .. } = &group.backend else { return Ok(None) };
     let path = base.join(donor);
-    let there = match door.look(&path).map_err(job_words)? {
+    let occupied_bytes = match door.look(&path).map_err(into_job_error)? {
         FoundName::File { occupied_bytes, .. } => occupied_bytes,
         _ => 0,
     };
-    door.admit(&path, range_of(group).length.0.saturating_sub(there)).map_err(job_words)?;
-    let file = door.open(&path, Create::IfMissing).map_err(job_words)?.file;
+    door.admit(&path, range_of(group).length.0.saturating_sub(occupied_bytes)).map_err(into_job_error)?;
+    let file = door.open(&path, Create::IfMissing).map_err(into_job_error)?.file;
     Ok(Some(Passed { file, path }))
 }
 

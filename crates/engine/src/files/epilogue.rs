@@ -1,5 +1,5 @@
-//! What comes behind the last op of a job that was stopped, and still counts in its time: flushes of its files and their
-//! file systems. A job that comes to its own end has them among its ops.
+//! Flushes after the last op of a job that was stopped: of its files and their file systems. They count in its time. A
+//! job that ends by itself has these flushes among its ops.
 
 use super::open::JobOpener;
 use crate::backend::{BlockFiles, Errno, FileAccess, Opener};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 enum FileFlush {
     Fsync,
     Fdatasync,
-    /// Of a mapping of all of it: what was stored into mappings is flushed by `msync` during the run, too.
+    /// `msync` of a mapping of the whole file, because the run also flushes stores to mappings with `msync`.
     Msync,
 }
 
@@ -35,22 +35,22 @@ impl FileFlush {
     }
 }
 
-/// Flushes behind the last op.
+/// Flushes after the last op.
 #[derive(Default)]
 pub(crate) struct Epilogue {
-    /// The call that flushes every file, if one does.
+    /// Call that flushes every file; `None` if they need no flush.
     files: Option<FileFlush>,
-    /// `syncfs` of every file system.
+    /// Call `syncfs` on every file system.
     file_systems: bool,
-    /// Open all the time.
+    /// Files that were open during the whole run.
     open: Arc<[File]>,
-    /// Opens those that are not.
+    /// Opens the other files.
     opener: Option<Arc<JobOpener>>,
     count: usize,
 }
 
 impl Epilogue {
-    /// What a group asks for: nothing where it writes nothing.
+    /// Builds the flushes of a group; none if it writes nothing.
     pub(crate) fn new(group: &WorkerGroup, opener: Arc<JobOpener>, files: &BlockFiles) -> Epilogue {
         let writes = group.work.moves().write;
         let syncs = group.syncs;
@@ -70,7 +70,7 @@ impl Epilogue {
         }
     }
 
-    /// Flushes, and records each flush; `ended` is how the ops before it ended.
+    /// Flushes and records each flush. `ended` is the result of the ops before.
     pub(crate) fn run(&self, context: &mut WorkerContext<'_>, ended: Ended) -> Ended {
         let Some(opener) = &self.opener else { return ended };
         if self.files.is_none() && !self.file_systems {
@@ -87,7 +87,7 @@ impl Epilogue {
                         late = file;
                         &late
                     }
-                    // A file whose turn never came.
+                    // A file that the job never opened.
                     Err(_) => continue,
                 },
             };

@@ -1,73 +1,63 @@
-//! Why the files of a job cannot be had.
+//! Errors from opening or laying out a job's files.
 
 use crate::guard::Refusal;
 use std::path::{Path, PathBuf};
 
-/// Why a job's files could not be opened or laid out.
+/// Error from opening or laying out a job's files.
 #[derive(Debug, thiserror::Error)]
 pub enum JobFilesError {
-    /// The guard says no, or the system does.
+    /// The guard or the system refused access.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A file is missing, and the job may make none.
+    /// A file is missing, and the job may not create files.
     #[error("{path} does not exist, and the job may not create files (`create = false`, fio's allow_file_create=0)", path = path.display())]
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A file is missing, and nothing says how long it is to be.
+    Missing { path: PathBuf },
+    /// A file is missing, and its length is unknown.
     #[error("{path} does not exist, and its length is unknown; give a length (fio's size or filesize)", path = path.display())]
-    NoLength {
-        /// The file.
-        path: PathBuf,
-    },
-    /// What is there is no file and no device.
+    NoLength { path: PathBuf },
+    /// The path is neither a file nor a device.
     #[error("{path} is {found}, neither a file nor a device", path = path.display())]
     WrongKind {
-        /// The path.
         path: PathBuf,
-        /// What it is.
+        /// Description of the object found.
         found: &'static str,
     },
-    /// A file system or device without `O_DIRECT`.
+    /// The file system or device does not support `O_DIRECT`.
     #[error("{path}: its file system ({file_system}) does not support O_DIRECT; use the page cache (`direct = false`, fio's direct=0), or use another file system", path = path.display())]
     NoDirect {
-        /// The file.
         path: PathBuf,
-        /// The type of its file system.
+        /// Type of the file system.
         file_system: String,
     },
-    /// A call on a file failed.
+    /// A system call on a file failed.
     #[error("could not {action} {path}: {source}{hint}", path = path.display())]
     Call {
-        /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// Verb of the action that failed, for the message.
         action: &'static str,
-        /// What the system said.
         source: std::io::Error,
-        /// The way out, with a separator in front; empty if there is none to tell.
+        /// How to fix it, with a separator in front; empty if there is no advice.
         hint: &'static str,
     },
-    /// More files than a process may have open.
+    /// The job needs more open files than the process may have.
     #[error(
         "{count} files cannot be open at once, the limit is {limit}; keep fewer open (`open-files`, fio's openfiles), or raise the limit: ulimit -n {needed}"
     )]
     TooManyFiles {
-        /// How many files.
+        /// Number of files needed.
         count: usize,
-        /// The hard limit of this process.
+        /// Hard limit of this process.
         limit: u64,
-        /// What would do.
+        /// Limit that would be enough.
         needed: u64,
     },
-    /// The run is to stop.
+    /// The run was stopped.
     #[error("stopped while files were being laid out")]
     Stopped,
 }
 
 impl JobFilesError {
-    /// The guard's refusal, where it is one.
+    /// Returns the guard's refusal, if that is the error.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             JobFilesError::Refused(refusal) => Some(refusal),
@@ -75,12 +65,12 @@ impl JobFilesError {
         }
     }
 
-    /// Whether the job, rather than the system, is to blame.
+    /// Returns `true` if the job and not the system is at fault.
     pub fn is_plan(&self) -> bool {
         matches!(self, JobFilesError::Missing { .. } | JobFilesError::NoLength { .. } | JobFilesError::WrongKind { .. })
     }
 
-    /// The file that it is about, where it is about one.
+    /// Returns the path that the error is about, if any.
     pub fn path(&self) -> Option<&Path> {
         match self {
             JobFilesError::Refused(refusal) => Some(refusal.path()),
@@ -93,7 +83,7 @@ impl JobFilesError {
         }
     }
 
-    /// The number of the system's error, or the one that comes closest. Source: errno(3).
+    /// Returns the system's error number, or the closest one. Source: errno(3).
     pub fn errno(&self) -> i32 {
         match self {
             JobFilesError::Refused(refusal) => refusal.errno(),
@@ -116,8 +106,8 @@ impl JobFilesError {
     }
 }
 
-/// A refusal of direct I/O in the words of jobs.
-pub(super) fn job_words(refusal: Refusal) -> JobFilesError {
+/// Converts a refusal to the error of a job, with advice in terms of job options.
+pub(super) fn into_job_error(refusal: Refusal) -> JobFilesError {
     match refusal {
         Refusal::NoDirect { path } => {
             let file_system = file_system_of(&path);
@@ -127,7 +117,7 @@ pub(super) fn job_words(refusal: Refusal) -> JobFilesError {
     }
 }
 
-/// The type of the file system on which a path lies, as the table of mounts has it. Source: proc_pid_mountinfo(5).
+/// Returns the type of the file system of a path, from the mount table. Source: proc_pid_mountinfo(5).
 fn file_system_of(path: &Path) -> String {
     let unknown = || "of an unknown type".to_owned();
     let Ok(path) = std::path::absolute(path) else { return unknown() };

@@ -1,4 +1,4 @@
-//! A job that cannot have its files: it fails by itself, and tells why.
+//! A job whose files cannot be opened: it fails with an error message, and other jobs may continue.
 
 use super::error::JobFilesError;
 use crate::barrier::{Barrier, Body};
@@ -7,17 +7,17 @@ use crate::terms::Ended;
 use plumb_workload::OpKind;
 use std::path::PathBuf;
 
-/// Whom it ends when the files of a job cannot be opened or laid out.
+/// Effect of files that cannot be opened or laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unopened {
-    /// The run, before anything of it has started.
+    /// Ends the run before it starts.
     #[default]
     EndsRun,
-    /// The jobs that need them. Others run, and the measurement names the fault.
+    /// Fails only the jobs that need the files. Other jobs run, and the result names the fault.
     FailsItsJobs,
 }
 
-/// Why a job cannot have its files.
+/// The error of a job whose files cannot be opened.
 #[derive(Debug, Clone)]
 pub(crate) struct JobFault {
     path: PathBuf,
@@ -34,19 +34,19 @@ impl JobFault {
         }
     }
 
-    /// The body of a worker that does nothing but fail, when its turn has come.
+    /// Returns the body of a worker that only fails when its turn comes.
     pub(crate) fn body(self) -> Body {
         Box::new(move |barrier: &Barrier| Ok(self.fail(barrier)))
     }
 
-    /// Fails behind the barrier: the others start together, and none of them waits for this one.
+    /// Fails after the barrier: the others start together, and none waits for this worker.
     pub(crate) fn fail(&self, barrier: &Barrier) -> Ended {
         match barrier.pass() {
             Some(mut passed) => {
                 passed.stop_clock();
                 passed.context.failed(OpKind::Open, &self.path, Some(self.errno), &self.message)
             }
-            // Stopped before its turn: its files are missing all the same.
+            // Stopped before its turn. The error is still reported.
             None => {
                 let mut faults = FaultLog::new(barrier.report());
                 barrier.count_error();
@@ -67,9 +67,9 @@ mod tests {
     use plumb_workload::RunAs;
     use std::sync::Arc;
 
-    // Protects: who asks how many ops failed hears of a job that was stopped before it could fail at its turn.
+    // Protects error counts: a job that is stopped before its turn still counts as failed.
     #[test]
-    fn one_that_is_stopped_before_its_turn_is_counted() {
+    fn a_failed_job_stopped_before_its_turn_is_counted() {
         let fault =
             JobFault { path: "/no/such".into(), errno: libc::ENOENT, message: "there is no such directory".into() };
         let memory = Arc::new(PhaseMemory::for_tests(Clock::best(), 1));

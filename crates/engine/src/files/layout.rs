@@ -1,4 +1,4 @@
-//! Making a job's files before the first phase: what is missing is made, what is too short gets its length.
+//! Creates a job's files before the first phase, and extends those that are too short.
 
 use super::calls::{logical_block_bytes, posix_fallocate};
 use super::error::JobFilesError;
@@ -22,50 +22,50 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// One write of the layout.
+/// Length of one write of the layout.
 const WRITE_BYTES: usize = 4 << 20;
 
-/// More files than this are flushed together, by flushing their file systems: one by one, each would wait for the device.
+/// With more files than this, the layout flushes their file systems once instead of each file, because each flush
+/// would wait for the device.
 const FLUSHED_ALONE_MAX: usize = 64;
 
-/// This many files are checked between two looks at the stop flag.
-const FILES_A_LOOK: usize = 256;
+/// Number of files between two checks of the stop flag.
+const FILES_PER_STOP_CHECK: usize = 256;
 
-/// Makes content for a group, of the file of that number at that offset.
+/// Generates content for a group: arguments are the buffer, the file number and the file offset.
 pub(crate) type JobFill<'a> = dyn FnMut(&WorkerGroup, &mut [u8], u32, u64) + 'a;
 
-/// What the layout of a target needs.
+/// Inputs and callbacks of the layout.
 pub(crate) struct JobLayout<'a> {
     pub(crate) guard: &'a Guard,
-    /// Where relative paths begin.
+    /// Base of relative paths.
     pub(crate) base: &'a Path,
     pub(crate) stop: StopFlag,
     pub(crate) fill: &'a mut JobFill<'a>,
-    /// Receives what is being done.
+    /// Receives progress messages.
     pub(crate) say: &'a mut dyn FnMut(&str),
-    /// Devices that the run holds already.
+    /// Devices that the run already holds.
     pub(crate) held: &'a mut Vec<HeldDevice>,
     pub(crate) unopened: Unopened,
 }
 
-/// A target as far as it could be laid out.
+/// Result of laying out a target.
 pub(crate) struct Laid {
     pub(crate) target: JobTarget,
-    /// Why members cannot use it.
+    /// Members that cannot use the target, with their errors.
     pub(crate) failed: Vec<FailedMember>,
 }
 
-/// A member that cannot use its target.
 pub(crate) struct FailedMember {
-    /// Its place among the members.
+    /// Index among the members.
     pub(crate) place: usize,
     pub(crate) error: JobFilesError,
 }
 
-/// Lays a target out by the rules of all jobs that use it, in their order.
+/// Lays out a target by the rules of all jobs that use it, in their order.
 ///
 /// # Errors
-/// [`JobFilesError`]: only that the run is to stop, where a job may fail by itself.
+/// [`JobFilesError`]. If jobs may fail separately, only [`JobFilesError::Stopped`].
 pub(crate) fn lay_out(
     files: &JobFiles,
     members: &[&WorkerGroup],
@@ -73,12 +73,12 @@ pub(crate) fn lay_out(
 ) -> Result<Laid, JobFilesError> {
     let paths = Paths::new(&files.names, layout.base);
     if let Some(below) = &files.make_below
-        && members.iter().any(|member| FileUse::of(&member.backend) != FileUse::Unused)
+        && members.iter().any(|member| FileUse::for_backend(&member.backend) != FileUse::Unused)
     {
         make_directories(&paths, &super::paths::typed(std::slice::from_ref(below), layout.base), layout)?;
     }
     let naming = if paths.are_generated() { Naming::Generated } else { Naming::Said };
-    // A command before a job may mount the file system of its files.
+    // A command that runs before a job may mount the file system of its files.
     let runs_commands = members.iter().any(|member| member.process.run_before.is_some());
     let pinning = if runs_commands { Pinning::Free } else { Pinning::Pinned };
     let typed = super::paths::typed(&files.typed, layout.base);
@@ -96,13 +96,13 @@ pub(crate) fn lay_out(
     for (place, &member) in members.iter().enumerate() {
         let before = std::mem::take(&mut laid.lengths);
         laid.lengths.reserve_exact(laid.paths.count());
-        let done = match FileUse::of(&member.backend) {
+        let done = match FileUse::for_backend(&member.backend) {
             FileUse::Unused => {
-                laid.unused(files, member);
+                laid.lay_out_unused(files, member);
                 Ok(())
             }
-            FileUse::Called(call) => laid.called(files, call, member, layout),
-            FileUse::Opened => laid.opened(files, member, layout),
+            FileUse::Called(call) => laid.lay_out_for_calls(files, call, member, layout),
+            FileUse::Opened => laid.lay_out_opened(files, member, layout),
         };
         match done {
             Ok(()) => {}
@@ -134,7 +134,7 @@ pub(crate) fn lay_out(
     Ok(Laid { target, failed })
 }
 
-/// Makes what is missing of the directories in which files lie, below the directory that the user named.
+/// Creates the missing directories of the files, below the directories that the user named.
 fn make_directories(paths: &Paths, below: &[PathBuf], layout: &JobLayout<'_>) -> Result<(), JobFilesError> {
     let mut made: Option<PathBuf> = None;
     for number in 0..paths.count() {
@@ -152,27 +152,28 @@ fn make_directories(paths: &Paths, below: &[PathBuf], layout: &JobLayout<'_>) ->
 struct LaidOut {
     paths: Paths,
     door: Door,
-    /// Of the files so far, for the job at hand.
+    /// Lengths of the files so far, for the current job.
     lengths: Vec<u64>,
     kind: FileKind,
     direct_alignment_bytes: u64,
     devices: Vec<HeldDevice>,
 }
 
-/// A file that has to get a length.
-struct Wanting {
+/// A file to create or extend.
+struct FileToExtend {
     number: usize,
     length_bytes: u64,
 }
 
 impl LaidOut {
-    fn unused(&mut self, files: &JobFiles, member: &WorkerGroup) {
+    fn lay_out_unused(&mut self, files: &JobFiles, member: &WorkerGroup) {
         let asked = |number| asked_bytes(files, number).unwrap_or_else(|| range_end(member, number));
         self.lengths.extend((0..self.paths.count()).map(asked));
     }
 
-    /// What calls on names find: nothing where they make it, files or directories where they do not.
-    fn called(
+    /// Prepares the names for path-based calls: free names for calls that create, existing
+    /// files or directories for others.
+    fn lay_out_for_calls(
         &mut self,
         files: &JobFiles,
         call: FileCall,
@@ -183,13 +184,13 @@ impl LaidOut {
             stop_at(layout.stop, number)?;
             let path = self.paths.path(number);
             if member.files.prepare.later {
-                self.called_later(&path, call)?;
+                self.check_later_call(&path, call)?;
                 self.lengths.push(called_bytes(files, member, number));
                 continue;
             }
             match call {
                 FileCall::Create | FileCall::Mkdir => {
-                    // What cannot be made is found here, and what is the user's own too.
+                    // Detects names that cannot be created, and files that belong to the user.
                     let found = self.door.look(&path)?;
                     if matches!(found, FoundName::File { .. }) {
                         self.door.open(&path, Create::Never)?;
@@ -210,7 +211,7 @@ impl LaidOut {
         Ok(())
     }
 
-    /// What bears a name; nothing where its directory is still to be made.
+    /// Looks up a path; returns [`FoundName::Nothing`] if its directory does not exist yet.
     fn look_later(&mut self, path: &Path) -> Result<FoundName, JobFilesError> {
         match self.door.look(path) {
             Err(Refusal::NoDirectory { .. }) => Ok(FoundName::Nothing),
@@ -218,8 +219,9 @@ impl LaidOut {
         }
     }
 
-    /// A call on what an earlier phase makes: what is there already must be test data, where the call changes it.
-    fn called_later(&mut self, path: &Path, call: FileCall) -> Result<(), JobFilesError> {
+    /// Checks a path for a call on files of an earlier phase: an existing file must be test data
+    /// if the call changes it.
+    fn check_later_call(&mut self, path: &Path, call: FileCall) -> Result<(), JobFilesError> {
         if call == FileCall::Unlink {
             return match self.door.admit_removal(path) {
                 Err(Refusal::NoDirectory { .. }) => Ok(()),
@@ -233,7 +235,7 @@ impl LaidOut {
         Ok(())
     }
 
-    fn opened(
+    fn lay_out_opened(
         &mut self,
         files: &JobFiles,
         member: &WorkerGroup,
@@ -241,9 +243,9 @@ impl LaidOut {
     ) -> Result<(), JobFilesError> {
         let changes = changes(member);
         donor::pass(&mut layout.guard.door(Naming::Said), layout.base, member)?;
-        // What is there is evidence: a file that is too short is told of by its reads, and not written anew.
+        // Existing files are evidence: reads report a file that is too short, and the layout does not extend it.
         let checks = member.verify.as_ref().is_some_and(|verify| verify.only || !member.work.moves().write);
-        let mut wanting: Vec<Wanting> = Vec::new();
+        let mut to_extend: Vec<FileToExtend> = Vec::new();
         let mut needed_bytes: u64 = 0;
         let mut path = PathBuf::new();
         for number in 0..self.paths.count() {
@@ -272,24 +274,24 @@ impl LaidOut {
                         return Err(JobFilesError::NoLength { path });
                     };
                     if !member.files.create_on_open {
-                        wanting.push(Wanting { number, length_bytes });
+                        to_extend.push(FileToExtend { number, length_bytes });
                     }
                     needed_bytes = needed_bytes.saturating_add(length_bytes);
                     length_bytes
                 }
-                FoundName::File { length_bytes: there, occupied_bytes } => {
-                    let length_bytes = asked.unwrap_or(there).max(there);
-                    if there < length_bytes && checks {
+                FoundName::File { length_bytes: existing_bytes, occupied_bytes } => {
+                    let length_bytes = asked.unwrap_or(existing_bytes).max(existing_bytes);
+                    if existing_bytes < length_bytes && checks {
                         self.lengths.push(length_bytes);
                         continue;
                     }
-                    if there < length_bytes && !member.files.create_on_open && !later {
-                        wanting.push(Wanting { number, length_bytes });
+                    if existing_bytes < length_bytes && !member.files.create_on_open && !later {
+                        to_extend.push(FileToExtend { number, length_bytes });
                     } else if changes {
-                        // Said to be the user's, if it is, before anything is written.
+                        // Let the guard detect user data before anything is written.
                         self.door.open(&path, Create::Never)?;
                     }
-                    if changes || there < length_bytes {
+                    if changes || existing_bytes < length_bytes {
                         needed_bytes = needed_bytes.saturating_add(length_bytes.saturating_sub(occupied_bytes));
                     }
                     length_bytes
@@ -298,43 +300,43 @@ impl LaidOut {
             self.lengths.push(length_bytes);
         }
         if needed_bytes > 0 {
-            // Its directory may be still to be made.
+            // Its directory may not exist yet.
             while path.parent().is_some_and(|parent| !parent.as_os_str().is_empty() && !parent.exists()) {
                 path.pop();
             }
             match fills(member) {
-                // Who writes until nothing is left has said so.
+                // A job that writes until the space is used up has declared so.
                 true => self.door.admit_filling(&path)?,
                 false => self.door.admit(&path, needed_bytes)?,
             }
         }
-        self.give_lengths(&wanting, member, layout)
+        self.give_lengths(&to_extend, member, layout)
     }
 
     fn give_lengths(
         &mut self,
-        wanting: &[Wanting],
+        to_extend: &[FileToExtend],
         member: &WorkerGroup,
         layout: &mut JobLayout<'_>,
     ) -> Result<(), JobFilesError> {
-        if let Some(first) = wanting.first() {
-            let bytes: u64 = wanting.iter().map(|file| file.length_bytes).sum();
+        if let Some(first) = to_extend.first() {
+            let bytes: u64 = to_extend.iter().map(|file| file.length_bytes).sum();
             let path = self.paths.path(first.number);
             let how = if member.files.prepare.write { "writing" } else { "making" };
-            let files = if wanting.len() == 1 { String::new() } else { format!(" and {} more", wanting.len() - 1) };
+            let files = if to_extend.len() == 1 { String::new() } else { format!(" and {} more", to_extend.len() - 1) };
             (layout.say)(&format!("{how} {}{files}: {} MiB", path.display(), bytes >> 20));
         }
         let mut buffer = Vec::new();
-        let together = wanting.len() > FLUSHED_ALONE_MAX;
-        // A file of each file system.
+        let together = to_extend.len() > FLUSHED_ALONE_MAX;
+        // One file of each file system.
         let mut unflushed: BTreeMap<u64, File> = BTreeMap::new();
-        for (done, file) in wanting.iter().enumerate() {
+        for (done, file) in to_extend.iter().enumerate() {
             stop_at(layout.stop, done)?;
             let path = self.paths.path(file.number);
             self.door.make_with(member.files.new.laid_out);
             let PassedFile { file: open, origin } = self.door.open(&path, Create::IfMissing)?;
             match give_length(&open, &path, file, member, layout, &mut buffer) {
-                // A file half written is no test data. Somebody else's stays, as every tool leaves it.
+                // A partly written file is not test data. Files of other owners stay, as in every other tool.
                 Err(JobFilesError::Stopped) => {
                     if matches!(origin, PassReason::Made | PassReason::TestData) {
                         self.door.remove(&path)?;
@@ -354,14 +356,14 @@ impl LaidOut {
             }
         }
         for file in unflushed.values() {
-            let path = || wanting.first().map(|first| self.paths.path(first.number)).unwrap_or_default();
+            let path = || to_extend.first().map(|first| self.paths.path(first.number)).unwrap_or_default();
             rustix::io::retry_on_intr(|| crate::os::sync_file_system(file.as_fd()))
                 .map_err(|error| JobFilesError::call(path(), "flush the file system of", error.into()))?;
         }
         Ok(())
     }
 
-    /// Holds a device that is written to; answers how long it is.
+    /// Takes hold of a device that will be written to, and returns its length.
     fn device(&mut self, path: &Path, member: &WorkerGroup, layout: &mut JobLayout<'_>) -> Result<u64, JobFilesError> {
         self.kind = FileKind::Device;
         let seen = self.door.open_to_read(path, OFlags::empty())?;
@@ -396,20 +398,21 @@ fn is_same_device(path: &Path, held: &HeldDevice) -> bool {
 }
 
 fn stop_at(stop: StopFlag, number: usize) -> Result<(), JobFilesError> {
-    if number.is_multiple_of(FILES_A_LOOK) && stop.requested() { Err(JobFilesError::Stopped) } else { Ok(()) }
+    if number.is_multiple_of(FILES_PER_STOP_CHECK) && stop.requested() { Err(JobFilesError::Stopped) } else { Ok(()) }
 }
 
-/// The length that a target asks of a file.
+/// Returns the length that a target requests for a file.
 fn asked_bytes(files: &JobFiles, number: usize) -> Option<u64> {
     asked_of(&files.lengths, number)
 }
 
-/// Bytes of a file that is called by name: where nobody asks for a length, what the ops of the calls count for.
+/// Returns the length of a file for path-based calls. Without a requested length, it is the number of bytes
+/// that the calls count for.
 fn called_bytes(files: &JobFiles, member: &WorkerGroup, number: usize) -> u64 {
     asked_bytes(files, number).filter(|&bytes| bytes > 0).unwrap_or_else(|| range_end(member, number))
 }
 
-/// Where the part of a file that a group uses ends.
+/// Returns the end of the part of a file that a group uses.
 fn range_end(member: &WorkerGroup, number: usize) -> u64 {
     match member.work.stream() {
         Some(BlockStream::Fio(stream)) => {
@@ -419,18 +422,18 @@ fn range_end(member: &WorkerGroup, number: usize) -> u64 {
         Some(BlockStream::Requests(requests)) => requests.file_bytes.0,
         Some(BlockStream::Accesses(accesses)) => accesses.start.0.saturating_add(accesses.length.0),
         Some(BlockStream::Trace(_)) => u64::MAX >> 1,
-        // Calls on names use nothing of a file.
+        // Path-based calls use no part of a file.
         Some(BlockStream::Sweep(sweep)) if sweep.call().is_none() => sweep.end_in(number),
         Some(BlockStream::Sweep(_) | BlockStream::Plumb(_)) | None => 0,
     }
 }
 
-/// Whether a group writes until no space is left.
+/// Returns `true` if a group writes until no space is left.
 fn fills(member: &WorkerGroup) -> bool {
     member.work.fio().is_some_and(|stream| stream.fill_device)
 }
 
-/// Whether a group can begin with an empty file.
+/// Returns `true` if a group can begin with an empty file.
 fn grows(member: &WorkerGroup) -> bool {
     let moves = member.work.moves();
     fills(member) || (moves.write && !moves.read) || member.work.trace().is_some()
@@ -439,14 +442,14 @@ fn grows(member: &WorkerGroup) -> bool {
 fn give_length(
     file: &File,
     path: &Path,
-    wanting: &Wanting,
+    to_extend: &FileToExtend,
     member: &WorkerGroup,
     layout: &mut JobLayout<'_>,
     buffer: &mut Vec<u8>,
 ) -> Result<(), JobFilesError> {
     let prepare = member.files.prepare;
-    let length_bytes = wanting.length_bytes;
-    // Their end is not known.
+    let length_bytes = to_extend.length_bytes;
+    // The final length of the file is unknown or zero.
     if fills(member) || length_bytes == 0 {
         return Ok(());
     }
@@ -464,14 +467,14 @@ fn give_length(
         }
         let length = buffer.len().min(usize::try_from(length_bytes - offset).unwrap_or(WRITE_BYTES));
         let chunk = &mut buffer[..length];
-        (layout.fill)(member, chunk, u32::try_from(wanting.number).unwrap_or(u32::MAX), offset);
+        (layout.fill)(member, chunk, u32::try_from(to_extend.number).unwrap_or(u32::MAX), offset);
         file.write_all_at(chunk, offset).map_err(failed("write"))?;
         offset += length as u64;
     }
     Ok(())
 }
 
-/// Reserves space; a file system that reserves none is no error.
+/// Reserves space. A file system without support for it is not an error.
 fn allocate(file: &File, allocation: Allocation, length_bytes: u64) -> std::io::Result<()> {
     let quietly = |outcome: rustix::io::Result<()>| match outcome {
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),

@@ -1,8 +1,8 @@
-//! Lengths of a job's files: one number where all are the same, however many there are.
+//! Lengths of a job's files: a single number if all are equal, however many there are.
 
 use plumb_workload::blocks::fio::FileRange;
 
-/// Lengths of files, bytes. Most often all are the same.
+/// File lengths in bytes. In most jobs, all are equal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Lengths {
     Same { bytes: u64, count: usize },
@@ -20,7 +20,7 @@ impl Lengths {
         }
     }
 
-    /// How many files.
+    /// Returns the number of files.
     pub(crate) fn count(&self) -> usize {
         match self {
             Lengths::Same { count, .. } => *count,
@@ -28,7 +28,7 @@ impl Lengths {
         }
     }
 
-    /// Of one file; 0 where there is no such file.
+    /// Returns the length of a file; 0 if it does not exist.
     pub(crate) fn of(&self, number: usize) -> u64 {
         match self {
             Lengths::Same { bytes, count } if number < *count => *bytes,
@@ -37,7 +37,7 @@ impl Lengths {
         }
     }
 
-    /// All together, bytes.
+    /// Returns the total length in bytes.
     pub(crate) fn total(&self) -> u64 {
         match self {
             Lengths::Same { bytes, count } => bytes.saturating_mul(*count as u64),
@@ -52,7 +52,7 @@ impl Lengths {
         }
     }
 
-    /// What `of` makes of the length of each file and its range; of files without a range, the last one holds.
+    /// Combines each length with the range of its file. Files without a range use the last one.
     pub(crate) fn with_ranges(&self, ranges: &[FileRange], of: impl Fn(u64, &FileRange) -> u64) -> Lengths {
         match (self, ranges) {
             (_, []) => self.clone(),
@@ -69,9 +69,9 @@ mod tests {
     use super::*;
     use plumb_workload::Bytes;
 
-    /// Said by rule or one by one, lengths are the same lengths.
+    /// Protects the compact form: it gives the same lengths as a list.
     #[test]
-    fn a_rule_says_what_a_list_says() {
+    fn a_rule_and_a_list_give_equal_lengths() {
         let end = |length: u64, range: &FileRange| length.max(range.start.0 + range.length.0);
         let range = |start, length| FileRange { start: Bytes(start), length: Bytes(length) };
         let (same, each) = (Lengths::from_each(vec![10; 3]), Lengths::Each(vec![10; 3]));

@@ -1,4 +1,4 @@
-//! Locks around single ops: a backend that holds its file locked while it executes.
+//! File locks around ops: a backend wrapper that locks the file while an op executes.
 
 use crate::backend::{Begun, BlockContext, Completion, Errno, NotBegun, SyncBackend, Unfinished};
 use crate::content::Mismatch;
@@ -9,11 +9,12 @@ use rustix::fs::FlockOperation;
 use std::fs::File;
 use std::sync::Arc;
 
-/// Executes each op with its file locked, against all other workers that lock it too, in threads and processes alike.
+/// Locks the file of each op while it executes. This excludes all other workers that lock
+/// it, threads and processes alike.
 pub(crate) struct Locked<'a> {
     inner: Box<dyn SyncBackend<Op = BlockOp> + 'a>,
     rule: FileLock,
-    /// By number; descriptors of this worker alone, since a lock belongs to the open file.
+    /// By file number. Each worker needs its own descriptors, because a lock belongs to the open file.
     files: Arc<[File]>,
 }
 

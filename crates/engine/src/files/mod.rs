@@ -1,8 +1,8 @@
-//! The files of a job: made, opened, looked after and left as its rules say.
+//! The files of a job: created, opened, prepared and removed by its rules.
 //!
-//! A target is laid out before the first phase ([`layout`]), by the rules of each job that uses it. Every worker then
-//! opens the files for itself ([`open`]), before its clock starts or as their turn comes. Whatever is written to passes
-//! the guard, each time that it is opened.
+//! A target is laid out before the first phase ([`layout`]), by the rules of each job that uses it. Every
+//! worker then opens the files for itself ([`open`]), before its clock starts or on demand. Every open
+//! for writing passes the guard.
 
 pub(crate) mod calls;
 pub(crate) mod donor;
@@ -25,25 +25,25 @@ use plumb_workload::{Backend, Bytes, FileCall, WorkerGroup};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The files of a target of jobs, laid out.
+/// The files of a job's target after the layout.
 pub(crate) struct JobTarget {
     pub(crate) paths: Paths,
-    /// Of the files as the jobs find them: what is asked for, or more where there is more.
+    /// Lengths of the files when the jobs start: the requested length, or the existing one if that is larger.
     pub(crate) lengths: Lengths,
-    /// What is asked for, as [`JobFiles::lengths`](plumb_workload::files::JobFiles::lengths).
+    /// Requested lengths, as in [`JobFiles::lengths`](plumb_workload::files::JobFiles::lengths).
     asked: Vec<Bytes>,
     pub(crate) kind: FileKind,
-    /// Offsets and lengths of direct I/O are multiples of this, bytes.
+    /// Unit of offsets and lengths of direct I/O, in bytes.
     pub(crate) direct_alignment_bytes: u64,
-    /// Devices that are written to, held by the run so that nobody mounts them; by the number of the file.
+    /// Devices to be written to, by file number. The run holds them so that nobody else can mount them.
     devices: Vec<HeldDevice>,
     guard: Guard,
-    /// The directories that the user typed.
+    /// Directories that the user typed.
     roots: Arc<Roots>,
     first_path: PathBuf,
 }
 
-/// A device that a run holds.
+/// A device held by the run.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldDevice {
     pub(crate) path: PathBuf,
@@ -51,54 +51,51 @@ pub(crate) struct HeldDevice {
 }
 
 impl JobTarget {
-    /// A door for its files.
+    /// Returns a guard door for its files.
     pub(crate) fn door(&self) -> Door {
         let naming = if self.paths.are_generated() { Naming::Generated } else { Naming::Said };
         self.guard.door(naming).within(Arc::clone(&self.roots))
     }
 
-    /// A door for other files, whose names the user said.
-    fn said_door(&self) -> Door {
+    /// Returns a guard door for other files, which the user named.
+    fn user_named_door(&self) -> Door {
         self.guard.door(Naming::Said)
     }
 
-    /// Lists its files for the guard, which registers the ones that this run marked.
+    /// Registers its files with the guard, which looks for the ones that this run marked.
     pub(crate) fn list_files(&self, guard: &Guard) {
         if self.kind == FileKind::Regular {
             (0..self.paths.count()).for_each(|number| guard.look_later(self.paths.path(number)));
         }
     }
 
-    /// The length that is asked of a file, bytes; the one that it has where none is asked for.
+    /// Returns the requested length of a file in bytes, or its existing length if none is requested.
     pub(crate) fn asked_bytes(&self, number: usize) -> u64 {
         asked_of(&self.asked, number).unwrap_or_else(|| self.lengths.of(number))
     }
 
-    /// Where its files lie: the first of them, or its directory where that is not there.
+    /// Returns the path of the first file, or of its directory if the file does not exist.
     pub(crate) fn first_path(&self) -> &Path {
         &self.first_path
     }
 }
 
-/// The length that a list asks of a file: the last one holds for all behind it.
+/// Returns the requested length of a file from a list. The last entry applies to all files after it.
 fn asked_of(lengths: &[Bytes], number: usize) -> Option<u64> {
     lengths.get(number).or(lengths.last()).map(|bytes| bytes.0)
 }
 
-/// What a job does to the files themselves, whatever it moves.
+/// The way in which a job's ops use files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileUse {
-    /// Its ops go to open files.
     Opened,
-    /// Its ops are calls on names.
     Called(FileCall),
-    /// Nothing goes to files at all.
     Unused,
 }
 
 impl FileUse {
-    /// What the group's backend does with files.
-    pub(crate) fn of(backend: &Backend) -> FileUse {
+    /// Returns how a backend uses files.
+    pub(crate) fn for_backend(backend: &Backend) -> FileUse {
         match backend {
             Backend::Files(call) => FileUse::Called(*call),
             Backend::Null | Backend::Socket { .. } | Backend::PageFault => FileUse::Unused,
@@ -107,7 +104,7 @@ impl FileUse {
     }
 }
 
-/// Whether anything that a group does changes a file or its directory, so that each has to pass the guard.
+/// Returns `true` if a group changes files or their directories in any way, so that each must pass the guard.
 pub(crate) fn changes(group: &WorkerGroup) -> bool {
     let moves = group.work.moves();
     let by_backend = match &group.backend {
@@ -117,7 +114,7 @@ pub(crate) fn changes(group: &WorkerGroup) -> bool {
         }
         _ => false,
     };
-    // What only verifies draws its writes and does none.
+    // A group that only verifies generates its writes but does not execute them.
     let only_reads = group.verify.as_ref().is_some_and(|verify| verify.only);
     by_backend || (!only_reads && (moves.write || moves.trim)) || group.files.unlink || group.files.unlink_each_loop
 }

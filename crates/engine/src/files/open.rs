@@ -1,7 +1,7 @@
-//! Opening a job's files for one worker, with everything that the job wants of an open file.
+//! Opens a job's files for one worker, and applies the job's rules to each open file.
 
 use super::calls::{WRITTEN_OUT_MAX, drop_pages, posix_fallocate, set_write_life, write_out};
-use super::error::{JobFilesError, job_words};
+use super::error::{JobFilesError, into_job_error};
 use super::{FileUse, JobTarget};
 use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, Opener, SyncRangeFlags};
 use crate::guard::{Access, Create, Door, FoundName, Refusal, open_again_as};
@@ -17,24 +17,25 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Descriptors that the rest of the program needs besides the jobs' files.
+/// Number of descriptors that the program needs besides the jobs' files.
 pub(crate) const OTHER_DESCRIPTORS: u64 = 256;
 
-/// One read of the reading before the start.
+/// Length of one read when a file is read ahead of the start.
 const READ_BYTES: usize = 1 << 20;
 
-/// Through which handle a job works on a device that the run holds.
+/// The handle through which a job uses a device held by the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeviceHandle {
-    /// One of its own, with a position of its own.
+    /// Its own handle, which has its own position.
     Own,
-    /// The run's, which is exclusive: while it is held, Linux lets no other trim blocks whose pages are not written out.
+    /// The run's exclusive handle. While it is held, Linux rejects trims through other handles if
+    /// the blocks have dirty pages.
     Held,
 }
 
 impl DeviceHandle {
-    /// Which one a group needs.
-    pub(crate) fn of(group: &WorkerGroup) -> DeviceHandle {
+    /// Returns the handle that a group needs.
+    pub(crate) fn for_group(group: &WorkerGroup) -> DeviceHandle {
         let has_position = matches!(group.backend, Backend::Seek | Backend::SeekVectored | Backend::Stdio);
         if group.work.moves().trim && !has_position { DeviceHandle::Held } else { DeviceHandle::Own }
     }
@@ -46,7 +47,7 @@ pub(crate) struct JobOpener {
     rules: FileRules,
     access: FileAccess,
     devices: DeviceHandle,
-    /// Taken by one thread only, but for backends with threads of their own.
+    /// Locked by one thread only, except for backends with their own threads.
     door: Mutex<Door>,
 }
 
@@ -61,19 +62,19 @@ impl JobOpener {
         JobOpener { target, rules, access, devices, door }
     }
 
-    /// Opens the file of this number.
+    /// Opens a file by its number.
     ///
     /// # Errors
-    /// [`JobFilesError`].
+    /// [`JobFilesError`] if the guard or the system refuses.
     pub(crate) fn open_file(&self, number: usize) -> Result<File, JobFilesError> {
         let path = self.target.paths.path(number);
         let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = self.open_path(&mut door, &path).map_err(job_words)?;
+        let file = self.open_path(&mut door, &path).map_err(into_job_error)?;
         drop(door);
         if !self.rules.at_open.is_nothing() {
             self.at_open(&file, &path, number)?;
         }
-        self.look_after(&file, &path)?;
+        self.apply_cache_rules(&file, &path)?;
         Ok(file)
     }
 
@@ -105,7 +106,7 @@ impl JobOpener {
         if flags.is_empty() {
             return Ok(file);
         }
-        // What the flags ask for has to be asked for when it is opened.
+        // Some flags take effect only at open.
         open_again_as(file.as_fd(), path, Access::ReadWrite, flags)
     }
 
@@ -119,7 +120,7 @@ impl JobOpener {
             }
     }
 
-    /// Emptied, given its length, allocated, asked about: as the rules say.
+    /// Applies the rules for opened files: empties, extends, allocates or stats them.
     fn at_open(&self, file: &File, path: &Path, number: usize) -> Result<(), JobFilesError> {
         let rules = self.rules.at_open;
         let failed = |action| move |error: io::Error| JobFilesError::call(path.to_owned(), action, error);
@@ -146,8 +147,8 @@ impl JobOpener {
         self.target.devices.iter().any(|held| held.path == path) || self.target.kind == crate::backend::FileKind::Device
     }
 
-    /// Pages dropped or read, hints given.
-    fn look_after(&self, file: &File, path: &Path) -> Result<(), JobFilesError> {
+    /// Drops or reads pages and sets hints, by the rules of the job.
+    fn apply_cache_rules(&self, file: &File, path: &Path) -> Result<(), JobFilesError> {
         let is_device = self.is_device(path);
         let failed = |action| move |error: io::Error| JobFilesError::call(path.to_owned(), action, error);
         if self.rules.drop_cached {
@@ -165,7 +166,7 @@ impl JobOpener {
             AccessHint::Random => Some(Advice::Random),
             AccessHint::NoReuse => Some(Advice::NoReuse),
         };
-        // Advice, as its name says: where there is none to take, nothing is lost.
+        // Advice only: if the kernel does not support it, nothing is lost.
         if let Some(advice) = advice {
             let _ = rustix::fs::fadvise(file, 0, None, advice);
         }
@@ -185,10 +186,10 @@ impl JobOpener {
         Ok(())
     }
 
-    /// All files of a worker: open, but for those whose turn comes later.
+    /// Returns all files of a worker. They are open, except those opened on demand.
     ///
     /// # Errors
-    /// [`JobFilesError`].
+    /// [`JobFilesError`] if a file cannot be opened.
     pub(crate) fn block_files(self: &Arc<Self>, group: &WorkerGroup) -> Result<BlockFiles, JobFilesError> {
         let backend = &group.backend;
         let count = self.target.paths.count();
@@ -199,7 +200,7 @@ impl JobOpener {
             sync_range: group.syncs.range.as_ref().map(SyncRangeFlags::of).unwrap_or_default(),
             ..BlockFiles::default()
         };
-        match FileUse::of(backend) {
+        match FileUse::for_backend(backend) {
             FileUse::Opened if in_turn || self.rules.create_on_open => files.fds = vec![NOT_OPEN; count],
             FileUse::Opened => {
                 allow_open_files(count)?;
@@ -207,11 +208,11 @@ impl JobOpener {
                 files.fds = owned.iter().map(AsRawFd::as_raw_fd).collect();
                 files._owned = owned.into();
             }
-            // Calls on names open nothing.
+            // Path-based calls need no open files.
             FileUse::Called(_) => {}
             FileUse::Unused => files.fds = vec![NOT_OPEN; count],
         }
-        // All others ask for the few paths that they want to tell of.
+        // Other backends ask the opener for the few paths that their messages need.
         if matches!(backend, Backend::Files(_) | Backend::Stdio | Backend::Mmap) {
             files.paths = (0..count).map(|number| self.target.paths.path(number)).collect();
         }
@@ -243,7 +244,7 @@ impl Opener for JobOpener {
     fn remove(&self, file: u32) -> io::Result<()> {
         let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
         let removed = door.remove(&self.path(file));
-        removed.map_err(|refusal| io::Error::from_raw_os_error(job_words(refusal).errno()))
+        removed.map_err(|refusal| io::Error::from_raw_os_error(into_job_error(refusal).errno()))
     }
 
     fn path(&self, file: u32) -> PathBuf {
@@ -266,8 +267,8 @@ fn read_through(file: &File) -> io::Result<()> {
     }
 }
 
-/// Raises the limit of open files as far as this process may. Workers of one process share it, so that all that may be
-/// had is asked for.
+/// Raises the limit of open files to the maximum for this process. Workers of one process share the limit, so a smaller
+/// value could be too low for the others.
 pub(crate) fn allow_open_files(count: usize) -> Result<(), JobFilesError> {
     let needed = (count as u64).saturating_add(OTHER_DESCRIPTORS);
     let limit = rustix::process::getrlimit(Resource::Nofile);

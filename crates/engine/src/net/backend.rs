@@ -17,23 +17,23 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What a flow shares with others, known when it starts.
+/// State that a worker shares with others, known when it starts.
 pub(super) struct Ready<'a> {
-    /// Whether the worker is to end.
-    pub(super) stops: &'a dyn Fn() -> bool,
+    /// Returns `true` once the worker should end.
+    pub(super) should_stop: &'a dyn Fn() -> bool,
     pub(super) bytes_left: &'a AtomicU64,
     pub(super) cells: &'a DatagramCells,
 }
 
-/// The same at work.
+/// A connected socket in use by its worker.
 pub(super) struct NetSocket<'a> {
     pub(super) made: Prepared,
-    /// The number of the last datagram that was sent.
+    /// Number of the last datagram sent.
     pub(super) number: u64,
     pub(super) tally: Tally,
     pub(super) ready: Ready<'a>,
     ended: bool,
-    /// Bursts of a stream that is received, where it has any.
+    /// Parser of received bursts; `None` if the stream has none.
     bursts: Option<Box<Bursts>>,
 }
 
@@ -44,19 +44,23 @@ impl<'a> NetSocket<'a> {
         NetSocket { made, number: 0, tally: Tally::default(), ready, ended: false, bursts }
     }
 
-    pub(super) fn stops(&self) -> bool {
-        (self.ready.stops)()
+    pub(super) fn should_stop(&self) -> bool {
+        (self.ready.should_stop)()
     }
 
-    /// Calls until all of this many bytes are there. A call that waits too long is made again, unless the worker is to end.
-    pub(super) fn whole(&mut self, length: usize, mut call: impl FnMut(&mut Self, usize) -> Completion) -> Completion {
+    /// Repeats `call` until `length` bytes are done. A call that times out is repeated unless the worker should end.
+    pub(super) fn transfer_all(
+        &mut self,
+        length: usize,
+        mut call: impl FnMut(&mut Self, usize) -> Completion,
+    ) -> Completion {
         let mut done = 0;
         while done < length {
             match call(self, done) {
-                // The other end has closed.
+                // The other end has closed the connection.
                 Ok(0) => return Err(Errno::ENDED),
                 Ok(count) => done += count as usize,
-                Err(Errno(libc::EAGAIN | libc::EINTR)) if self.stops() => break,
+                Err(Errno(libc::EAGAIN | libc::EINTR)) if self.should_stop() => break,
                 Err(Errno(libc::EAGAIN | libc::EINTR | libc::ENOBUFS)) => {}
                 Err(errno) => return Err(errno),
             }
@@ -72,26 +76,26 @@ impl<'a> NetSocket<'a> {
             self.number += 1;
             begin_burst(&mut self.made.buffer[..length], form, self.number);
         }
-        self.whole(length, |socket, done| {
+        self.transfer_all(length, |socket, done| {
             let Prepared { passer, fd, buffer, .. } = &mut socket.made;
             passer.send(*fd, buffer, done, length - done)
         })
     }
 
-    /// Sends what comes next in the file. Its end is that of the work.
+    /// Sends the next bytes of the file. The end of the file ends the work.
     fn send_file(&mut self, length: usize) -> Completion {
         let Some(file) = &self.made.file else { return Err(Errno::ENDED) };
         #[cfg(target_os = "linux")]
         if self.made.work.passing == Passing::Lend {
             let mut done = 0;
             while done < length {
-                let sent = self.whole(1, |socket, _| match &socket.made.file {
+                let sent = self.transfer_all(1, |socket, _| match &socket.made.file {
                     Some(file) => send_from_file(socket.made.fd, file, length - done),
                     None => Err(Errno::ENDED),
                 });
                 match sent {
                     Ok(count) => done += count as usize,
-                    // The last block of a file is a short one.
+                    // The last block of a file may be short.
                     Err(Errno::ENDED) if done > 0 => break,
                     Err(errno) => return Err(errno),
                 }
@@ -107,10 +111,10 @@ impl<'a> NetSocket<'a> {
                 Err(error) => return Err(errno_of(&error)),
             }
         }
-        self.whole(got, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..got]))
+        self.transfer_all(got, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..got]))
     }
 
-    /// Sends datagrams, each with its number and the time at hand.
+    /// Sends datagrams, each with its number and the current time.
     fn send_datagrams(&mut self, length: usize) -> Completion {
         let (block, form) = (self.made.work.block as usize, self.made.work.form);
         if !self.made.work.bare {
@@ -120,17 +124,17 @@ impl<'a> NetSocket<'a> {
                 DatagramHeader { sent_us, number: self.number }.write(datagram, form);
             }
         }
-        self.whole(length, |socket, done| {
+        self.transfer_all(length, |socket, done| {
             let step = if socket.made.trains { length } else { block };
             match send_once(socket.made.fd, &socket.made.buffer[done..(done + step).min(length)]) {
-                // Datagrams that are longer than the path takes go by themselves, in fragments.
+                // Datagrams that exceed the path MTU are sent one by one, in fragments.
                 Err(Errno(libc::EINVAL | libc::EMSGSIZE)) if socket.made.trains => socket.send_apart(),
                 sent => sent,
             }
         })
     }
 
-    /// From now on, each datagram has a call of its own.
+    /// Switches to one call per datagram.
     fn send_apart(&mut self) -> Completion {
         self.made.trains = false;
         #[cfg(target_os = "linux")]
@@ -140,10 +144,10 @@ impl<'a> NetSocket<'a> {
         Err(Errno(libc::EINTR))
     }
 
-    /// What comes next: a datagram, or a train of them.
+    /// Receives the next datagram, or a train of them.
     #[inline]
     pub(super) fn next_train(&mut self) -> Result<Train, Errno> {
-        self.polled(|this, flags| {
+        self.with_busy_poll(|this, flags| {
             let Prepared { fd, buffer, work, .. } = &mut this.made;
             match work.bare {
                 true => receive_once(*fd, buffer, flags).map(|bytes| Train { bytes: bytes as usize, each: 0 }),
@@ -152,9 +156,12 @@ impl<'a> NetSocket<'a> {
         })
     }
 
-    /// Calls again and again without sleeping, for as long as the work says, and then once as long as it takes.
+    /// Repeats a call without sleeping for up to the work's `poll_us`, and then blocks in it.
     #[inline]
-    pub(super) fn polled<T>(&mut self, mut call: impl FnMut(&mut Self, i32) -> Result<T, Errno>) -> Result<T, Errno> {
+    pub(super) fn with_busy_poll<T>(
+        &mut self,
+        mut call: impl FnMut(&mut Self, i32) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
         let poll_us = self.made.work.poll_us;
         if poll_us > 0 {
             let until = monotonic_ns() + u64::from(poll_us) * 1000;
@@ -169,10 +176,10 @@ impl<'a> NetSocket<'a> {
         call(self, 0)
     }
 
-    /// Receives all of a request or of a response.
-    pub(super) fn take(&mut self, bytes: usize) -> Completion {
-        self.whole(bytes, |socket, done| {
-            socket.polled(|this, flags| receive_once(this.made.fd, &mut this.made.buffer[done..bytes], flags))
+    /// Receives a complete request or response.
+    pub(super) fn receive_all(&mut self, bytes: usize) -> Completion {
+        self.transfer_all(bytes, |socket, done| {
+            socket.with_busy_poll(|this, flags| receive_once(this.made.fd, &mut this.made.buffer[done..bytes], flags))
         })
     }
 
@@ -181,8 +188,8 @@ impl<'a> NetSocket<'a> {
             match self.next_train() {
                 Ok(train) if train.bytes > 0 => break train,
                 Ok(_) if self.made.work.bare => return Err(Errno::ENDED),
-                // An empty datagram, or the socket was shut down to wake its worker.
-                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) if self.stops() => {
+                // The datagram is empty, or the socket was shut down to wake its worker.
+                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) if self.should_stop() => {
                     return Err(Errno::ENDED);
                 }
                 Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) => {}
@@ -190,19 +197,19 @@ impl<'a> NetSocket<'a> {
             }
         };
         if self.made.work.bare {
-            return Ok(self.arrived(bytes as u64));
+            return Ok(self.subtract_from_limit(bytes as u64));
         }
         let now_us = monotonic_ns() / 1_000;
         let (_, bin_us) = self.made.work.form.ahead_and_bin_us();
         for datagram in self.made.buffer[..bytes].chunks(if each == 0 { bytes } else { each }) {
-            // What is too short to be of the test is counted as bytes only.
+            // A datagram too short for a header counts as bytes only.
             if let Some(header) = DatagramHeader::read(datagram, self.made.work.form) {
                 self.tally.count(header, now_us);
-                self.tally.sort(self.ready.cells, bin_us);
+                self.tally.add_to_bin(self.ready.cells, bin_us);
             }
         }
         self.publish();
-        Ok(self.arrived(bytes as u64))
+        Ok(self.subtract_from_limit(bytes as u64))
     }
 
     pub(super) fn publish(&self) {
@@ -210,7 +217,7 @@ impl<'a> NetSocket<'a> {
     }
 
     fn receive_stream(&mut self) -> Completion {
-        // More than there is room for goes over itself.
+        // Data beyond the buffer's size overwrites the buffer.
         let length = match (&self.made.file, self.made.work.apart) {
             (Some(_), _) => self.made.buffer.len(),
             _ if self.bursts.is_some() => self.made.buffer.len(),
@@ -221,8 +228,9 @@ impl<'a> NetSocket<'a> {
             let Prepared { passer, fd, buffer, .. } = &mut self.made;
             match passer.receive(*fd, buffer, length) {
                 Ok(0) => return Err(Errno::ENDED),
-                // The bytes that were to come may all have come over other sockets.
-                Err(Errno(libc::EAGAIN | libc::EINTR)) if !self.stops() && self.ready.bytes_left.load(Relaxed) > 0 => {}
+                // The expected bytes may all have arrived over other sockets.
+                Err(Errno(libc::EAGAIN | libc::EINTR))
+                    if !self.should_stop() && self.ready.bytes_left.load(Relaxed) > 0 => {}
                 Err(Errno(libc::EAGAIN | libc::EINTR)) => return Err(Errno::ENDED),
                 got => break got?,
             }
@@ -233,17 +241,17 @@ impl<'a> NetSocket<'a> {
         if let Some(bursts) = &mut self.bursts {
             let now_us = monotonic_ns() / 1_000;
             let (ahead_us, bin_us) = self.made.work.form.ahead_and_bin_us();
-            bursts.take(&self.made.buffer[..got as usize], ahead_us, |header| {
+            bursts.parse(&self.made.buffer[..got as usize], ahead_us, |header| {
                 self.tally.count(header, now_us);
-                self.tally.sort(self.ready.cells, bin_us);
+                self.tally.add_to_bin(self.ready.cells, bin_us);
             });
             self.publish();
         }
-        Ok(self.arrived(got))
+        Ok(self.subtract_from_limit(got))
     }
 
-    /// Takes what came from the limit, where there is one. The worker ends with the op that uses it up.
-    fn arrived(&mut self, bytes: u64) -> u64 {
+    /// Subtracts received bytes from the limit, if there is one. The worker ends with the op that exhausts it.
+    fn subtract_from_limit(&mut self, bytes: u64) -> u64 {
         let left = self.ready.bytes_left;
         if left.load(Relaxed) != u64::MAX {
             let take = |left: u64| Some(left.saturating_sub(bytes));
@@ -275,12 +283,12 @@ impl SyncBackend for NetSocket<'_> {
     }
 
     fn finish(&mut self) -> Result<(), crate::backend::Unfinished> {
-        let [copied, told] = self.made.passer.take_told(self.made.fd);
-        self.ready.cells.tell(copied, told);
+        let [copied, total] = self.made.passer.take_zero_copy_counts(self.made.fd);
+        self.ready.cells.add_zero_copy(copied, total);
         Ok(())
     }
 
-    /// Nothing is done between two ops that is worth a reading of the clock.
+    /// Nothing between two ops takes long enough to justify reading the clock.
     fn works_between_ops(&self) -> bool {
         false
     }

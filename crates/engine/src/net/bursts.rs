@@ -1,17 +1,16 @@
-//! Bursts: blocks of a TCP stream of iperf2, each of which begins with its length and with the time at which it was sent.
-//! Source: captures of 2.1.8.
+//! Bursts: blocks of an iperf2 TCP stream. Each begins with its length and its send time. Source: captures of 2.1.8.
 
 use super::datagram::DatagramHeader;
 use crate::clock::monotonic_ns;
 use plumb_workload::net::{BLOCK_BYTES_MAX, BURST_HEAD_BYTES, Iperf2Form};
 
-/// Words of a head, and where its time, its number and its length are among them.
+/// Words in a burst's head, and the positions of its time, number and length.
 const WORDS: usize = BURST_HEAD_BYTES as usize / 4;
 const SENT: usize = 5;
 const NUMBER: usize = 11;
 const LENGTH: usize = 12;
 
-/// What a stream begins with before its first burst is at most this long.
+/// Maximum length of the introduction before a stream's first burst.
 const INTRODUCTION_BYTES_MAX: u32 = 512;
 
 /// Writes the head of a burst that is sent now.
@@ -28,25 +27,24 @@ pub(super) fn begin_burst(block: &mut [u8], form: &Iperf2Form, number: u64) {
     }
 }
 
-/// What comes next in a stream.
+/// The next part expected in a stream.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Next {
-    /// The first word, which says how long the introduction is.
+    /// The first word, which holds the length of the introduction.
     Introduction,
-    /// The head of a burst.
     Head,
-    /// Bytes that say nothing, and whether a burst ends with them.
+    /// Number of payload bytes, and whether a burst ends with them.
     Bytes(u32, bool),
-    /// What is not of iperf2: nothing of it can be found again.
+    /// The stream is not iperf2's, and there is no way to resynchronize.
     Unknown,
 }
 
-/// Finds the bursts in what comes, however it is cut.
+/// Finds bursts in a stream, wherever calls split it.
 #[derive(Debug)]
 pub(super) struct Bursts {
     next: Next,
     head: [u8; BURST_HEAD_BYTES as usize],
-    /// Bytes of it that are there.
+    /// Bytes of the head received so far.
     got: usize,
     sent_us: u64,
     number: u64,
@@ -62,8 +60,8 @@ impl Bursts {
         u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
     }
 
-    /// Hands out each burst whose last byte is in `bytes`, with its number and the time at which it was sent.
-    pub(super) fn take(&mut self, mut bytes: &[u8], ahead_us: u64, mut ended: impl FnMut(DatagramHeader)) {
+    /// Calls `ended` with the number and send time of each burst whose last byte is in `bytes`.
+    pub(super) fn parse(&mut self, mut bytes: &[u8], ahead_us: u64, mut ended: impl FnMut(DatagramHeader)) {
         while !bytes.is_empty() {
             let wanted = match self.next {
                 Next::Introduction => 4,
@@ -72,7 +70,7 @@ impl Bursts {
                     let taken = bytes.len().min(left as usize);
                     bytes = &bytes[taken..];
                     self.next = Next::Bytes(left - taken as u32, is_burst);
-                    self.end(&mut ended);
+                    self.finish_part(&mut ended);
                     continue;
                 }
                 Next::Unknown => return,
@@ -82,14 +80,14 @@ impl Bursts {
             (self.got, bytes) = (self.got + taken, &bytes[taken..]);
             if self.got == wanted {
                 self.got = 0;
-                self.next = self.after(ahead_us);
-                self.end(&mut ended);
+                self.next = self.next_part(ahead_us);
+                self.finish_part(&mut ended);
             }
         }
     }
 
-    /// What follows the head that is there.
-    fn after(&mut self, ahead_us: u64) -> Next {
+    /// Returns the part after the head just received.
+    fn next_part(&mut self, ahead_us: u64) -> Next {
         if self.next == Next::Introduction {
             let length = (self.word(0) & 0xfffe) >> 1;
             return match (4..=INTRODUCTION_BYTES_MAX).contains(&length) {
@@ -105,12 +103,12 @@ impl Bursts {
         }
     }
 
-    /// Where all bytes are there that had to come, a head is next.
-    fn end(&mut self, ended: &mut impl FnMut(DatagramHeader)) {
+    /// Expects the next head once all bytes of a part have arrived.
+    fn finish_part(&mut self, ended: &mut impl FnMut(DatagramHeader)) {
         let Next::Bytes(0, is_burst) = self.next else { return };
         self.next = Next::Head;
         if is_burst {
-            // Numbered as they come: a stream loses none.
+            // Number the bursts in order of arrival: a stream loses none.
             self.number += 1;
             ended(DatagramHeader { sent_us: self.sent_us, number: self.number });
         }
@@ -143,7 +141,7 @@ mod tests {
         let (mut count, mut on_the_way_us) = (0, 0);
         let now_us = monotonic_ns() / 1_000 + 500;
         for part in bytes.chunks(cut) {
-            bursts.take(part, form().ahead_us, |header| {
+            bursts.parse(part, form().ahead_us, |header| {
                 count += 1;
                 assert_eq!(header.number, count);
                 on_the_way_us += now_us - header.sent_us;
@@ -152,9 +150,9 @@ mod tests {
         (count, on_the_way_us)
     }
 
-    // Protects the wire: places are those of a capture of 2.1.8.
+    // Protects the wire format: the positions are those of a capture of 2.1.8.
     #[test]
-    fn heads_are_those_of_iperf2() {
+    fn burst_heads_match_iperf2() {
         let bytes = stream(&[1000]);
         let word = |at: usize| u32::from_be_bytes(bytes[80 + at * 4..84 + at * 4].try_into().unwrap());
         assert_eq!([word(0), word(2), word(11), word(12), word(22)], [0x4001_00a0, 5001, 1, 1000, 0]);
@@ -162,7 +160,7 @@ mod tests {
         assert_eq!(&bytes[80 + 92..80 + 96], b"0000");
     }
 
-    // Protects the count: bursts are found however the stream is cut, and one that has not ended is not counted.
+    // Protects the count: bursts are found however the stream is split, and an unfinished one is not counted.
     #[test]
     fn bursts_are_found_wherever_a_call_ends() {
         let bytes = stream(&[1000, 92, 93, 131_072]);
@@ -174,9 +172,10 @@ mod tests {
         }
     }
 
-    // Protects the server: a head that lies about its length, and what is no head, end the counting and nothing else.
+    // Protects the server: a head with a bogus length, and data that is not a head, stop the
+    // counting and do no other harm.
     #[test]
-    fn what_is_no_burst_is_not_counted() {
+    fn malformed_bursts_are_not_counted() {
         for length in [0u32, 91, BLOCK_BYTES_MAX + 1, u32::MAX] {
             let mut bytes = stream(&[1000, 1000]);
             bytes[80 + 1000 + LENGTH * 4..][..4].copy_from_slice(&length.to_be_bytes());

@@ -1,5 +1,4 @@
-//! Datagrams: the header that each begins with, and what a receiver learns from those that came. The header is iperf3's or
-//! iperf2's.
+//! Datagram headers of iperf3 and iperf2, and the receiver's statistics from them.
 
 use crate::clock::monotonic_ns;
 use crate::shared::Shareable;
@@ -8,17 +7,17 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// The beginning of a datagram, in the order of the network: seconds, microseconds, and a number of 4 or 8 bytes.
+/// Header of a datagram, in network byte order: seconds, microseconds, and a number of 4 or 8 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatagramHeader {
-    /// When it was sent, by the monotonic clock of the sender, in microseconds.
+    /// Send time by the sender's monotonic clock, microseconds.
     pub sent_us: u64,
-    /// From 1.
+    /// Sequence number, starting at 1.
     pub number: u64,
 }
 
 impl DatagramHeader {
-    /// Writes it to the start of a datagram of at least 16 bytes.
+    /// Writes the header to the start of a datagram of at least 16 bytes.
     #[inline]
     pub fn write(self, into: &mut [u8], form: DatagramForm) {
         if let DatagramForm::Iperf2(Iperf2Form { ahead_us, head, .. }) = form {
@@ -39,7 +38,7 @@ impl DatagramHeader {
         }
     }
 
-    /// Reads it; `None` where the datagram is too short to have one.
+    /// Reads the header; `None` if the datagram is too short.
     #[inline]
     pub fn read(datagram: &[u8], form: DatagramForm) -> Option<DatagramHeader> {
         let word = |at: usize| Some(u32::from_be_bytes(datagram.get(at..at + 4)?.try_into().ok()?));
@@ -49,7 +48,8 @@ impl DatagramHeader {
             DatagramForm::Iperf3Wide => (u64::from_be_bytes(datagram.get(8..16)?.try_into().ok()?), time(0)?),
             DatagramForm::Iperf2(form) | DatagramForm::Iperf2Bursts(form) => {
                 let low = word(0)?;
-                // Clients before 2.0.10 have numbers of 32 bits, and what they ask for where others have the rest.
+                // Clients before 2.0.10 use 32-bit numbers, and put their settings where
+                // newer clients put the upper half.
                 let is_wide = word(16).is_some_and(|flags| flags & WIDE_NUMBERS != 0);
                 let number =
                     if is_wide { u64::from(word(12)?) << 32 | u64::from(low) } else { i64::from(low as i32) as u64 };
@@ -60,13 +60,13 @@ impl DatagramHeader {
     }
 }
 
-/// Words that a message of iperf2's round trips begins with; the places of its times among them: of the client, and of the server,
-/// which has one of receiving and one of sending. Source: goldens.
+/// Words in the header of an iperf2 round trip message, and the positions of its times. The client has one time; the
+/// server has one for receiving and one for sending. Source: goldens.
 const BOUNCE_WORDS: usize = 12;
 const BOUNCE_SENT: &[usize] = &[5];
 const BOUNCE_ANSWERED: &[usize] = &[7, 9];
 
-/// Writes what each message of iperf2's round trips begins with; of all others, nothing.
+/// Writes the header of an iperf2 round trip message; does nothing for other forms.
 pub(super) fn begin_bounces(message: &mut [u8], form: DatagramForm) {
     let DatagramForm::Iperf2(Iperf2Form { head, .. }) = form else { return };
     for (bytes, word) in message.chunks_exact_mut(4).zip(head).take(BOUNCE_WORDS) {
@@ -74,7 +74,7 @@ pub(super) fn begin_bounces(message: &mut [u8], form: DatagramForm) {
     }
 }
 
-/// Writes the time at hand into such a message, where this end has its times.
+/// Writes the current time into an iperf2 round trip message, at this end's positions.
 #[inline]
 pub(super) fn stamp_bounce(message: &mut [u8], form: DatagramForm, answers: bool) {
     let DatagramForm::Iperf2(Iperf2Form { ahead_us, .. }) = form else { return };
@@ -87,59 +87,61 @@ pub(super) fn stamp_bounce(message: &mut [u8], form: DatagramForm, answers: bool
     }
 }
 
-/// A flag of iperf2's clients: numbers have 64 bits. Source: goldens.
+/// Flag of iperf2's clients: numbers have 64 bits. Source: goldens.
 const WIDE_NUMBERS: u32 = 0x0800_0000;
 
-/// What came of a stream of datagrams.
+/// Receive statistics of a datagram stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Arrived {
-    /// The highest number: as many were sent at least.
+    /// Highest number received; the sender sent at least this many.
     pub highest: u64,
-    /// Numbers below it that never came, as far as is known.
+    /// Lower numbers that have not arrived so far.
     pub lost: u64,
-    /// Those that came behind a higher number.
+    /// Datagrams that arrived after a higher number.
     pub out_of_order: u64,
-    /// Smoothed variation of the time on the way, microseconds. Source: RFC 1889, A.8.
+    /// Smoothed variation of the transit time, microseconds. Source: RFC 1889, A.8.
     pub jitter_us: f64,
-    /// The last one came: it has a negative number, as iperf2 counts.
+    /// Whether the last datagram arrived. iperf2 marks it with a negative number.
     pub ended: bool,
-    /// Sum of the times on the way, microseconds, and of their squares: worth something where both ends have the same clock.
+    /// Sum of the transit times, microseconds. Meaningful only if both ends share a clock.
     pub transit_us: f64,
-    /// See above.
+    /// Sum of the squared transit times; same condition.
     pub transit_squares: f64,
 }
 
-/// The same while it changes, in the worker's own memory.
+/// Working copy of [`Arrived`] in the worker's own memory.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     arrived: Arrived,
     transit_us: Option<i64>,
-    /// Least and most of the times on the way since they were published.
+    /// Minimum and maximum transit time since the last publication.
     extremes: Cell<Option<[i64; 2]>>,
 }
 
-/// Bins of times on the way at most: the first is of those below 0, which clocks that differ give, the last of those beyond.
+/// Maximum number of bins for transit times. The first bin holds times below 0, which differing clocks cause;
+/// the last one holds the overflow.
 const BINS: usize = 10_002;
 
 impl Tally {
-    /// Counts the time on the way of the newest in its bin.
+    /// Adds the latest transit time to its bin.
     #[inline]
-    pub(super) fn sort(&self, cells: &DatagramCells, bin_us: u32) {
+    pub(super) fn add_to_bin(&self, cells: &DatagramCells, bin_us: u32) {
         if let (Some(transit), 1..) = (self.transit_us, bin_us) {
             let bin = if transit < 0 { 0 } else { (transit as u64 / u64::from(bin_us) + 1).min(BINS as u64 - 1) };
             let bin = &cells.bins[bin as usize];
-            // One worker writes it.
+            // Only one worker writes it.
             bin.store(bin.load(Relaxed).wrapping_add(1), Relaxed);
         }
     }
 
-    /// A datagram came at this time of the receiver's clock. The two clocks need not agree: only changes count.
+    /// Counts a datagram that arrived at `now_us` by the receiver's clock. The two clocks
+    /// need not agree: only changes count.
     #[inline]
     pub(super) fn count(&mut self, header: DatagramHeader, now_us: u64) {
         let arrived = &mut self.arrived;
         let mut header = header;
         if header.number > i64::MAX as u64 {
-            // Said again and again, with other numbers, until it is answered.
+            // The sender repeats the last datagram, with new numbers, until it gets an answer.
             if std::mem::replace(&mut arrived.ended, true) {
                 return;
             }
@@ -163,13 +165,13 @@ impl Tally {
         }
     }
 
-    /// The response to this request did not come.
-    pub(super) fn lose(&mut self, number: u64) {
+    /// Counts a request whose response did not arrive.
+    pub(super) fn count_lost(&mut self, number: u64) {
         self.arrived.highest = number;
         self.arrived.lost += 1;
     }
 
-    /// Publishes it.
+    /// Copies the statistics to the shared cells.
     #[inline]
     pub(super) fn publish(&self, cells: &DatagramCells) {
         let Arrived { highest, lost, out_of_order, jitter_us, ended, transit_us, transit_squares } = self.arrived;
@@ -187,12 +189,13 @@ impl Tally {
     }
 }
 
-/// A number whose order is kept without its sign. Nothing has zero, which is what fresh memory has.
+/// Maps a signed number to an unsigned one of the same order. No real value maps to zero, which
+/// is the content of fresh memory.
 fn ordered(number: i64) -> u64 {
     number as u64 ^ 1 << 63
 }
 
-/// What the coordinator sees of it, in a cache line of its own. Zeroed is "nothing came".
+/// Statistics that the coordinator reads, in a cache line of their own. All zero means that nothing arrived.
 #[repr(C, align(64))]
 pub(crate) struct DatagramCells {
     highest: AtomicU64,
@@ -204,36 +207,36 @@ pub(crate) struct DatagramCells {
     least: AtomicU64,
     most: AtomicU64,
     ended: AtomicU64,
-    /// Calls without a copy that the kernel made copies of, and all that it told of.
+    /// Zero-copy sends that the kernel copied after all, and all sends that it reported on.
     copied: AtomicU64,
-    told: AtomicU64,
-    /// Times on the way. Memory that is not written is not there.
+    reported: AtomicU64,
+    /// Histogram of transit times. Pages that are never written use no memory.
     bins: [AtomicU32; BINS],
 }
 
-// SAFETY: repr(C), nothing but AtomicU64 and AtomicU32.
+// SAFETY: repr(C), only AtomicU64 and AtomicU32.
 #[allow(unsafe_code)]
 unsafe impl Shareable for DatagramCells {}
 
 impl DatagramCells {
-    /// The shortest and the longest time on the way since this was last asked, microseconds.
+    /// Takes the minimum and maximum transit time since the previous call, microseconds.
     pub(super) fn take_extremes(&self) -> Option<[i64; 2]> {
         let (least, most) = (self.least.swap(0, Relaxed), self.most.swap(0, Relaxed));
         (least > 0 && most > 0).then(|| [ordered(!least as i64) as i64, ordered(most as i64) as i64])
     }
 
-    /// The kernel tells of this many calls that were to go without a copy, and of how many it copied.
-    pub(super) fn tell(&self, copied: u64, told: u64) {
+    /// Adds the kernel's reports: `total` zero-copy sends, of which it copied `copied`.
+    pub(super) fn add_zero_copy(&self, copied: u64, total: u64) {
         self.copied.fetch_add(copied, Relaxed);
-        self.told.fetch_add(told, Relaxed);
+        self.reported.fetch_add(total, Relaxed);
     }
 
-    /// How many of how many.
+    /// Returns how many zero-copy sends the kernel copied, and how many it reported on.
     pub(super) fn copied(&self) -> [u64; 2] {
-        [self.copied.load(Relaxed), self.told.load(Relaxed)]
+        [self.copied.load(Relaxed), self.reported.load(Relaxed)]
     }
 
-    /// How many times on the way are in each bin that is not empty. Bin 0 is of those below 0.
+    /// Returns the non-empty bins with their counts. Bin 0 holds times below 0.
     pub(super) fn bins(&self) -> Vec<(u32, u32)> {
         let counts = (0..).zip(self.bins.iter().map(|count| count.load(Relaxed)));
         counts.filter(|&(_, count)| count > 0).collect()
@@ -264,9 +267,9 @@ mod tests {
         tally.arrived
     }
 
-    // Protects the wire: what stock iperf3 sends and expects, in both widths. Source: a capture of 3.12.
+    // Protects the wire format: the headers of stock iperf3, in both widths. Source: a capture of 3.12.
     #[test]
-    fn headers_are_those_of_iperf3() {
+    fn headers_match_iperf3() {
         let header = DatagramHeader { sent_us: 1_023_000_042, number: 7 };
         let mut bytes = [0xff; 16];
         header.write(&mut bytes, DatagramForm::Iperf3);
@@ -279,7 +282,8 @@ mod tests {
         assert_eq!(DatagramHeader::read(&bytes[..15], DatagramForm::Iperf3Wide), None);
     }
 
-    // Protects the counts: a gap is a loss until what is missing comes, and numbers that lie do not make them negative.
+    // Protects the counts: a gap counts as a loss until the missing datagram arrives, and bogus
+    // numbers do not make counts negative.
     #[test]
     fn losses_and_order_follow_from_the_numbers() {
         let arrived = tally(&[(1, 0, 0), (2, 0, 0), (5, 0, 0), (4, 0, 0)]);
@@ -291,18 +295,18 @@ mod tests {
         assert_eq!((arrived.highest, arrived.lost), (most, most - 2));
     }
 
-    // By hand: transits 100, 100, 132 µs, whatever the clocks' distance: J = 0, then (32 - 0) / 16.
+    // Computed by hand: transits of 100, 100, 132 µs for any clock offset give J = 0, then (32 - 0) / 16.
     #[test]
-    fn jitter_is_that_of_the_rfc() {
+    fn jitter_matches_the_rfc() {
         let arrived = tally(&[(1, 1_000, 1_100), (2, 2_000, 2_100), (3, 3_000, 3_132)]);
         assert_eq!(arrived.jitter_us, 2.0);
         let far = 1 << 40;
         assert_eq!(tally(&[(1, far + 1_000, 1_100), (2, far + 2_000, 2_100), (3, far + 3_000, 3_132)]).jitter_us, 2.0);
     }
 
-    // Protects the wire: what stock iperf2 sends and expects. Source: a capture of 2.1.8.
+    // Protects the wire format: the headers of stock iperf2. Source: a capture of 2.1.8.
     #[test]
-    fn headers_are_those_of_iperf2() {
+    fn headers_match_iperf2() {
         let mut head = [0; 27];
         head[..2].copy_from_slice(&[0x4801_0098, 1]);
         let form = DatagramForm::Iperf2(Iperf2Form { ahead_us: 1_000_000_000, head, bin_us: 0 });
@@ -312,7 +316,7 @@ mod tests {
         let expected = [0, 0, 0, 7, 0, 0, 3, 0xff, 0, 0, 0, 42, 0, 0, 0, 1, 0x48, 1, 0, 0x98, 0, 0, 0, 1];
         assert_eq!(bytes[..24], expected);
         assert_eq!(DatagramHeader::read(&bytes, form), Some(header));
-        // An older client: 32 bits, and what it asks for right behind them.
+        // An older client: 32-bit numbers, directly followed by its settings.
         bytes[16..20].fill(0);
         assert_eq!(DatagramHeader::read(&bytes, form).map(|header| header.number), Some(7));
         bytes[..4].copy_from_slice(&(-7i32).to_be_bytes());
@@ -320,7 +324,7 @@ mod tests {
         assert_eq!(DatagramHeader::read(&bytes[..11], form), None);
     }
 
-    // Protects the end of a stream: it is counted once however often it is said, and times on the way are kept.
+    // Protects the end of a stream: it counts once even if repeated, and transit times are kept.
     #[test]
     fn a_negative_number_is_the_last() {
         let last = |number: i64| number.wrapping_neg() as u64;
@@ -337,17 +341,17 @@ mod tests {
         assert_eq!(cells.take_extremes(), None);
     }
 
-    // Protects histograms: each time is in the bin that it belongs to, and those that are too short or too long in their own.
+    // Protects histograms: each time goes to its bin, with bins of their own for underflow and overflow.
     #[test]
-    fn times_on_the_way_are_sorted() {
+    fn transit_times_go_to_their_bins() {
         let (cells, mut tally) = (fresh_cells(), Tally::default());
         for (number, now_us) in (1..).zip([1_099, 1_100, 1_199, 999, 1_000_000 + 1_000, u64::MAX >> 2]) {
             tally.count(DatagramHeader { sent_us: 1_000, number }, now_us);
-            tally.sort(&cells, 100);
+            tally.add_to_bin(&cells, 100);
         }
         assert_eq!(cells.bins(), [(0, 1), (1, 1), (2, 2), (10_001, 2)]);
-        tally.sort(&cells, 0);
-        assert_eq!(cells.bins().len(), 4, "none are asked for");
+        tally.add_to_bin(&cells, 0);
+        assert_eq!(cells.bins().len(), 4, "no bins were requested");
     }
 
     fn fresh_cells() -> DatagramCells {
@@ -363,7 +367,7 @@ mod tests {
             most: zero(),
             ended: zero(),
             copied: zero(),
-            told: zero(),
+            reported: zero(),
             bins: [const { AtomicU32::new(0) }; BINS],
         }
     }

@@ -1,4 +1,5 @@
-//! Network work of a phase: groups of workers whose sockets somebody else's protocol connects, and the probe beside them.
+//! Network work of a phase: groups of workers whose sockets a dialect's protocol connects, and the probe
+//! that runs at the same time.
 
 use super::backend::{NetSocket, Ready};
 use super::datagram::DatagramCells;
@@ -34,7 +35,7 @@ pub(crate) struct NetGroup {
     session: Box<dyn NetSession>,
     flows: Arc<Vec<Flow>>,
     cells: Arc<SharedSlice<DatagramCells>>,
-    /// Among the workers of the phase.
+    /// Index of the group's first worker in the phase.
     first_worker: usize,
     began: Instant,
 }
@@ -64,7 +65,7 @@ impl NetGroup {
         Ok(NetGroup { name, session, flows, cells, first_worker: seat.worker as usize, began })
     }
 
-    /// The worker of a seat.
+    /// Builds the worker of a seat.
     pub(crate) fn worker(
         &self,
         seat: &WorkerSeat<'_>,
@@ -77,9 +78,9 @@ impl NetGroup {
         let own_limit = seat.group.limit.bytes.map(|bytes| Arc::new(AtomicU64::new(bytes.0)));
         let is_limited = own_limit.is_some() || seat.phase.stop.bytes.is_some();
         let mut work = flow.work;
-        // What is to end with a byte goes block by block.
+        // A limit in bytes requires one call per block.
         work.apart |= is_limited && work.op == NetOp::Send;
-        // How many go together follows from when each is due.
+        // The number of blocks per call depends on the interval between them.
         let pace = &seat.group.pace;
         let paced = pace.open.map(|open| PerSecond(open.rate.0 * f64::from(work.block)));
         work.rate = work.rate.or(pace.bytes_per_second.write).or(paced).filter(|_| work.op == NetOp::Send);
@@ -97,7 +98,7 @@ impl NetGroup {
         Ok(Box::new(move |barrier: &Barrier| worker.run(barrier)))
     }
 
-    /// Ends the work at the other end, and says what both know of it.
+    /// Ends the work at the other end, and returns the results of both ends.
     pub(crate) fn finish(self, workers: &[WorkerMeasurement]) -> Result<Network, String> {
         let own = workers.iter().skip(self.first_worker).take(self.flows.len());
         let end = |(number, worker): (usize, &WorkerMeasurement)| FlowEnd {
@@ -113,7 +114,7 @@ impl NetGroup {
                 [sum[0] + copied[0], sum[1] + copied[1]]
             }),
         };
-        // Whoever waits for data at the other end waits no longer.
+        // Stops waits for data at the other end.
         let network = self.session.finish(&ended).map_err(|error| format!("{}: {error}", self.name))?;
         Ok(Network { group: Some(self.name), ..network })
     }
@@ -123,7 +124,7 @@ struct NetWorker {
     made: Prepared,
     kind: OpKind,
     number: usize,
-    /// They stay open.
+    /// Keeps the sockets open.
     _flows: Arc<Vec<Flow>>,
     cells: Arc<SharedSlice<DatagramCells>>,
     pacing: Pacing,
@@ -140,14 +141,14 @@ impl NetWorker {
         }
         barrier.expect(&BTreeSet::from([self.kind]));
         let most = self.made.blocks_at_once;
-        // What is received has no length beforehand.
+        // The length of received data is not known in advance.
         let length = if work.op == NetOp::Send { most * work.block } else { 1 };
         let no_limit = AtomicU64::new(u64::MAX);
         let op = BlockOp::load(self.kind, 0, 0, length);
         let mut source = BlockSource { op, block: work.block, most: most.into(), left: &no_limit };
         let mut pacer = bind_pacer(&self.pacing, barrier, self.stream.rng(Purpose::Arrival), None);
-        let stops = || barrier.stops();
-        let ready = Ready { stops: &stops, bytes_left: &self.bytes_left, cells: &self.cells[self.number] };
+        let should_stop = || barrier.stops();
+        let ready = Ready { should_stop: &should_stop, bytes_left: &self.bytes_left, cells: &self.cells[self.number] };
         let mut socket = NetSocket::new(self.made, ready);
         let (source, backend): (&mut dyn Source<Op = BlockOp>, &mut dyn SyncBackend<Op = BlockOp>) =
             (&mut source, &mut socket);
@@ -155,22 +156,22 @@ impl NetWorker {
     }
 }
 
-/// The probe of a phase while it runs.
+/// The probe of a running phase.
 pub(crate) struct ProbeRun {
     session: Box<dyn NetSession>,
     flows: Flows,
     began: Instant,
     idle: Histogram,
-    /// At the start of the phase's clock, and at its end.
+    /// Readings at the start of the phase's clock, and at its end.
     readings: [Option<(Histogram, u64)>; 2],
     idle_lost: u64,
 }
 
-/// How often a probe that waits looks whether it is to end.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// Interval at which a waiting probe checks for shutdown.
+const STOP_POLL: Duration = Duration::from_millis(50);
 
 impl ProbeRun {
-    /// Connects, and makes its round trips for a while before anything else does.
+    /// Connects, and makes round trips on the idle network before the phase starts.
     pub(crate) fn begin(probe: &Probe, protocol: &dyn NetProtocol, stop: StopFlag) -> Result<ProbeRun, String> {
         let bytes = Bytes(Probe::BYTES);
         let load =
@@ -183,7 +184,7 @@ impl ProbeRun {
         let began = Instant::now();
         while began.elapsed() < Duration::from_nanos(probe.idle.0) && !stop.requested() {
             let left = Duration::from_nanos(probe.idle.0).saturating_sub(began.elapsed());
-            std::thread::sleep(left.min(LOOK_AGAIN));
+            std::thread::sleep(left.min(STOP_POLL));
             if let Some(failure) = flows.failure() {
                 return Err(failure);
             }
@@ -192,12 +193,12 @@ impl ProbeRun {
         Ok(ProbeRun { session, flows, began, idle, readings: [None, None], idle_lost })
     }
 
-    /// The clock of the phase starts.
+    /// Takes the reading at the start of the phase's clock.
     pub(crate) fn starts(&mut self) {
         self.readings[0] = Some(self.reading());
     }
 
-    /// It has stopped.
+    /// Takes the reading at the end of the phase's clock.
     pub(crate) fn stopped(&mut self) {
         self.readings[1] = Some(self.reading());
     }
@@ -206,7 +207,7 @@ impl ProbeRun {
         (self.flows.times(0), self.flows.counts(0).datagrams.lost)
     }
 
-    /// What was found, idle and during the phase.
+    /// Stops the probe and returns its results, idle and during the phase.
     pub(crate) fn finish(mut self, phase: &str) -> Result<Network, String> {
         let failure = self.flows.failure();
         let end = self.readings[1].take().unwrap_or_else(|| self.reading());

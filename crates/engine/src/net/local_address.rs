@@ -1,5 +1,5 @@
-//! Addresses of sockets that are not of the Internet: of this machine (unix(7)), and between a virtual machine and its
-//! host (vsock(7)).
+//! Socket addresses outside the Internet families: Unix sockets (unix(7)), and sockets between a
+//! virtual machine and its host (vsock(7)).
 #![allow(unsafe_code)]
 
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -7,33 +7,31 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 
-/// Connections that wait to be accepted, at most.
+/// Maximum number of connections waiting to be accepted.
 const BACKLOG: i32 = 512;
 
-/// An address that is not of the Internet.
+/// A Unix or vsock address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LocalAddress {
-    /// `unix:PATH`.
     Unix(PathBuf),
-    /// `vsock:CID:PORT`; `vsock::PORT` listens for whoever comes.
+    /// `vsock:CID:PORT`; `vsock::PORT` listens for any machine.
     Vsock {
-        /// The machine: 1 is this one, 2 is the host of a virtual machine.
+        /// Context ID of the machine: 1 is this one, 2 is the host of a virtual machine.
         cid: u32,
-        /// The port.
         port: u32,
     },
 }
 
-/// An address that begins like one of a [`LocalAddress`] and is none.
+/// Error from parsing a [`LocalAddress`] with a known prefix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LocalAddressError {
-    /// `unix:` alone.
+    /// `unix:` without a path.
     #[error("`unix:` has no path; use `unix:/run/plumb`")]
     NoPath,
     /// `vsock:` without two numbers.
     #[error("`{text}` is not an address of vsock; use `vsock:CID:PORT`, such as `vsock:2:5201`")]
     Vsock {
-        /// The whole text.
+        /// The complete argument.
         text: String,
     },
 }
@@ -42,10 +40,10 @@ pub enum LocalAddressError {
 const ANY: u32 = u32::MAX;
 
 impl LocalAddress {
-    /// Parses an address of this kind; `None` if the text has neither prefix.
+    /// Parses a local address; `None` if the text has neither prefix.
     ///
     /// # Errors
-    /// The prefix is followed by no address.
+    /// The text after the prefix is not an address.
     pub fn parse(text: &str) -> Option<Result<LocalAddress, LocalAddressError>> {
         if let Some(path) = text.strip_prefix("unix:") {
             return Some(match path.is_empty() {
@@ -83,17 +81,17 @@ impl LocalAddress {
         })
     }
 
-    /// Connects.
+    /// Opens a stream connection.
     ///
     /// # Errors
-    /// The system's own.
+    /// The system's error.
     pub fn connect(&self) -> io::Result<OwnedFd> {
         let socket = self.socket()?;
         match self {
             LocalAddress::Unix(path) => net::connect(&socket, &SocketAddrUnix::new(path)?)?,
             #[cfg(target_os = "linux")]
             LocalAddress::Vsock { cid, port } => with_address(*cid, *port, |address, length| {
-                // SAFETY: reads as many bytes as the address has.
+                // SAFETY: reads only the bytes of the address.
                 unsafe { libc::connect(socket.as_raw_fd(), address, length) }
             })?,
             #[cfg(not(target_os = "linux"))]
@@ -102,17 +100,17 @@ impl LocalAddress {
         Ok(socket)
     }
 
-    /// Listens. A path must not exist, and is not removed.
+    /// Listens for connections. A Unix path must not exist yet, and is not removed afterwards.
     ///
     /// # Errors
-    /// The system's own.
+    /// The system's error.
     pub fn listen(&self) -> io::Result<OwnedFd> {
         let socket = self.socket()?;
         match self {
             LocalAddress::Unix(path) => net::bind(&socket, &SocketAddrUnix::new(path)?)?,
             #[cfg(target_os = "linux")]
             LocalAddress::Vsock { cid, port } => with_address(*cid, *port, |address, length| {
-                // SAFETY: reads as many bytes as the address has.
+                // SAFETY: reads only the bytes of the address.
                 unsafe { libc::bind(socket.as_raw_fd(), address, length) }
             })?,
             #[cfg(not(target_os = "linux"))]
@@ -139,15 +137,15 @@ fn with_address(cid: u32, port: u32, call: impl FnOnce(*const libc::sockaddr, u3
 mod tests {
     use super::*;
 
-    // Protects: hosts are not taken for other kinds of address, and what is wrong with one is said.
+    // Protects: host names are not mistaken for local addresses, and errors say what is text with an address.
     #[test]
-    fn addresses_are_told_apart() {
+    fn local_addresses_are_recognized() {
         assert_eq!(LocalAddress::parse("nas:5201"), None);
         assert_eq!(LocalAddress::parse("unix:/run/x"), Some(Ok(LocalAddress::Unix("/run/x".into()))));
         assert_eq!(LocalAddress::parse("vsock:2:5201"), Some(Ok(LocalAddress::Vsock { cid: 2, port: 5201 })));
         assert_eq!(LocalAddress::parse("vsock::5201"), Some(Ok(LocalAddress::Vsock { cid: u32::MAX, port: 5201 })));
-        for wrong in ["unix:", "vsock:2", "vsock:host:1"] {
-            assert!(LocalAddress::parse(wrong).is_some_and(|parsed| parsed.is_err()), "{wrong}");
+        for text in ["unix:", "vsock:2", "vsock:host:1"] {
+            assert!(LocalAddress::parse(text).is_some_and(|parsed| parsed.is_err()), "{text}");
         }
     }
 }

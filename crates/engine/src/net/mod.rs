@@ -1,9 +1,9 @@
-//! Network work: sockets that are connected already, each with a worker of the engine's one loop. Whoever connects them
-//! (a dialect's protocol) starts the workers, reads their counters while they run, and stops them ([`Flows`]); or they are
-//! workers of a phase as any others ([`group`]).
+//! Network work over sockets that are already connected. Each socket has a worker that runs the engine's usual loop.
+//! Either a dialect's protocol connects the sockets, starts the workers, reads their counters and stops them
+//! ([`Flows`]), or the workers belong to a phase like any others ([`group`]).
 //!
-//! A block is an op, so pacing, recording and stopping are those of all other work. Counters have one writer and only grow;
-//! intervals and what is left out at the start are differences of two readings.
+//! A block is an op, so pacing, recording and stopping work as for all other work. Counters have one writer and only
+//! grow; intervals, and totals without the omitted start, are differences of two readings.
 
 mod backend;
 mod bursts;
@@ -63,29 +63,28 @@ use std::time::Duration;
 /// A connected socket and its work.
 #[derive(Debug)]
 pub struct Flow {
-    /// The socket, which listens where connections are accepted. It is closed with the [`Flows`].
+    /// The socket; a listening one if the work accepts connections. It is closed with the [`Flows`].
     pub socket: OwnedFd,
-    /// Whom to connect to, or whose connections are accepted, where that is the work.
+    /// Address to connect to, or the only one to accept connections from, if the work does either.
     pub other: Option<SocketAddr>,
-    /// What a stream is sent from, or received into; one of its own, from its place on. With `Passing::SendFile`, its first
-    /// block is sent again and again.
+    /// File that a stream is sent from or received into. Each flow has its own, which starts at its current position.
+    /// With `Passing::SendFile`, the first block is sent repeatedly.
     pub file: Option<File>,
-    /// What is done with it.
     pub work: NetWork,
 }
 
-/// What a flow has done so far.
+/// Totals of a flow so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Counts {
     /// Bytes sent or received.
     pub bytes: u64,
     /// Calls, or round trips.
     pub ops: u64,
-    /// Of received datagrams.
+    /// Statistics of received datagrams.
     pub datagrams: Arrived,
 }
 
-/// What the flows of a test share.
+/// State shared by the flows of a test.
 struct Shared {
     clock: Clock,
     flows: Vec<Flow>,
@@ -93,32 +92,32 @@ struct Shared {
     cells: PhaseCells,
     reports: Reports,
     datagrams: SharedSlice<DatagramCells>,
-    /// Blocks that may still be sent, and bytes that are still to come; `u64::MAX` is no limit.
+    /// Blocks that may still be sent, and bytes still expected; `u64::MAX` means no limit.
     blocks_left: AtomicU64,
     bytes_left: AtomicU64,
     errors: ErrorRules,
     bell: Bell,
 }
 
-/// Running flows.
+/// The workers of all flows, with their sockets and counters.
 pub struct Flows {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What a worker needs of memory for its stack: its buffers are on the heap.
+/// Stack size of a worker: its buffers are on the heap.
 const STACK_BYTES: usize = 256 << 10;
 
 impl Flows {
-    /// Makes a worker for each flow. They wait for [`start`](Flows::start).
+    /// Creates a worker for each flow. The workers wait for [`start`](Flows::start).
     ///
     /// # Errors
-    /// A size out of range, or the system's own.
+    /// A size is out of range, or a system call fails.
     pub fn new(flows: Vec<Flow>) -> io::Result<Flows> {
         Flows::with(flows, NewSockets::default())
     }
 
-    /// The same, with what connections are given that ops make.
+    /// Like [`new`](Flows::new), with settings for the connections that ops create.
     ///
     /// # Errors
     /// As [`new`](Flows::new).
@@ -140,7 +139,7 @@ impl Flows {
                 blocks_left: AtomicU64::new(u64::MAX),
                 bytes_left: AtomicU64::new(u64::MAX),
                 errors: ErrorRules {
-                    // A request that got no response is lost, and the next one is made.
+                    // A request without a response counts as lost, and the next one follows.
                     ignore: vec![IgnoredError { at: ErrorOrigin::Read, errno: libc::ETIMEDOUT }],
                     ..ErrorRules::default()
                 },
@@ -152,7 +151,7 @@ impl Flows {
         let mut made = Flows { shared: Arc::new(shared), threads: Vec::with_capacity(count) };
         for number in 0..count {
             let shared = Arc::clone(&made.shared);
-            // Made here, so that what the system refuses is an error of the set-up.
+            // Prepare the socket here, so that an option refused by the system is a setup error.
             let socket = Prepared::new(&shared.flows[number], Arc::clone(&new_sockets))?;
             let thread = std::thread::Builder::new().name(format!("net-{number}")).stack_size(STACK_BYTES);
             made.threads.push(thread.spawn(move || work(&shared, number, socket))?);
@@ -160,7 +159,7 @@ impl Flows {
         Ok(made)
     }
 
-    /// Starts all of them now; senders and those who ask end after this time by themselves.
+    /// Starts all workers now. Those that send or make requests end by themselves after `time_ns`.
     pub fn start(&self, time_ns: Option<u64>) {
         let shared = &*self.shared;
         let begins_at = shared.clock.now();
@@ -169,29 +168,30 @@ impl Flows {
         shared.control.release((0..shared.flows.len()).map(|worker| Departure { worker, at: begins_at }));
     }
 
-    /// From now on, senders send this many blocks together (or ask this often), and receivers end when they have this many bytes.
+    /// Limits all senders together to this many blocks (or requests), and ends the receivers once
+    /// they have received this many bytes.
     pub fn limit(&self, blocks: u64, bytes: u64) {
         self.shared.blocks_left.store(blocks, Relaxed);
         self.shared.bytes_left.store(bytes, Relaxed);
     }
 
-    /// Waits until a worker has ended or one of these sockets has something to read, but no longer than this.
+    /// Waits until a worker has ended or one of these sockets is readable, for at most `longest`.
     pub fn wait(&self, others: &[BorrowedFd<'_>], longest: Duration) {
         self.shared.bell.wait_or(longest, others);
     }
 
-    /// Returns `true` if all workers of one direction have ended, or all bytes have come that were to come.
+    /// Returns `true` if all workers of one direction have ended, or all expected bytes have arrived.
     pub fn is_done(&self) -> bool {
         self.shared.bytes_left.load(Relaxed) == 0 || self.is_over(true) || self.is_over(false)
     }
 
-    /// Whether all workers have ended that send or ask, or all others; not where there are none.
+    /// Returns `true` if all workers that send or make requests (`leads`), or all others, have ended.
+    /// Returns `false` if there are none.
     pub fn is_over(&self, leads: bool) -> bool {
         let mut of = self.numbers(leads).peekable();
         of.peek().is_some() && of.all(|number| self.has_ended(number))
     }
 
-    /// Whether this one has.
     pub fn has_ended(&self, number: usize) -> bool {
         self.shared.reports.worker(number).ended_at.load(Acquire) != 0
     }
@@ -201,7 +201,7 @@ impl Flows {
         numbered.filter(move |(_, flow)| flow.work.op.leads() == sends).map(|(number, _)| number)
     }
 
-    /// Why one of them failed, where one did.
+    /// Returns the error of the first failed worker; `None` if none failed.
     pub fn failure(&self) -> Option<String> {
         let failed = |number| {
             let report = self.shared.reports.worker(number);
@@ -210,75 +210,75 @@ impl Flows {
         (0..self.shared.flows.len()).find_map(failed)
     }
 
-    /// What one has done so far.
+    /// Returns the totals of a flow so far.
     pub fn counts(&self, number: usize) -> Counts {
         let totals = self.shared.cells.data_totals(number);
         Counts { bytes: totals.bytes, ops: totals.count, datagrams: self.shared.datagrams[number].read() }
     }
 
-    /// The shortest and the longest time that its datagrams were on the way since this was last asked, microseconds.
+    /// Takes the minimum and maximum transit time of a flow's datagrams since the previous call, microseconds.
     pub fn take_extremes(&self, number: usize) -> Option<[i64; 2]> {
         self.shared.datagrams[number].take_extremes()
     }
 
-    /// How many of its times on the way are in each bin (1 is of those below one width, 0 of those below 0), of bins that are not
-    /// empty. The last bin, 10001, is of all that are longer.
+    /// Returns the non-empty bins of a flow's transit times with their counts. Bin 0 holds times below 0, bin 1 those
+    /// below one bin width, and bin 10001 all that are longer.
     pub fn bins(&self, number: usize) -> Vec<(u32, u32)> {
         self.shared.datagrams[number].bins()
     }
 
-    /// Of calls that were to go without a copy: those that the kernel copied all the same, and all. Complete when they have ended.
+    /// Returns the number of zero-copy sends that the kernel copied after all, and the number of all that it reported
+    /// on. Complete once the workers have ended.
     pub fn copied(&self) -> [u64; 2] {
         let each = self.shared.datagrams.iter().map(DatagramCells::copied);
         each.fold([0; 2], |sum, one| [sum[0] + one[0], sum[1] + one[1]])
     }
 
-    /// Times of its calls so far, or of its round trips: from their intended start where they are paced.
+    /// Returns the histogram of a flow's calls or round trips so far. Paced ops count from their intended start.
     pub fn times(&self, number: usize) -> Histogram {
         let reading = self.shared.cells.read_worker(number);
         let kind = reading.kinds.values().next().cloned().unwrap_or_default();
         if kind.response.is_empty() { kind.service } else { kind.response }
     }
 
-    /// What the system knows of its connection.
+    /// Returns the kernel's statistics of a flow's connection.
     pub fn tcp(&self, number: usize) -> Option<TcpFacts> {
         let flow = &self.shared.flows[number];
         (flow.work.transport == Transport::Tcp).then(|| TcpFacts::of(flow.socket.as_raw_fd()))?
     }
 
-    /// Its socket.
     pub fn socket(&self, number: usize) -> BorrowedFd<'_> {
         self.shared.flows[number].socket.as_fd()
     }
 
-    /// Ends all of them, and waits until they have. Their counters can still be read.
+    /// Stops all workers and waits for them to end. Their counters remain readable.
     pub fn stop(&mut self) {
         self.shared.control.request_stop();
         for flow in &self.shared.flows {
-            // Wakes who waits for data; what fails is a socket that is closed already.
+            // Wakes workers that wait for data. Fails only on a socket that is already closed.
             let _ = rustix::net::shutdown(&flow.socket, rustix::net::Shutdown::Read);
         }
         for thread in self.threads.drain(..) {
-            // The hook has reported a panic.
+            // The panic hook has already reported a panic.
             let _ = thread.join();
         }
     }
 
-    /// Ends the connections, so that whoever waits for data at the other end waits no longer.
+    /// Shuts the connections down, which ends waits for data at the other end.
     pub fn hang_up(&self) {
         for flow in &self.shared.flows {
-            // What fails is a socket that is closed already.
+            // Fails only on a socket that is already closed.
             let _ = rustix::net::shutdown(&flow.socket, rustix::net::Shutdown::Both);
         }
     }
 
-    /// Whether the other ends have acknowledged all that was sent to them.
+    /// Returns `true` if the other ends have acknowledged all sent data.
     pub fn is_acknowledged(&self) -> bool {
         let mut facts = self.numbers(true).filter_map(|number| self.tcp(number));
         facts.all(|facts| facts.in_flight == 0)
     }
 
-    /// Processor time of all workers, user and system, ns. Complete when they have ended.
+    /// Returns the processor time of all workers, user and system, ns. Complete once they have ended.
     pub fn cpu_ns(&self) -> (u64, u64) {
         let of = |number| {
             let report = self.shared.reports.worker(number);
@@ -294,7 +294,7 @@ impl Drop for Flows {
     }
 }
 
-/// Blocks of one size, as many at once as make a call worth its price.
+/// Yields equal blocks, with enough of them per call to make the call worth its cost.
 struct BlockSource<'a> {
     op: BlockOp,
     block: u32,
@@ -315,7 +315,7 @@ impl Source for BlockSource<'_> {
 }
 
 impl BlockSource<'_> {
-    /// Exactly as many blocks as there may be, whoever sends them.
+    /// Claims blocks from the shared budget, so that all senders together send exactly that many.
     fn claim(&mut self) -> Option<BlockOp> {
         let take = |left: u64| (left > 0).then(|| left.saturating_sub(self.most));
         let before = self.left.fetch_update(Relaxed, Relaxed, take).ok()?;
@@ -323,7 +323,7 @@ impl BlockSource<'_> {
     }
 }
 
-/// A worker's whole life.
+/// Runs a worker from its start signal to its end.
 fn work(shared: &Shared, number: usize, made: Prepared) {
     let (clock, control, report) = (shared.clock, shared.control.worker(number), shared.reports.worker(number));
     #[cfg(target_os = "linux")]
@@ -352,7 +352,7 @@ fn work(shared: &Shared, number: usize, made: Prepared) {
             };
             let sends = work.op == NetOp::Send;
             let most = made.blocks_at_once;
-            // What is received has no length beforehand.
+            // The length of received data is not known in advance.
             let (kind, length) = if sends { (OpKind::Write, most * work.block) } else { (OpKind::Read, 1) };
             let no_limit = AtomicU64::new(u64::MAX);
             let left = if ends_itself { &shared.blocks_left } else { &no_limit };
@@ -360,13 +360,14 @@ fn work(shared: &Shared, number: usize, made: Prepared) {
             let mut source = BlockSource { op, block: work.block, most: most.into(), left };
             let mut pacer = pacer(shared, number, &work);
             pacer.table().start(at);
-            let stops = || control.stop_requested();
-            let ready = Ready { stops: &stops, bytes_left: &shared.bytes_left, cells: &shared.datagrams[number] };
+            let should_stop = || control.stop_requested();
+            let ready =
+                Ready { should_stop: &should_stop, bytes_left: &shared.bytes_left, cells: &shared.datagrams[number] };
             let mut socket = NetSocket::new(made, ready);
             let (source, backend): (&mut dyn Source<Op = BlockOp>, &mut dyn SyncBackend<Op = BlockOp>) =
                 (&mut source, &mut socket);
             let ended = run_sync(&mut context, source, backend, pacer.table());
-            // What it has to say is only counts.
+            // `finish` only reports counts, which the worker has already published.
             let _ = backend.finish();
             if ended == Ended::Failed {
                 report.fail("the connection failed");

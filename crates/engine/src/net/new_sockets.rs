@@ -1,7 +1,7 @@
-//! What connections are given that ops make.
+//! Settings of the connections that ops create.
 
 use super::options::SocketOptions;
-use super::socket::{ConnectError, ask, new_socket};
+use super::socket::{ConnectError, busy_poll, new_socket};
 use crate::backend::Errno;
 use plumb_workload::net::Transport;
 use rustix::net;
@@ -10,32 +10,30 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// What connections are given that ops make.
 #[derive(Debug, Clone, Default)]
 pub struct NewSockets {
-    /// This end's address.
+    /// Local address to bind to.
     pub bind: Option<SocketAddr>,
-    /// Options.
     pub options: SocketOptions,
-    /// Bytes of the buffers: for sending, and for receiving.
+    /// Buffer sizes in bytes: for sending, and for receiving.
     pub buffers: [Option<u32>; 2],
 }
 
 impl NewSockets {
-    /// A socket of this kind, not connected yet; bound where an address is given.
+    /// Creates an unconnected socket of this kind, bound if a local address is set.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// The option or address that the system refuses.
     pub fn make(&self, to: &SocketAddr, transport: Transport) -> Result<OwnedFd, ConnectError> {
         let socket = new_socket(to, self.bind, transport, &self.options)?;
         self.set_buffers(socket.as_fd())?;
         Ok(socket)
     }
 
-    /// Gives the sizes of the buffers to a socket.
+    /// Sets the buffer sizes of a socket.
     ///
     /// # Errors
-    /// The system's own.
+    /// The system's error.
     pub fn set_buffers(&self, socket: BorrowedFd<'_>) -> Result<(), ConnectError> {
         let [sends, receives] = self.buffers;
         sends.map_or(Ok(()), |bytes| set_socket_send_buffer_size(socket, bytes as usize))?;
@@ -43,13 +41,13 @@ impl NewSockets {
         Ok(())
     }
 
-    /// A connection, made within this time; whoever waits for its data looks around as often as is said. For at most `poll_us`, it is
-    /// asked for without sleeping.
+    /// Connects within `longest`. A thread that waits for data on the connection wakes up every `stop_poll` to check
+    /// for shutdown. For up to `poll_us`, it busy-polls instead of sleeping.
     pub(super) fn connect(
         &self,
         to: &SocketAddr,
         longest: Duration,
-        look: Duration,
+        stop_poll: Duration,
         poll_us: u32,
     ) -> Result<OwnedFd, Errno> {
         let socket = self.make(to, Transport::Tcp).map_err(|error| match error {
@@ -60,11 +58,11 @@ impl NewSockets {
         if poll_us > 0 {
             rustix::io::ioctl_fionbio(&socket, true)?;
             match net::connect(&socket, to) {
-                Err(rustix::io::Errno::INPROGRESS) => _ = ask(socket.as_raw_fd(), libc::POLLOUT, poll_us),
+                Err(rustix::io::Errno::INPROGRESS) => _ = busy_poll(socket.as_raw_fd(), libc::POLLOUT, poll_us),
                 done => done?,
             }
             rustix::io::ioctl_fionbio(&socket, false)?;
-            // One that is not there yet is waited for.
+            // Wait for a connection that is not established yet.
             match net::connect(&socket, to) {
                 Err(rustix::io::Errno::ISCONN) => {}
                 done => done?,
@@ -72,12 +70,12 @@ impl NewSockets {
         } else {
             net::connect(&socket, to)?;
         }
-        set_socket_timeout(&socket, Timeout::Recv, Some(look))?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(stop_poll))?;
         Ok(socket)
     }
 }
 
-/// The system's number of an error.
+/// Converts an I/O error to its errno.
 pub(super) fn errno_of(error: &std::io::Error) -> Errno {
     Errno(error.raw_os_error().unwrap_or(libc::EIO))
 }

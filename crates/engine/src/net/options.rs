@@ -1,4 +1,4 @@
-//! What a socket is given before it is connected. Sources: socket(7), ip(7), ipv6(7), tcp(7), linux/in6.h.
+//! Options set on a socket before it is connected. Sources: socket(7), ip(7), ipv6(7), tcp(7), linux/in6.h.
 
 use super::socket::{set_bytes, set_number};
 use plumb_workload::net::Transport;
@@ -6,43 +6,42 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-/// What a socket is given before it is connected.
+/// Options set on a socket before it is connected.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SocketOptions {
-    /// Small segments need not wait for more.
+    /// Disables Nagle's algorithm (`TCP_NODELAY`).
     pub no_delay: bool,
-    /// Bytes of both buffers.
+    /// Size of both buffers, bytes.
     pub window: Option<u32>,
-    /// Bytes of the largest segment.
+    /// Maximum segment size, bytes.
     pub segment: Option<u32>,
-    /// Type of service, or traffic class.
+    /// Type of service (IPv4), or traffic class (IPv6).
     pub service: Option<u8>,
-    /// Algorithm of congestion control.
+    /// Congestion control algorithm.
     pub congestion: Option<String>,
-    /// Another socket may have the same port.
+    /// Allows another socket to use the same port.
     pub shares_port: bool,
-    /// Datagrams that come while their receiver is busy need room.
+    /// Requests a large receive buffer, for datagrams that arrive while their receiver is busy.
     pub much_room: bool,
-    /// Network interface that everything passes.
+    /// Network interface to bind to (`SO_BINDTODEVICE`).
     pub device: Option<String>,
-    /// Bytes per second at which the kernel lets data go.
+    /// Pacing rate of the kernel, bytes per second.
     pub pacing: Option<u64>,
-    /// Milliseconds after which a connection ends whose data nobody acknowledges.
+    /// Milliseconds without acknowledgement after which the connection ends (`TCP_USER_TIMEOUT`).
     pub unacknowledged_ms: Option<u32>,
-    /// Datagrams of IPv4 are not cut into fragments.
+    /// Forbids fragmentation of IPv4 datagrams.
     pub whole: bool,
-    /// Label of the flow, of IPv6.
+    /// IPv6 flow label.
     pub flow_label: Option<u32>,
-    /// Multipath TCP.
     pub multipath: bool,
-    /// SCTP in place of TCP, one connection a socket.
+    /// Uses SCTP instead of TCP, with one connection per socket.
     pub sctp: bool,
 }
 
-/// Receive buffer of a datagram socket, bytes; the system may give less.
+/// Receive buffer of a datagram socket, bytes; the system may grant less.
 const MUCH_ROOM: i32 = 8 << 20;
 
-/// Options of IPv6: to make a label, and to send with it. Source: linux/in6.h.
+/// IPv6 options: to create a flow label, and to send with it. Source: linux/in6.h.
 #[cfg(target_os = "linux")]
 const FLOW: (i32, i32) = (32, 33);
 
@@ -50,17 +49,16 @@ const FLOW: (i32, i32) = (32, 33);
 #[derive(Debug, thiserror::Error)]
 #[error("cannot set {name}: {source}")]
 pub struct OptionError {
-    /// What was to be set.
+    /// Name of the option, for the message.
     pub name: &'static str,
-    /// Why not.
     pub source: io::Error,
 }
 
 impl SocketOptions {
-    /// Gives them to a socket of TCP or UDP.
+    /// Sets the options of a TCP or UDP socket.
     ///
     /// # Errors
-    /// The first that the system refuses.
+    /// The first option that the system refuses.
     pub fn set(&self, socket: BorrowedFd<'_>, transport: Transport, is_v6: bool) -> Result<(), OptionError> {
         let fd = socket.as_raw_fd();
         let number = |name, level, option, value: u32| {
@@ -73,7 +71,7 @@ impl SocketOptions {
             number("the window", libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)?;
             number("the window", libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)?;
         } else if self.much_room {
-            // As much as there may be; only root may have more.
+            // The largest size allowed; only root may exceed the limit.
             let _ = set_number(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, MUCH_ROOM);
             #[cfg(target_os = "linux")]
             let _ = set_number(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, MUCH_ROOM);
@@ -89,7 +87,7 @@ impl SocketOptions {
             #[cfg(target_os = "linux")]
             if self.whole && !is_v6 {
                 let value = libc::IP_PMTUDISC_DO as u32;
-                number("that datagrams stay whole", libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, value)?;
+                number("the don't-fragment flag", libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, value)?;
             }
             return Ok(());
         }
@@ -113,7 +111,7 @@ impl SocketOptions {
         Ok(())
     }
 
-    /// Of the options of a stream, those that SCTP has as well. Source: linux/sctp.h.
+    /// Sets the stream options that SCTP also has. Source: linux/sctp.h.
     fn set_of_sctp(&self, fd: i32) -> Result<(), OptionError> {
         const NODELAY: i32 = 3;
         const MAXSEG: i32 = 13;
@@ -138,21 +136,21 @@ impl SocketOptions {
             bytes("the network interface", libc::SOL_SOCKET, libc::SO_BINDTODEVICE, device.as_bytes())?;
         }
         if let Some(rate) = self.pacing {
-            bytes("the rate of pacing", libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate.to_ne_bytes())?;
+            bytes("the pacing rate", libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate.to_ne_bytes())?;
         }
         Ok(())
     }
 
-    /// The same for a TCP socket that is connected already.
+    /// Sets the options of a TCP socket that is already connected.
     ///
     /// # Errors
-    /// The first that the system refuses.
+    /// The first option that the system refuses.
     pub fn set_connected(&self, socket: impl AsFd, is_v6: bool) -> Result<(), OptionError> {
         self.set(socket.as_fd(), Transport::Tcp, is_v6)
     }
 
-    /// The address to connect to, with the label of the flow, which is made for it.
-    pub(super) fn labelled(&self, socket: BorrowedFd<'_>, to: SocketAddr) -> Result<SocketAddr, OptionError> {
+    /// Returns the address to connect to, with a flow label that this function registers.
+    pub(super) fn with_flow_label(&self, socket: BorrowedFd<'_>, to: SocketAddr) -> Result<SocketAddr, OptionError> {
         let Some(label) = self.flow_label else { return Ok(to) };
         let SocketAddr::V6(mut to) = to else {
             let source = io::Error::other("only IPv6 has flow labels; use -6");
@@ -160,7 +158,7 @@ impl SocketOptions {
         };
         #[cfg(target_os = "linux")]
         {
-            // An address, the label, what is to be done (0: get it), who shares it (any), flags (1: make it).
+            // Address, label, action (0: get), share (any), flags (1: create).
             let mut request = [0; 32];
             request[..16].copy_from_slice(&to.ip().octets());
             request[16..20].copy_from_slice(&label.to_be_bytes());

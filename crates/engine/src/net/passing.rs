@@ -1,4 +1,4 @@
-//! How bytes of a stream pass between the program and its socket.
+//! Ways to move the bytes of a stream between the program and its socket.
 #![allow(unsafe_code)]
 
 #[cfg(target_os = "linux")]
@@ -12,18 +12,19 @@ use std::io;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::RawFd;
 
-/// Bytes of a call on a stream at full speed: less costs calls, more does not pay.
+/// Bytes per call on a stream at full speed. Smaller calls cost more; larger ones gain nothing.
 pub(super) const CALL_BYTES: u32 = 1 << 20;
 
 /// The memory of a socket's blocks.
 pub(super) enum Block {
     Heap(Vec<u8>),
-    /// Pages of its own: the kernel may still read them when the socket is closed, and no other memory may come to lie there.
+    /// Dedicated pages. The kernel may still read them after the socket is closed, so
+    /// their addresses must not be reused.
     Lent(Region, usize),
 }
 
 impl Block {
-    /// For the work of a socket.
+    /// Allocates the block for a socket's work.
     pub(super) fn new(work: &NetWork, bytes: usize) -> io::Result<Block> {
         Ok(match (work.passing, work.op) {
             (Passing::Lend | Passing::ZeroCopy, NetOp::Send) => Block::Lent(Region::new(bytes)?, bytes),
@@ -39,7 +40,7 @@ impl Deref for Block {
     fn deref(&self) -> &[u8] {
         match self {
             Block::Heap(bytes) => bytes,
-            // SAFETY: the region has this many initialised bytes, borrowed for as long as `self` is.
+            // SAFETY: the region has this many initialized bytes, borrowed for as long as `self` is.
             Block::Lent(region, bytes) => unsafe { std::slice::from_raw_parts(region.pointer(), *bytes) },
         }
     }
@@ -55,32 +56,31 @@ impl DerefMut for Block {
     }
 }
 
-/// How bytes of a stream pass.
+/// Moves the bytes of a stream.
 pub(super) enum Passer {
-    /// They are copied.
     Copy,
-    /// What comes is dropped.
+    /// Discards received bytes without copying them.
     #[cfg(target_os = "linux")]
     Drop,
     #[cfg(target_os = "linux")]
     Lend(Lender),
     #[cfg(target_os = "linux")]
-    ZeroCopy(Told),
+    ZeroCopy(ZeroCopyReports),
     #[cfg(target_os = "linux")]
     Ring(Box<Ring>),
-    /// They are those that a file begins with: one in memory, or one that was named.
+    /// Sends the start of a file: a file in memory, or one that the user named.
     #[cfg(target_os = "linux")]
     File(File),
 }
 
 impl Passer {
-    /// For the work of a socket, whose blocks are this one.
+    /// Creates the passer for a socket's work; `block` is the content to send.
     pub(super) fn new(fd: RawFd, work: &NetWork, block: &[u8]) -> io::Result<Passer> {
         #[cfg(target_os = "linux")]
         return Ok(match (work.passing, work.op) {
             (Passing::Lend, NetOp::Send) => Passer::Lend(Lender::new()?),
             (Passing::Drop, NetOp::Receive) => Passer::Drop,
-            (Passing::ZeroCopy, NetOp::Send) => Passer::ZeroCopy(Told::of(fd)?),
+            (Passing::ZeroCopy, NetOp::Send) => Passer::ZeroCopy(ZeroCopyReports::of(fd)?),
             (Passing::SendFile, NetOp::Send) => Passer::File(in_memory(block)?),
             (Passing::IoUring, NetOp::Send | NetOp::Receive) => Passer::Ring(Ring::new()?),
             _ => Passer::Copy,
@@ -94,7 +94,7 @@ impl Passer {
         }
     }
 
-    /// Sends bytes of a block that is repeated without end, from this place of it on.
+    /// Sends bytes of an endlessly repeated block, starting at `from`.
     #[inline]
     pub(super) fn send(&mut self, fd: RawFd, block: &mut [u8], from: usize, length: usize) -> Completion {
         match self {
@@ -104,7 +104,7 @@ impl Passer {
             #[cfg(target_os = "linux")]
             Passer::Lend(lender) => lender.send(fd, block, length),
             #[cfg(target_os = "linux")]
-            Passer::ZeroCopy(told) => told.send(fd, block, from, length),
+            Passer::ZeroCopy(reports) => reports.send(fd, block, from, length),
             #[cfg(target_os = "linux")]
             Passer::Ring(ring) => {
                 with_vectors(block.as_mut_ptr(), block.len(), from, length, |message| ring.transfer(fd, message, true))
@@ -114,7 +114,7 @@ impl Passer {
         }
     }
 
-    /// Receives into a block, over itself where more comes.
+    /// Receives into a block, overwriting it if more arrives.
     #[inline]
     pub(super) fn receive(&mut self, fd: RawFd, block: &mut [u8], length: usize) -> Completion {
         match self {
@@ -128,13 +128,14 @@ impl Passer {
         }
     }
 
-    /// What the kernel told of calls without a copy since it was asked last: copied all the same, and all.
-    pub(super) fn take_told(&mut self, fd: RawFd) -> [u64; 2] {
+    /// Takes the kernel's reports on zero-copy sends since the last call: the number that it
+    /// copied after all, and the total.
+    pub(super) fn take_zero_copy_counts(&mut self, fd: RawFd) -> [u64; 2] {
         match self {
             #[cfg(target_os = "linux")]
-            Passer::ZeroCopy(told) => {
-                told.listen(fd);
-                std::mem::take(&mut told.told)
+            Passer::ZeroCopy(reports) => {
+                reports.read_all(fd);
+                std::mem::take(&mut reports.counts)
             }
             _ => {
                 let _ = fd;
@@ -144,53 +145,54 @@ impl Passer {
     }
 }
 
-/// A file in memory that holds a block again and again.
+/// Creates a file in memory that repeats a block.
 #[cfg(target_os = "linux")]
 fn in_memory(block: &[u8]) -> io::Result<File> {
     use std::io::Write;
     let fd = rustix::fs::memfd_create("plumb", rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut file = File::from(fd);
-    // Whole blocks, so that each may be the first.
+    // Write whole blocks only, so that any of them can be the first.
     for _ in 0..(CALL_BYTES as usize / block.len().max(1)).max(1) {
         file.write_all(block)?;
     }
     Ok(file)
 }
 
-/// A pipe through which pages are lent to a socket. Source: vmsplice(2), splice(2).
+/// A pipe that lends pages to a socket. Source: vmsplice(2), splice(2).
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
 pub(super) struct Lender {
     pipe: (std::os::fd::OwnedFd, std::os::fd::OwnedFd),
-    /// In the pipe and not yet in the socket.
+    /// Bytes in the pipe that are not in the socket yet.
     held: usize,
-    /// Where in the block the next page to lend begins.
+    /// Offset in the block of the next page to lend.
     at: usize,
 }
 
 #[cfg(target_os = "linux")]
 impl Lender {
-    /// For a call's bytes at once.
+    /// Creates a pipe with room for one call.
     pub(super) fn new() -> io::Result<Lender> {
         let pipe = rustix::pipe::pipe()?;
-        // Smaller pipes do, too.
+        // Smaller pipes also work.
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe.1, CALL_BYTES as usize);
         Ok(Lender { pipe, held: 0, at: 0 })
     }
 
-    /// Sends some of the block, again and again. It is never written again, so it does not matter when the pages are read.
+    /// Sends bytes of the repeated block. The block never changes, so it does not matter
+    /// when the kernel reads the pages.
     pub(super) fn send(&mut self, fd: RawFd, block: &mut [u8], length: usize) -> Completion {
         use std::os::fd::AsRawFd;
         if self.held == 0 {
             let pipe = self.pipe.1.as_raw_fd();
             let lent = with_vectors(block.as_mut_ptr(), block.len(), self.at, length, |message| {
-                // SAFETY: the pages are only read, and belong to nothing else once the block is gone.
+                // SAFETY: the kernel only reads the pages, and their memory is not reused after the block is dropped.
                 completion(unsafe { libc::vmsplice(pipe, message.msg_iov, message.msg_iovlen as _, 0) })
             });
             self.held = lent? as usize;
             self.at = (self.at + self.held) % block.len();
         }
-        // SAFETY: passes descriptors and numbers only.
+        // SAFETY: passes only descriptors and numbers.
         let moved = unsafe {
             libc::splice(
                 self.pipe.0.as_raw_fd(),
@@ -207,17 +209,18 @@ impl Lender {
     }
 }
 
-/// What the kernel tells of calls that were to go without a copy. Source: the kernel's documentation, networking/msg_zerocopy.
+/// The kernel's reports on zero-copy sends. Source: the kernel's documentation, networking/msg_zerocopy.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
-pub(super) struct Told {
-    /// Calls that are not told of yet.
+pub(super) struct ZeroCopyReports {
+    /// Sends without a report so far.
     open: u32,
-    /// Copied all the same, and all.
-    told: [u64; 2],
+    /// Sends that the kernel copied after all, and all reported sends.
+    counts: [u64; 2],
 }
 
-/// `SO_ZEROCOPY`, `SO_EE_ORIGIN_ZEROCOPY` and `SO_EE_CODE_ZEROCOPY_COPIED`. Sources: asm-generic/socket.h, linux/errqueue.h.
+/// `SO_ZEROCOPY`, `SO_EE_ORIGIN_ZEROCOPY` and `SO_EE_CODE_ZEROCOPY_COPIED`. Sources: asm-generic/socket.h,
+/// linux/errqueue.h.
 #[cfg(target_os = "linux")]
 const SO_ZEROCOPY: i32 = 60;
 #[cfg(target_os = "linux")]
@@ -225,33 +228,33 @@ const ORIGIN: u8 = 5;
 #[cfg(target_os = "linux")]
 const CODE_COPIED: u8 = 1;
 
-/// So many calls may be open before the kernel's words are read.
+/// Maximum number of unreported sends before the reports are read.
 #[cfg(target_os = "linux")]
 const OPEN_MAX: u32 = 16;
 
 #[cfg(target_os = "linux")]
-impl Told {
-    fn of(fd: RawFd) -> io::Result<Told> {
+impl ZeroCopyReports {
+    fn of(fd: RawFd) -> io::Result<ZeroCopyReports> {
         set_number(fd, libc::SOL_SOCKET, SO_ZEROCOPY, 1)
             .map_err(|error| io::Error::new(error.kind(), format!("cannot send without a copy: {error}")))?;
-        Ok(Told { open: 0, told: [0; 2] })
+        Ok(ZeroCopyReports { open: 0, counts: [0; 2] })
     }
 
-    /// Sends some of the block. It is never written again, so nobody waits until the pages are free.
+    /// Sends bytes of the block. The block never changes, so there is no need to wait until the pages are free.
     fn send(&mut self, fd: RawFd, block: &mut [u8], from: usize, length: usize) -> Completion {
         if self.open >= OPEN_MAX {
-            self.listen(fd);
+            self.read_all(fd);
         }
         let flags = libc::MSG_NOSIGNAL | libc::MSG_ZEROCOPY;
         let sent = with_vectors(block.as_mut_ptr(), block.len(), from, length, |message| {
-            // SAFETY: the pages are only read, and belong to nothing else once the block is gone.
+            // SAFETY: the kernel only reads the pages, and their memory is not reused after the block is dropped.
             completion(unsafe { libc::sendmsg(fd, message, flags) })
         });
         match sent {
             Ok(_) => self.open += 1,
-            // Too many pages are lent: the words of the kernel give room.
+            // Too many pages are lent: reading the reports releases some.
             Err(Errno(libc::ENOBUFS)) => {
-                self.listen(fd);
+                self.read_all(fd);
                 std::thread::yield_now();
             }
             Err(_) => {}
@@ -259,8 +262,8 @@ impl Told {
         sent
     }
 
-    /// Reads all that the kernel has to say now.
-    fn listen(&mut self, fd: RawFd) {
+    /// Reads all reports that are available now.
+    fn read_all(&mut self, fd: RawFd) {
         loop {
             let mut control = [0u64; 16];
             // SAFETY: plain data, valid when zeroed.
@@ -272,7 +275,8 @@ impl Told {
             if got < 0 {
                 return;
             }
-            // Behind length, level and type: errno (4 bytes), origin, type, code, padding, then the first and the last call.
+            // After length, level and type: errno (4 bytes), origin, type, code, padding, then
+            // the first and the last call.
             let [kind, numbers] = [control[2].to_ne_bytes(), control[3].to_ne_bytes()];
             let word = |at: usize| u32::from_ne_bytes([numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3]]);
             if kind[4] != ORIGIN {
@@ -280,25 +284,25 @@ impl Told {
             }
             let calls = word(4).wrapping_sub(word(0)).wrapping_add(1);
             self.open = self.open.saturating_sub(calls);
-            self.told[1] += u64::from(calls);
+            self.counts[1] += u64::from(calls);
             if kind[6] & CODE_COPIED != 0 {
-                self.told[0] += u64::from(calls);
+                self.counts[0] += u64::from(calls);
             }
         }
     }
 }
 
-/// A queue of io_uring with one call in flight: calls of one stream have an order.
+/// An io_uring queue with one call in flight, since the calls of a stream are ordered.
 #[cfg(target_os = "linux")]
 pub(super) struct Ring {
     ring: io_uring::IoUring,
 }
 
-/// How often a call that waits is looked after, ns: a socket's own time-outs do not hold here.
+/// Poll interval of a waiting call, ns. A socket's own timeouts do not apply here.
 #[cfg(target_os = "linux")]
-const LOOK_NS: u32 = 50_000_000;
+const POLL_NS: u32 = 50_000_000;
 
-/// What calls of the ring are told apart by.
+/// User data that distinguishes the entries of the ring.
 #[cfg(target_os = "linux")]
 const TRANSFER: u64 = 1;
 #[cfg(target_os = "linux")]
@@ -312,7 +316,7 @@ impl Ring {
         Ok(Box::new(Ring { ring }))
     }
 
-    /// Sends or receives a message. Where it takes long, it is taken back, and `EAGAIN` says so.
+    /// Sends or receives a message. A call that takes too long is cancelled and returns `EAGAIN`.
     fn transfer(&mut self, fd: RawFd, message: &mut libc::msghdr, sends: bool) -> Completion {
         use io_uring::{opcode, types};
         let target = types::Fd(fd);
@@ -321,14 +325,14 @@ impl Ring {
             false => opcode::RecvMsg::new(target, message).build(),
         };
         self.push(entry.user_data(TRANSFER))?;
-        let mut is_taken_back = false;
+        let mut is_cancelled = false;
         loop {
-            let timeout = types::Timespec::new().nsec(LOOK_NS);
+            let timeout = types::Timespec::new().nsec(POLL_NS);
             let arguments = types::SubmitArgs::new().timespec(&timeout);
             match self.ring.submitter().submit_with_args(1, &arguments) {
                 Ok(_) => {}
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EAGAIN)) => {}
-                // The worker ends with it, and its ring before its memory.
+                // The worker ends with this error, and drops its ring before its memory.
                 Err(error) => return Err(Errno(error.raw_os_error().unwrap_or(libc::EIO))),
             }
             while let Some(done) = self.ring.completion().next() {
@@ -340,16 +344,16 @@ impl Ring {
                     };
                 }
             }
-            if !is_taken_back {
-                is_taken_back = true;
+            if !is_cancelled {
+                is_cancelled = true;
                 self.push(opcode::AsyncCancel::new(TRANSFER).build().user_data(CANCEL))?;
             }
         }
     }
 
     fn push(&mut self, entry: io_uring::squeue::Entry) -> Result<(), Errno> {
-        // SAFETY: the kernel copies the message and its vectors as it takes the entry, in the call that follows. The bytes that they
-        // name are those of the socket, which drops its ring before them.
+        // SAFETY: the kernel copies the message and its vectors when it consumes the entry, in the call that follows.
+        // The bytes that they refer to belong to the socket, which drops its ring before them.
         unsafe { self.ring.submission().push(&entry) }.map_err(|_| Errno(libc::ENOBUFS))
     }
 }

@@ -1,4 +1,4 @@
-//! A connected socket before its worker begins: its memory, and how many blocks its calls have.
+//! A connected socket before its worker begins: its memory, and its number of blocks per call.
 
 use super::Flow;
 use super::datagram::begin_bounces;
@@ -17,17 +17,17 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a call that waits for the other end looks whether the worker is to end.
-pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// Interval at which a call that waits for the other end checks for shutdown.
+pub(super) const STOP_POLL: Duration = Duration::from_millis(50);
 
-/// Bytes that a stream is received into: what is copied there again and again stays in the cache.
+/// Size of the receive buffer of a stream. It is small enough to stay in the cache.
 const RECEIVE_BYTES: usize = 128 << 10;
 
-/// Bytes of a train of datagrams at most, and how many. Sources: udp(7); `UDP_MAX_SEGMENTS` of Linux before 6.9.
+/// Maximum bytes and datagrams of a train. Sources: udp(7); `UDP_MAX_SEGMENTS` of Linux before 6.9.
 const TRAIN_BYTES: u32 = 65507;
 const TRAIN_DATAGRAMS: u32 = 64;
 
-/// Datagrams that are due sooner one after another than this go in trains: a call takes as long.
+/// Duration of a call. Datagrams that are due at shorter intervals go in trains.
 const CALL_NS: f64 = 2_000.0;
 
 /// A connected socket with its memory, before its worker begins.
@@ -35,16 +35,17 @@ pub(super) struct Prepared {
     pub(super) fd: RawFd,
     pub(super) work: NetWork,
     pub(super) other: Option<SocketAddr>,
-    /// How bytes of a stream pass. Before its memory, so that nothing of it is in flight when that goes.
+    /// Moves the bytes of a stream. Declared before its memory, so that nothing is in
+    /// flight when the memory is dropped.
     pub(super) passer: Passer,
     pub(super) buffer: Block,
-    /// How many blocks an op has at most.
+    /// Maximum number of blocks per op.
     pub(super) blocks_at_once: u32,
-    /// The socket cuts what is sent at once into datagrams.
+    /// Whether the kernel splits a call's data into datagrams.
     pub(super) trains: bool,
-    /// What a stream is sent from, or received into.
+    /// File that a stream is sent from, or received into.
     pub(super) file: Option<File>,
-    /// What connections are given that an op makes.
+    /// Settings of the connections that an op creates.
     pub(super) new_sockets: Arc<NewSockets>,
 }
 
@@ -53,21 +54,21 @@ impl Prepared {
         Prepared::with(flow, flow.work, new_sockets)
     }
 
-    /// The same with other work than the flow says.
+    /// Creates one with other work than the flow's.
     pub(super) fn with(flow: &Flow, work: NetWork, new_sockets: Arc<NewSockets>) -> io::Result<Prepared> {
         let Flow { socket, other, file, .. } = flow;
         let work = &work;
         for which in [Timeout::Recv, Timeout::Send] {
-            set_socket_timeout(socket, which, Some(LOOK_AGAIN))?;
+            set_socket_timeout(socket, which, Some(STOP_POLL))?;
         }
         let file = file.as_ref().map(File::try_clone).transpose()?;
-        // What is read from a file goes out before more is read.
+        // Send the bytes read from a file before reading more.
         let mut blocks_at_once = if file.is_some() { 1 } else { blocks_at_once(work) };
         let mut trains = work.transport == Transport::Udp && blocks_at_once > work.burst;
         #[cfg(target_os = "linux")]
         {
             let (level, segment, gather) = UDP;
-            // A kernel that knows no trains gives and takes each datagram by itself.
+            // Without kernel support for trains, each datagram is sent and received by itself.
             if trains && set_number(socket.as_raw_fd(), level, segment, work.block as i32).is_err() {
                 (blocks_at_once, trains) = (work.burst, false);
             }
@@ -90,7 +91,7 @@ impl Prepared {
         if work.repeats {
             buffer.iter_mut().zip((b'0'..=b'9').cycle()).for_each(|(byte, digit)| *byte = digit);
         } else {
-            // Bytes that no link can make smaller.
+            // Random bytes, which no link can compress.
             let mut rng = Rng::new(monotonic_ns());
             for part in buffer.chunks_mut(8) {
                 part.copy_from_slice(&rng.next_u64().to_ne_bytes()[..part.len()]);
@@ -118,13 +119,12 @@ impl Prepared {
         })
     }
 
-    /// What is done.
     pub(super) fn work(&self) -> &NetWork {
         &self.work
     }
 }
 
-/// How many blocks a call has: more than a burst only where nothing has to start apart from the others.
+/// Returns the number of blocks per call. It exceeds a burst only if blocks need not start separately.
 fn blocks_at_once(work: &NetWork) -> u32 {
     let burst = work.burst.max(1);
     match (work.op, work.transport, work.rate) {
@@ -137,7 +137,7 @@ fn blocks_at_once(work: &NetWork) -> u32 {
             if each_ns >= CALL_NS || most < burst {
                 return burst;
             }
-            // As few as keep up with the rate.
+            // The smallest number that keeps up with the rate.
             if each_ns == 0.0 { most } else { ((CALL_NS / each_ns).ceil() as u32).clamp(burst, most) }
         }
         _ => burst,
@@ -149,8 +149,8 @@ mod tests {
     use super::*;
     use plumb_workload::PerSecond;
 
-    // Protects pacing to the packet: trains are made only where single calls cannot keep up, and never with blocks that
-    // are due apart.
+    // Protects per-packet pacing: trains are used only if single calls cannot keep up, and never
+    // for blocks with separate due times.
     #[test]
     fn trains_are_as_short_as_the_rate_allows() {
         let udp = |rate: Option<f64>, trains| {

@@ -1,4 +1,4 @@
-//! The protocol that connects sockets for network work, as the engine sees it.
+//! The protocol that connects sockets for network work, from the engine's point of view.
 
 use super::{Counts, Flow, TcpFacts};
 use crate::signals::StopFlag;
@@ -8,14 +8,13 @@ use plumb_workload::net::NetLoad;
 
 /// Connects sockets for network work, by a protocol that both ends know.
 pub trait NetProtocol: Sync {
-    /// Connects, and tells the other end what the work is. From then on the other end is at work.
+    /// Connects, and sends the work to the other end, which then starts to work.
     ///
     /// # Errors
-    /// In words, with the way out.
+    /// A complete message with the way out.
     fn connect(&self, request: &NetRequest<'_>) -> Result<Box<dyn NetSession>, String>;
 }
 
-/// A request for connections.
 #[derive(Debug, Clone, Copy)]
 pub struct NetRequest<'a> {
     /// `HOST`, `HOST:PORT`, `unix:PATH` or `vsock:CID:PORT`.
@@ -26,21 +25,21 @@ pub struct NetRequest<'a> {
     pub connections: u32,
     /// Duration, if it is known.
     pub time: Option<Nanos>,
-    /// Round trips per second of each connection, where their starts are given.
+    /// Round trips per second of each connection, if their start times are scheduled.
     pub rate: Option<f64>,
-    /// Set when a signal asks for an end.
+    /// Set when a signal requests a stop.
     pub stop: StopFlag,
 }
 
-/// Connections to another end that is at work. Dropped, it ends the work there.
+/// Connections to a peer that is at work. Dropping the session ends the peer's work.
 pub trait NetSession: Send {
-    /// Its sockets with their work; once.
+    /// Takes the sockets with their work; call it once.
     fn flows(&mut self) -> Vec<Flow>;
 
-    /// Ends the work there, and says what both ends know of it.
+    /// Ends the peer's work, and returns the results of both ends.
     ///
     /// # Errors
-    /// The other end's results cannot be had; the text says why.
+    /// The peer's results are not available; the text says why.
     fn finish(self: Box<Self>, ended: &NetEnd) -> Result<Network, String>;
 }
 
@@ -53,7 +52,8 @@ pub struct NetEnd {
     pub flows: Vec<FlowEnd>,
     /// Processor time, user and system, ns.
     pub cpu_ns: (u64, u64),
-    /// Calls of [`Passing::ZeroCopy`](plumb_workload::net::Passing::ZeroCopy) of which the kernel copied the data, and all that it told of.
+    /// Calls of [`Passing::ZeroCopy`](plumb_workload::net::Passing::ZeroCopy) that the kernel copied after all, and all
+    /// calls that it reported on.
     pub copied: [u64; 2],
 }
 

@@ -11,20 +11,20 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// Sets an option that is a number.
+/// Sets a numeric option.
 pub(super) fn set_number(fd: RawFd, level: i32, name: i32, value: i32) -> io::Result<()> {
     set_bytes(fd, level, name, &value.to_ne_bytes())
 }
 
 pub(super) fn set_bytes(fd: RawFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
-    // SAFETY: reads as many bytes as there are.
+    // SAFETY: reads only the bytes of `value`.
     match unsafe { libc::setsockopt(fd, level, name, value.as_ptr().cast(), value.len() as u32) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// The bytes of an option, as many as there are.
+/// Reads an option's bytes and returns their number.
 fn get_bytes(fd: RawFd, level: i32, name: i32, into: &mut [u8]) -> Option<usize> {
     let mut length = into.len() as libc::socklen_t;
     // SAFETY: writes at most `length` bytes.
@@ -32,7 +32,7 @@ fn get_bytes(fd: RawFd, level: i32, name: i32, into: &mut [u8]) -> Option<usize>
     (done == 0).then_some((length as usize).min(into.len()))
 }
 
-/// Sizes of a socket's buffers, bytes: for sending and for receiving.
+/// Returns the sizes of a socket's send and receive buffers, bytes.
 pub fn buffers(socket: BorrowedFd<'_>) -> [u64; 2] {
     [libc::SO_SNDBUF, libc::SO_RCVBUF].map(|name| {
         let mut value = [0; 4];
@@ -41,49 +41,46 @@ pub fn buffers(socket: BorrowedFd<'_>) -> [u64; 2] {
     })
 }
 
-/// Bytes of the largest segment of a TCP socket.
+/// Returns the maximum segment size of a TCP socket, bytes.
 pub fn segment_bytes(socket: BorrowedFd<'_>) -> Option<u32> {
     let mut value = [0; 4];
     get_bytes(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_MAXSEG, &mut value)?;
     u32::try_from(i32::from_ne_bytes(value)).ok()
 }
 
-/// When the system asks whether the other end of an idle connection is still there.
+/// Keepalive probing of an idle connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeepAlive {
-    /// Idle before the first question, seconds.
+    /// Idle time before the first probe, seconds.
     pub idle_s: u32,
-    /// Between questions, seconds.
+    /// Interval between probes, seconds.
     pub interval_s: u32,
-    /// Unanswered questions that end the connection.
+    /// Unanswered probes that end the connection.
     pub count: u32,
 }
 
 impl Default for KeepAlive {
-    /// A dead end is noticed within 20 s.
+    /// Detects a dead peer within 20 s.
     fn default() -> KeepAlive {
         KeepAlive { idle_s: 5, interval_s: 5, count: 3 }
     }
 }
 
-/// Makes the system notice that the other end of a connection is dead.
+/// Enables keepalive, so that the system detects a dead peer.
 pub fn watch(socket: impl AsFd, how: KeepAlive) {
     use net::sockopt::{set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl};
     let seconds = |seconds: u32| Duration::from_secs(seconds.into());
-    // Where it cannot be, deadlines end a test.
+    // If keepalive is unavailable, deadlines end a test.
     let _ = set_socket_keepalive(&socket, true);
     let _ = set_tcp_keepidle(&socket, seconds(how.idle_s));
     let _ = set_tcp_keepintvl(&socket, seconds(how.interval_s));
     let _ = set_tcp_keepcnt(&socket, how.count);
 }
 
-/// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// An option was refused.
     #[error(transparent)]
     Option(#[from] OptionError),
-    /// The system's own.
     #[error("{0}")]
     System(#[from] io::Error),
 }
@@ -122,10 +119,10 @@ pub(super) fn new_socket(
     Ok(socket)
 }
 
-/// Whether this system has SCTP.
+/// Checks that this system supports SCTP.
 ///
 /// # Errors
-/// Why it has none.
+/// The reason why it does not.
 pub fn has_sctp() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     let protocol = net::ipproto::SCTP;
@@ -134,7 +131,7 @@ pub fn has_sctp() -> io::Result<()> {
     Ok(net::socket(AddressFamily::INET, SocketType::STREAM, Some(protocol)).map(drop)?)
 }
 
-/// Connects to an address, from another where one is given, within this time.
+/// Connects to an address within this time, optionally from a given local address.
 ///
 /// # Errors
 /// An option that the system refuses, or no connection.
@@ -145,37 +142,37 @@ pub fn connect_tcp(
     longest: Duration,
 ) -> Result<TcpStream, ConnectError> {
     let socket = new_socket(&to, bind, Transport::Tcp, options)?;
-    let to = options.labelled(socket.as_fd(), to)?;
+    let to = options.with_flow_label(socket.as_fd(), to)?;
     connect_socket(socket, to, longest)
 }
 
 /// Listens for connections at an address.
 ///
 /// # Errors
-/// An option that the system refuses, or the address.
+/// An option or the address that the system refuses.
 pub fn listen_tcp(at: SocketAddr, options: &SocketOptions) -> Result<TcpListener, ConnectError> {
     let socket = new_socket(&at, Some(at), Transport::Tcp, options)?;
     net::listen(&socket, BACKLOG)?;
     Ok(socket.into())
 }
 
-/// Connections that wait to be accepted, at most.
+/// Maximum number of connections waiting to be accepted.
 const BACKLOG: i32 = 512;
 
-/// Sends only to hosts of the same link, through no router. Source: socket(7), `SO_DONTROUTE`.
+/// Restricts a socket to hosts on the same link, without routers. Source: socket(7), `SO_DONTROUTE`.
 ///
 /// # Errors
-/// The system's own.
+/// The system's error.
 pub fn keep_off_routers(socket: impl AsFd) -> io::Result<()> {
     set_number(socket.as_fd().as_raw_fd(), libc::SOL_SOCKET, libc::SO_DONTROUTE, 1)
 }
 
-/// Connects a socket of TCP within this time.
+/// Connects a TCP socket within this time.
 ///
 /// # Errors
-/// No connection.
+/// The connection failed or timed out.
 pub fn connect_socket(socket: OwnedFd, to: SocketAddr, longest: Duration) -> Result<TcpStream, ConnectError> {
-    // A connection that is being made ends with the time of a send.
+    // The send timeout also limits connect(2).
     net::sockopt::set_socket_timeout(&socket, net::sockopt::Timeout::Send, Some(longest))?;
     match net::connect(&socket, &to) {
         Err(rustix::io::Errno::INPROGRESS | rustix::io::Errno::AGAIN) => Err(rustix::io::Errno::TIMEDOUT.into()),
@@ -187,10 +184,10 @@ pub fn connect_socket(socket: OwnedFd, to: SocketAddr, longest: Duration) -> Res
     }
 }
 
-/// A socket of datagrams: bound to an address, connected to another, or both.
+/// Creates a datagram socket, bound to an address, connected to another, or both.
 ///
 /// # Errors
-/// An option that the system refuses, or an address.
+/// An option or an address that the system refuses.
 pub fn datagram_socket(
     to: Option<SocketAddr>,
     bind: Option<SocketAddr>,
@@ -199,12 +196,12 @@ pub fn datagram_socket(
     let any = SocketAddr::from(([0, 0, 0, 0], 0));
     let socket = new_socket(&to.or(bind).unwrap_or(any), bind, Transport::Udp, options)?;
     if let Some(to) = to {
-        net::connect(&socket, &options.labelled(socket.as_fd(), to)?)?;
+        net::connect(&socket, &options.with_flow_label(socket.as_fd(), to)?)?;
     }
     Ok(socket.into())
 }
 
-/// The algorithm of congestion control of a TCP socket.
+/// Returns the congestion control algorithm of a TCP socket.
 pub fn congestion(socket: BorrowedFd<'_>) -> Option<String> {
     let mut name = [0; 16];
     let length = get_bytes(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name)?;
@@ -212,31 +209,31 @@ pub fn congestion(socket: BorrowedFd<'_>) -> Option<String> {
     Some(String::from_utf8_lossy(text).into_owned())
 }
 
-/// What the system knows of a TCP connection. Source: linux/tcp.h, `struct tcp_info`.
+/// Kernel statistics of a TCP connection. Source: linux/tcp.h, `struct tcp_info`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpFacts {
-    /// Segments sent again, since it began.
+    /// Segments retransmitted since the connection began.
     pub retransmits: u64,
     /// Congestion window, bytes.
     pub window: u64,
     /// The receiver's window, bytes.
     pub receiver_window: u64,
-    /// Round trip, smoothed, and its variation, µs.
+    /// Smoothed round trip time, µs.
     pub rtt_us: u64,
-    /// See above.
+    /// Variation of the round trip time, µs.
     pub rtt_variation_us: u64,
     /// Largest packet of the path, bytes.
     pub path_mtu: u64,
-    /// How far segments may come out of order before one counts as lost.
+    /// Reordering distance of segments up to which none counts as lost.
     pub reordering: u64,
-    /// Bytes of a segment.
+    /// Segment size, bytes.
     pub segment: u64,
-    /// Segments that are not acknowledged, and bytes that are not sent: 0 when all has arrived.
+    /// Unacknowledged segments plus unsent bytes; 0 if everything has arrived.
     pub in_flight: u64,
 }
 
 impl TcpFacts {
-    /// Of a socket; `None` where it is none of TCP.
+    /// Returns the statistics of a socket; `None` if it is not a TCP socket.
     pub fn of_socket(socket: BorrowedFd<'_>) -> Option<TcpFacts> {
         TcpFacts::of(socket.as_raw_fd())
     }
@@ -266,10 +263,11 @@ impl TcpFacts {
     }
 }
 
-/// Vectors of a call at most.
+/// Maximum number of vectors per call.
 const VECTORS: usize = 16;
 
-/// A block that is sent from, or received into, again and again in one call: its bytes stay in the processor's cache.
+/// Calls `call` with a message that sends from, or receives into, the same block repeatedly. The
+/// block stays in the processor's cache.
 pub(super) fn with_vectors<R>(
     block: *mut u8,
     size: usize,
@@ -293,19 +291,19 @@ pub(super) fn with_vectors<R>(
     call(&mut message)
 }
 
-/// Receives at most as many bytes as there is room for, in one call.
+/// Receives up to `into.len()` bytes in one call.
 #[inline]
 pub(super) fn receive_once(fd: RawFd, into: &mut [u8], flags: i32) -> Completion {
-    // SAFETY: writes at most as many bytes as there are.
+    // SAFETY: writes only into `into`.
     completion(unsafe { libc::recv(fd, into.as_mut_ptr().cast(), into.len(), flags) })
 }
 
-/// Asks again and again, for at most this long, whether a descriptor is ready.
-pub(super) fn ask(fd: RawFd, events: i16, poll_us: u32) -> bool {
+/// Busy-polls for up to `poll_us` until a descriptor is ready.
+pub(super) fn busy_poll(fd: RawFd, events: i16, poll_us: u32) -> bool {
     let until = monotonic_ns() + u64::from(poll_us) * 1000;
     loop {
         let mut asked = libc::pollfd { fd, events, revents: 0 };
-        // SAFETY: one such structure, which lives through the call.
+        // SAFETY: passes one structure, which outlives the call.
         if unsafe { libc::poll(&raw mut asked, 1, 0) } > 0 {
             return true;
         }
@@ -316,52 +314,54 @@ pub(super) fn ask(fd: RawFd, events: i16, poll_us: u32) -> bool {
     }
 }
 
-/// The next connection of this address; those of others are closed. It inherits the time-outs of its listener.
-pub(super) fn accepted(fd: RawFd, of: Option<IpAddr>) -> Result<OwnedFd, Errno> {
-    // SAFETY: the descriptor is that of a flow, which outlives its worker.
+/// Accepts the next connection from this address and closes those from others. The connection
+/// inherits the timeouts of its listener.
+pub(super) fn accept_from(fd: RawFd, of: Option<IpAddr>) -> Result<OwnedFd, Errno> {
+    // SAFETY: the descriptor belongs to a flow, which outlives its worker.
     let listener = unsafe { BorrowedFd::borrow_raw(fd) };
     let (socket, from) = net::acceptfrom(listener)?;
     let from = from.and_then(|from| SocketAddr::try_from(from).ok()).map(|from| from.ip().to_canonical());
     if of.is_some() && from != of { Err(Errno(libc::EINTR)) } else { Ok(socket) }
 }
 
-/// Sends bytes of a block that is repeated without end, from this place of it on.
+/// Sends bytes of an endlessly repeated block, starting at `from`.
 #[inline]
 pub(super) fn send(fd: RawFd, block: &mut [u8], from: usize, length: usize) -> Completion {
     let flags = libc::MSG_NOSIGNAL;
     with_vectors(block.as_mut_ptr(), block.len(), from, length, |message| {
-        // SAFETY: the vectors lie in the block, which lives until the call returns.
+        // SAFETY: the vectors point into the block, which lives until the call returns.
         completion(unsafe { libc::sendmsg(fd, message, flags) })
     })
 }
 
-/// Receives into a block, over itself where more comes.
+/// Receives into a block, overwriting it if more arrives.
 #[inline]
 pub(super) fn receive(fd: RawFd, block: &mut [u8], length: usize) -> Completion {
     with_vectors(block.as_mut_ptr(), block.len(), 0, length, |message| {
-        // SAFETY: the vectors lie within the block, which is borrowed mutably for the call; what the kernel writes is never read.
+        // SAFETY: the vectors point into the block, which is borrowed mutably for the call;
+        // the received bytes are never read.
         completion(unsafe { libc::recvmsg(fd, message, 0) })
     })
 }
 
-/// Takes what came off a stream without copying it. Source: tcp(7), `MSG_TRUNC`.
+/// Discards received bytes of a stream without copying them. Source: tcp(7), `MSG_TRUNC`.
 pub(super) fn drop_received(fd: RawFd, length: usize) -> Completion {
-    // SAFETY: with this flag, a stream's bytes are dropped and no memory is written.
+    // SAFETY: with this flag, the kernel drops a stream's bytes and writes no memory.
     completion(unsafe { libc::recv(fd, std::ptr::null_mut(), length, libc::MSG_TRUNC) })
 }
 
-/// Sends memory as it is: one datagram, or a train where the socket makes them.
+/// Sends memory as one datagram, or as a train if the socket segments it.
 #[inline]
 pub(super) fn send_once(fd: RawFd, bytes: &[u8]) -> Completion {
-    // SAFETY: reads as many bytes as there are.
+    // SAFETY: reads only `bytes`.
     completion(unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) })
 }
 
-/// Datagrams that came together.
+/// Datagrams received in one call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Train {
     pub(super) bytes: usize,
-    /// Of each but the last; 0 where it is one.
+    /// Length of each datagram but the last; 0 for a single datagram.
     pub(super) each: usize,
 }
 
@@ -369,12 +369,12 @@ pub(super) struct Train {
 #[cfg(target_os = "linux")]
 pub(super) const UDP: (i32, i32, i32) = (17, 103, 104);
 
-/// Receives a datagram, or a train of them where the socket takes these.
+/// Receives a datagram, or a train if the socket accepts trains.
 #[cfg(target_os = "linux")]
 #[inline]
 pub(super) fn receive_train(fd: RawFd, into: &mut [u8], flags: i32) -> Result<Train, Errno> {
     let (level, _, name) = UDP;
-    // Aligned as control messages are.
+    // Aligned as control messages require.
     let mut control = [0u64; 8];
     let got = with_vectors(into.as_mut_ptr(), into.len(), 0, into.len(), |message| {
         message.msg_control = control.as_mut_ptr().cast();
@@ -395,18 +395,18 @@ pub(super) fn receive_train(fd: RawFd, into: &mut [u8], flags: i32) -> Result<Tr
     receive_once(fd, into, flags).map(|bytes| Train { bytes: bytes as usize, each: 0 })
 }
 
-/// Sends from a place of a file, without copying it through this program. Source: sendfile(2).
+/// Sends bytes at an offset of a file without copying them through this program. Source: sendfile(2).
 #[cfg(target_os = "linux")]
 pub(super) fn send_from(fd: RawFd, file: &std::fs::File, from: usize, length: usize) -> Completion {
-    // SAFETY: the descriptor is that of a flow, which outlives its worker.
+    // SAFETY: the descriptor belongs to a flow, which outlives its worker.
     let socket = unsafe { BorrowedFd::borrow_raw(fd) };
     Ok(rustix::fs::sendfile(socket, file, Some(&mut (from as u64)), length)? as u64)
 }
 
-/// Sends what comes next in a file, without copying it through this program. Source: sendfile(2).
+/// Sends the next bytes of a file without copying them through this program. Source: sendfile(2).
 #[cfg(target_os = "linux")]
 pub(super) fn send_from_file(fd: RawFd, file: &std::fs::File, length: usize) -> Completion {
-    // SAFETY: the descriptor is that of a flow, which outlives its worker.
+    // SAFETY: the descriptor belongs to a flow, which outlives its worker.
     let socket = unsafe { BorrowedFd::borrow_raw(fd) };
     Ok(rustix::fs::sendfile(socket, file, None, length)? as u64)
 }

@@ -1,4 +1,4 @@
-//! Two ends on this machine, over its loopback.
+//! Tests with both ends on this machine, over loopback.
 
 use super::*;
 use plumb_workload::PerSecond;
@@ -22,7 +22,7 @@ fn udp_pair() -> (OwnedFd, OwnedFd) {
     (one.into(), other.into())
 }
 
-/// Runs both ends of some work, this long or until the limit, and returns what each has done.
+/// Runs both ends of `work` for `time` or up to `limit`, and returns the flows of both.
 fn run(work: NetWork, limit: Option<u64>, time: Duration) -> (Flows, Flows) {
     let (one, other) = if work.transport == Transport::Tcp { tcp_pair() } else { udp_pair() };
     let far = Flow { socket: other, other: None, file: None, work: NetWork { op: work.op.peer(), ..work } };
@@ -34,7 +34,7 @@ fn run(work: NetWork, limit: Option<u64>, time: Duration) -> (Flows, Flows) {
     while !near.is_done() {
         near.wait(&[], Duration::from_secs(10));
     }
-    // What was sent is still to be received.
+    // Wait until everything sent has been received.
     let sent = near.counts(0).bytes;
     for _ in 0..100 {
         if far.counts(0).bytes >= sent {
@@ -50,7 +50,7 @@ fn run(work: NetWork, limit: Option<u64>, time: Duration) -> (Flows, Flows) {
 
 const LONG: Duration = Duration::from_secs(30);
 
-// Protects exact ends: as many blocks as were asked for, whole, whatever a call gathers, and all of them arrive.
+// Protects exact ends: whole blocks, exactly as many as requested however a call groups them, and all of them arrive.
 #[test]
 fn a_stream_ends_with_its_last_block() {
     let all = [Passing::Copy, Passing::Lend, Passing::Drop, Passing::ZeroCopy, Passing::IoUring, Passing::SendFile];
@@ -62,10 +62,10 @@ fn a_stream_ends_with_its_last_block() {
     }
 }
 
-// Protects receivers of a limit that they share: it ended with the last byte where each had got some, and never where one stream
-// brought all of it.
+// Protects receivers that share a limit. The run used to end only if every receiver had got some bytes, and never if
+// one stream carried all of them.
 #[test]
-fn receivers_end_together_when_all_has_come() {
+fn receivers_end_together_when_all_bytes_arrived() {
     let (pairs, work) = ([tcp_pair(), tcp_pair()], NetWork::stream(NetOp::Receive, Transport::Tcp, 1_000));
     let mut senders = Vec::new();
     let flow = |(socket, sender)| {
@@ -87,9 +87,9 @@ fn receivers_end_together_when_all_has_come() {
     assert_eq!([0, 1].map(|number| near.counts(number).bytes), [5_000, 0]);
 }
 
-// Protects transfers of files: every byte arrives in its order, a last block that is no whole one too, copied or not.
+// Protects file transfers: every byte arrives in order, including a partial last block, with and without copying.
 #[test]
-fn a_file_arrives_as_it_was() {
+fn a_file_arrives_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let [from, into] = ["from", "into"].map(|name| dir.path().join(name));
     let bytes: Vec<u8> = (0..1_234_567u32).map(|number| (number * 7 % 251) as u8).collect();
@@ -115,10 +115,11 @@ fn a_file_arrives_as_it_was() {
     }
 }
 
-// Protects what travels: however bytes pass, and wherever a call ends, each block arrives whole and in its place.
+// Protects the payload: each block arrives whole and in order, with every way of passing
+// bytes and wherever a call ends.
 #[cfg(target_os = "linux")]
 #[test]
-fn blocks_arrive_as_they_are_however_they_pass() {
+fn blocks_arrive_unchanged_with_each_passing() {
     for passing in [Passing::Copy, Passing::Lend, Passing::ZeroCopy, Passing::IoUring, Passing::SendFile] {
         let (one, other) = tcp_pair();
         let work = NetWork { passing, repeats: true, ..NetWork::stream(NetOp::Send, Transport::Tcp, 100_010) };
@@ -127,7 +128,7 @@ fn blocks_arrive_as_they_are_however_they_pass() {
         near.start(None);
         let mut came = vec![0; 5_000_500];
         let mut far = std::net::TcpStream::from(other);
-        // The sender and its memory are gone before all of it is read.
+        // The sender and its memory are gone before everything is read.
         far.read_exact(&mut came[..4_000_000]).unwrap();
         while !near.is_done() {
             near.wait(&[], Duration::from_secs(10));
@@ -136,15 +137,15 @@ fn blocks_arrive_as_they_are_however_they_pass() {
         let reused = vec![b'x'; 1 << 20];
         far.read_exact(&mut came[4_000_000..]).unwrap();
         drop(reused);
-        let wrong = came.iter().zip((b'0'..=b'9').cycle()).position(|(came, digit)| *came != digit);
-        if let Some(at) = wrong {
+        let mismatch = came.iter().zip((b'0'..=b'9').cycle()).position(|(came, digit)| *came != digit);
+        if let Some(at) = mismatch {
             eprintln!("{:?}", &came[at - 3..at + 20]);
         }
-        assert_eq!(wrong, None, "{passing:?}");
+        assert_eq!(mismatch, None, "{passing:?}");
     }
 }
 
-// Protects round trips that poll: they are the same ones, over streams, datagrams and connections of their own.
+// Protects round trips that busy-poll: they work over streams, datagrams and a connection per trip.
 #[test]
 fn round_trips_poll() {
     for (op, transport) in [(NetOp::Request, Transport::Tcp), (NetOp::Request, Transport::Udp)] {
@@ -154,9 +155,9 @@ fn round_trips_poll() {
     }
 }
 
-// Protects those who look at the wire: what is said to be digits is.
+// Protects users who inspect the traffic: a payload of digits contains digits.
 #[test]
-fn a_payload_repeats_where_it_should() {
+fn only_a_repeating_payload_repeats() {
     for repeats in [true, false] {
         let (one, other) = tcp_pair();
         let work = NetWork { repeats, ..NetWork::stream(NetOp::Send, Transport::Tcp, 25) };
@@ -169,10 +170,10 @@ fn a_payload_repeats_where_it_should() {
     }
 }
 
-// Protects users of options: the system really has them; what it refuses is named.
+// Protects users of options: the options take effect in the kernel, and errors name the refused option.
 #[cfg(target_os = "linux")]
 #[test]
-fn options_reach_the_system() {
+fn options_take_effect_in_the_kernel() {
     let options = SocketOptions {
         pacing: Some(12_345_678),
         unacknowledged_ms: Some(4321),
@@ -195,28 +196,30 @@ fn options_reach_the_system() {
     assert_eq!(read(libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE), 12_345_678);
     assert_eq!(read(libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT), 4321);
     assert_eq!(read(libc::IPPROTO_IP, libc::IP_TOS), 0xb8);
-    let wrong = SocketOptions { device: Some("nonesuch".to_owned()), ..SocketOptions::default() };
-    let error = connect_tcp(to, None, &wrong, Duration::from_secs(5)).unwrap_err().to_string();
+    let invalid = SocketOptions { device: Some("nonesuch".to_owned()), ..SocketOptions::default() };
+    let error = connect_tcp(to, None, &invalid, Duration::from_secs(5)).unwrap_err().to_string();
     assert!(error.starts_with("cannot set the network interface: "), "{error}");
     let label = SocketOptions { flow_label: Some(5), ..SocketOptions::default() };
     let error = connect_tcp(to, None, &label, Duration::from_secs(5)).unwrap_err().to_string();
     assert_eq!(error, "cannot set the flow label: only IPv6 has flow labels; use -6");
 }
 
-// Protects pacing: blocks have their own starts, so a time holds as many as the rate makes due in it, and the first at once.
+// Protects pacing: each block has its own start time. A period sends as many blocks as the rate makes due
+// in it, the first one immediately.
 #[test]
 fn a_rate_is_kept_block_by_block() {
     let rate = Some(PerSecond(1_000_000.0));
     let work = NetWork { rate, ..NetWork::stream(NetOp::Send, Transport::Udp, 1000) };
     let (near, far) = run(work, None, Duration::from_millis(200));
     let sent = near.counts(0).bytes / 1000;
-    assert!((2..=201).contains(&sent), "{sent}: 200 are due, and later ones never");
+    assert!((2..=201).contains(&sent), "{sent}: at most 200 are due");
     assert_eq!(far.counts(0).datagrams.highest, sent);
 }
 
-// Protects datagrams in trains: each has its number, none is lost or counted twice on the way through the kernel.
+// Protects datagram trains: each datagram has its number, and none is lost or counted twice
+// on its way through the kernel.
 #[test]
-fn trains_are_as_good_as_single_datagrams() {
+fn trains_count_like_single_datagrams() {
     for trains in [false, true] {
         let work = NetWork { trains, ..NetWork::stream(NetOp::Send, Transport::Udp, 1000) };
         let (near, far) = run(work, Some(500), LONG);
@@ -230,7 +233,7 @@ fn trains_are_as_good_as_single_datagrams() {
     }
 }
 
-// Protects round trips: each is timed, and the response is whole.
+// Protects round trips: each is timed, and the response is complete.
 #[test]
 fn round_trips_are_timed_one_by_one() {
     for transport in [Transport::Tcp, Transport::Udp] {
@@ -243,7 +246,7 @@ fn round_trips_are_timed_one_by_one() {
     }
 }
 
-// Protects connection rates: each op is a connection from its start to its end, and strangers are not served.
+// Protects connection rates: each op is one connection from start to end, and strangers are not served.
 #[test]
 fn connections_are_made_and_ended_one_by_one() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -256,7 +259,7 @@ fn connections_are_made_and_ended_one_by_one() {
     let none = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().into();
     let near = Flows::new(vec![Flow { socket: none(), other: Some(to), file: None, work }]).unwrap();
     near.start(Some(50_000_000));
-    // From another address: closed without an answer.
+    // A connection from another address is closed without an answer.
     let stranger = SocketAddr::from(([127, 0, 0, 2], 0));
     let mut stranger = connect_tcp(to, Some(stranger), &SocketOptions::default(), LONG).unwrap();
     assert!(matches!(std::io::Read::read(&mut stranger, &mut [0]), Ok(0) | Err(_)));
@@ -272,7 +275,7 @@ fn connections_are_made_and_ended_one_by_one() {
 
 // Protects exact numbers of connections, with options for each of them.
 #[test]
-fn connections_end_with_the_last_that_was_asked_for() {
+fn connections_end_after_the_requested_number() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     let to = Some(address);
@@ -295,7 +298,8 @@ fn connections_end_with_the_last_that_was_asked_for() {
     assert_eq!([&near, &far].map(|end| (end.counts(0).ops, end.counts(0).bytes)), [(50, 15_000); 2]);
 }
 
-// Protects tools whose datagrams have no header: any size, responses longer than requests, an empty one as the end.
+// Protects tools whose datagrams have no header: any size works, responses may be longer than requests, and
+// an empty datagram ends the run.
 #[test]
 fn bare_datagrams_need_no_header() {
     let bare = NetWork { bare: true, response: 900, ..NetWork::stream(NetOp::Request, Transport::Udp, 1) };
@@ -318,9 +322,9 @@ fn bare_datagrams_need_no_header() {
     assert_eq!((far.counts(0).bytes, far.counts(0).ops), (1, 1));
 }
 
-// Protects against waiting for ever: who receives from a silent end stops when asked to.
+// Protects against hanging: a receiver stops on request even if its peer is silent.
 #[test]
-fn a_silent_end_does_not_keep_a_worker() {
+fn a_worker_stops_despite_a_silent_peer() {
     for transport in [Transport::Tcp, Transport::Udp] {
         for op in [NetOp::Receive, NetOp::Request, NetOp::Respond] {
             let (one, _other) = if transport == Transport::Tcp { tcp_pair() } else { udp_pair() };
@@ -334,7 +338,7 @@ fn a_silent_end_does_not_keep_a_worker() {
     }
 }
 
-// Protects the set-up: what cannot be run is refused before a worker exists.
+// Protects the setup: impossible work is refused before a worker exists.
 #[test]
 fn sizes_out_of_range_are_refused() {
     let (one, _other) = udp_pair();
@@ -343,10 +347,11 @@ fn sizes_out_of_range_are_refused() {
     assert_eq!(error.to_string(), "block must be from 16 to 65507 bytes");
 }
 
-// Protects who names a file to send by sendfile(2): its first block is what goes, again and again, whatever the file has behind it.
+// Protects users who send a named file with sendfile(2): its first block is sent repeatedly, regardless
+// of the rest of the file.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_first_block_of_a_file_is_sent_again_and_again() {
+fn the_first_block_of_a_file_is_sent_repeatedly() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sent");
     let bytes: Vec<u8> = (0..2_500u32).map(|number| (number * 7 % 251) as u8).collect();
@@ -363,10 +368,10 @@ fn the_first_block_of_a_file_is_sent_again_and_again() {
     assert!(came.chunks(1_000).all(|block| block == &bytes[..1_000]));
 }
 
-// Protects both ends of iperf2's round trips: a request begins as it must, with the time that it was sent; a response is the
-// request with the times of the other end, by the wall clock.
+// Protects both ends of iperf2's round trips. A request begins with the expected words and its send time. A response is
+// the request plus the other end's times, by the wall clock.
 #[test]
-fn messages_of_round_trips_bear_the_times_of_both_ends() {
+fn round_trip_messages_carry_the_times_of_both_ends() {
     let head = std::array::from_fn(|at| at as u32 + 100);
     let form = DatagramForm::Iperf2(Iperf2Form { ahead_us: 1 << 50, head, bin_us: 0 });
     let of = |op| NetWork { form, response: 80, repeats: true, ..NetWork::stream(op, Transport::Tcp, 80) };

@@ -1,4 +1,4 @@
-//! What a loop asks of a pacer, and what it hears.
+//! The interface between a loop and its pacer.
 
 use crate::clock::Ticks;
 use crate::op::Operation;
@@ -8,35 +8,34 @@ use plumb_workload::OpKind;
 /// When the next op may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// Now; it was meant to start at this time.
+    /// Now; its intended start was this time.
     Now { intended: Ticks },
     /// Not before this time.
     At(Ticks),
-    /// Not before another op of the worker has come to its end. Only said while there is one in flight.
+    /// Not before another op of the worker completes. Only returned while there is one in flight.
     AfterNext,
-    /// Never: the worker ends like this when what is in flight has come to its end. Where it failed,
-    /// [`Pacer::failure`] says why.
+    /// Never: the worker ends with this result once its ops in flight complete. [`Pacer::failure`] explains a failure.
     End(Ended),
 }
 
-/// Why a pacer made its worker fail.
+/// Reason why a pacer made its worker fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PaceFailure {
-    /// Of which kind the ops were.
+    /// Kind of the ops that failed.
     pub(crate) kind: OpKind,
-    /// The error number that goes with it, errno(3).
+    /// The corresponding error number, errno(3).
     pub(crate) errno: i32,
-    /// What was asked for and what was found.
+    /// The requested and the measured value, for the user.
     pub(crate) message: String,
 }
 
-/// What a pacer needs to know of an op.
+/// Properties of an op that a pacer needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacedOp {
     pub(crate) kind: OpKind,
-    /// Whether rates and pauses hold for it.
+    /// Whether rates and pauses apply to it.
     pub(crate) is_paced: bool,
-    /// Bytes.
+    /// Length in bytes.
     pub(crate) length: u64,
 }
 
@@ -49,29 +48,29 @@ impl PacedOp {
 
 /// Decides when the next op may start.
 pub(crate) trait Pacer {
-    /// Whether ops have an intended start of their own, so that response time and start lag mean something. Always the
-    /// same.
+    /// Returns `true` if ops have intended starts, so that response time and start lag are
+    /// meaningful. Never changes for a pacer.
     fn is_open(&self) -> bool;
 
-    /// Whether this op may start at `now`. Answering [`Due::Now`] uses up that start.
+    /// Returns whether this op may start at `now`. Returning [`Due::Now`] uses up that start.
     fn due(&mut self, now: Ticks, op: PacedOp) -> Due;
 
-    /// An op has come to its end: called once for each that was due now, also where it failed and moved nothing. Only
-    /// pacers that look at results do anything.
+    /// Counts a completed op. Called once for each op that was due now, even if it failed and moved nothing. Only
+    /// pacers that depend on results implement this.
     #[inline(always)]
     fn completed(&mut self, _kind: OpKind, _moved: u64, _service_ns: u64, _now: Ticks) {}
 
-    /// Whether what is measured begins anew with the op that is due now. Asked after each [`Due::Now`], and true once.
+    /// Returns `true` once, if the measurement restarts with the op that is due now. Called after each [`Due::Now`].
     #[inline(always)]
     fn begins_anew(&mut self) -> bool {
         false
     }
 
-    /// Why the worker has failed, where the pacer found it so. Asked when its loop is over, however it ended.
+    /// Returns the reason if the pacer made the worker fail. Called after its loop, however that ended.
     fn failure(&self) -> Option<PaceFailure> {
         None
     }
 
-    /// The clock starts.
+    /// Sets the start of the clock.
     fn start(&mut self, _at: Ticks) {}
 }

@@ -1,4 +1,4 @@
-//! Flows: workers that keep to shares of the ops that they start together.
+//! Flows: workers that keep their shares of the ops that they start together.
 
 use super::due::Due;
 use crate::clock::{Clock, Ticks};
@@ -7,7 +7,8 @@ use plumb_workload::WorkerGroup;
 use plumb_workload::pace::WeightedFlow;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The first group with the same flow as this one, whose number names it; itself, where it has a consumer; `None` where this one has neither.
+/// Returns the number of the first group with the same flow as this one, which identifies the flow. A group with a
+/// consumer has a flow of its own; `None` if the group has neither.
 pub(crate) fn flow_home(groups: &[WorkerGroup], group: usize) -> Option<usize> {
     let flow_of = |group: &WorkerGroup| group.pace.flow.map(|flow| flow.flow);
     let own = groups.get(group)?;
@@ -21,35 +22,36 @@ pub(crate) fn flow_home(groups: &[WorkerGroup], group: usize) -> Option<usize> {
 /// When a worker's weight begins to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlowEntry {
-    /// At once, before the phase starts: whoever starts a moment earlier does not run ahead of those who start with it.
+    /// Before the phase starts. A worker that starts a moment earlier then does not run ahead
+    /// of the others of its phase.
     WithPhase,
-    /// When the worker starts: it has a delay, or waits for others, which must not wait for it.
+    /// When the worker starts. It has a delay or waits for others, which must not wait for it.
     AtStart,
 }
 
 impl FlowEntry {
-    /// How a worker of this group enters its flow.
+    /// Returns how a worker of this group enters its flow.
     pub(crate) fn of(group: &WorkerGroup) -> FlowEntry {
         if group.start.is_with_phase() { FlowEntry::WithPhase } else { FlowEntry::AtStart }
     }
 }
 
-/// The longest wait between two looks, ns, where no sleep is asked for.
-const LONGEST_LOOK_NS: u64 = 200_000;
+/// Maximum poll interval in ns, if no sleep is configured.
+const LONGEST_POLL_NS: u64 = 200_000;
 
 /// A worker's share of its flow: it waits while its part of all started ops is above its part of all weights.
 pub(super) struct FlowShare<'a> {
     words: &'a FlowWords,
     weight: u64,
-    /// What it has of `words.started`.
+    /// Its part of `words.started`.
     started: u64,
     joined: bool,
-    /// Sleep of each wait; none is to look again soon.
+    /// Length of each wait; `None` means to poll with increasing intervals.
     sleep: Option<Ticks>,
-    /// The longest wait of those who look again soon.
-    longest_look: Ticks,
-    /// The next of these waits, doubled each time.
-    look: Ticks,
+    /// Maximum poll interval without a configured sleep.
+    longest_poll: Ticks,
+    /// The next poll interval, doubled each time.
+    poll: Ticks,
     resume_at: Ticks,
 }
 
@@ -65,14 +67,14 @@ impl<'a> FlowShare<'a> {
             started: 0,
             joined,
             sleep: (flow.sleep.0 > 0).then(|| clock.ticks(flow.sleep.0)),
-            longest_look: clock.ticks(LONGEST_LOOK_NS).max(1),
-            look: 1,
+            longest_poll: clock.ticks(LONGEST_POLL_NS).max(1),
+            poll: 1,
             resume_at: 0,
         }
     }
 
-    /// The worker starts. One that comes late is given its fair part of what the others have started, so that nobody waits
-    /// for it to catch up.
+    /// Adds the worker to the flow. A late worker is credited with its fair part of the others' started ops, so that
+    /// they do not wait for it to catch up.
     pub(super) fn join(&mut self) {
         if self.joined {
             return;
@@ -86,7 +88,7 @@ impl<'a> FlowShare<'a> {
         self.joined = true;
     }
 
-    /// What keeps the next op from starting at `now`; where nothing does, it starts.
+    /// Returns the reason why the next op may not start at `now`; with `None`, it starts.
     pub(super) fn due(&mut self, now: Ticks, in_flight: u32) -> Option<Due> {
         if now < self.resume_at {
             return Some(Due::At(self.resume_at));
@@ -97,12 +99,12 @@ impl<'a> FlowShare<'a> {
             if self.sleep.is_some() && in_flight > 0 {
                 return Some(Due::AfterNext);
             }
-            let wait = self.sleep.unwrap_or(self.look);
-            self.look = (self.look * 2).min(self.longest_look);
+            let wait = self.sleep.unwrap_or(self.poll);
+            self.poll = (self.poll * 2).min(self.longest_poll);
             self.resume_at = now + wait;
             return Some(Due::At(self.resume_at));
         }
-        self.look = 1;
+        self.poll = 1;
         self.words.started.fetch_add(1, Relaxed);
         self.started += 1;
         None
@@ -112,7 +114,7 @@ impl<'a> FlowShare<'a> {
 impl Drop for FlowShare<'_> {
     fn drop(&mut self) {
         if self.joined {
-            // The others keep to shares among themselves from now on.
+            // The others keep their shares among themselves from now on.
             self.words.started.fetch_sub(self.started, Relaxed);
             self.words.weight.fetch_sub(self.weight, Relaxed);
         }

@@ -13,10 +13,10 @@ use crate::clock::Ticks;
 use crate::terms::Ended;
 use plumb_workload::{Nanos, OpKind};
 
-/// Rates and nothing else.
+/// A pacer with rates and nothing else.
 pub(super) struct Rated<'a> {
     pub(super) rates: Rates<'a>,
-    /// Every op is paced, whatever it says of itself.
+    /// Whether every op is paced, even those that their source marks as unpaced.
     pub(super) paces_all: bool,
 }
 
@@ -36,22 +36,22 @@ impl Pacer for Rated<'_> {
 
     #[inline(always)]
     fn completed(&mut self, _kind: OpKind, _moved: u64, _service_ns: u64, now: Ticks) {
-        self.rates.saw(now);
+        self.rates.set_now(now);
     }
 }
 
-/// Anything that a pace can have.
+/// A pacer that supports every setting of a pace.
 pub(super) struct FullPacer<'a> {
-    /// It has rates, so that its ops have intended starts.
+    /// Whether it has rates, so that its ops have intended starts.
     rated: bool,
     rates: Rates<'a>,
-    /// Every op is paced, whatever it says of itself.
+    /// Whether every op is paced, even those that their source marks as unpaced.
     paces_all: bool,
     think: Option<Thinking>,
-    /// Whether what a pause kept from starting is made up for.
+    /// Whether starts delayed by a pause are caught up.
     catches_up: bool,
     minimum: Option<MinimumWatch>,
-    /// Ops of each kind that take longer end the job, ns.
+    /// Maximum latency per kind, ns. A longer op ends the job.
     longest_ns: [Option<u64>; KINDS],
     search: Option<DepthSearch<'a>>,
     flow: Option<FlowShare<'a>>,
@@ -85,7 +85,7 @@ impl<'a> FullPacer<'a> {
         }
     }
 
-    /// Whether anything but the rates keeps an op that counts from starting.
+    /// Returns what delays a paced op other than the rates; `None` if nothing does.
     fn held_back(&mut self, now: Ticks) -> Option<Due> {
         if let Some(search) = &mut self.search {
             let held = search.due(now, self.in_flight);
@@ -101,7 +101,7 @@ impl<'a> FullPacer<'a> {
         if let Some(pause) = think.take_pause()
             && !self.catches_up
         {
-            self.rates.forgive(pause, now);
+            self.rates.skip_missed_starts(pause, now);
         }
         held
     }
@@ -152,7 +152,7 @@ impl Pacer for FullPacer<'_> {
         {
             return held;
         }
-        // A share of the flow is taken only by an op that is due.
+        // Only an op that is due takes a share of the flow.
         if let Some(flow) = &mut self.flow
             && self.rates.is_due(now, op)
             && let Some(held) = flow.due(now, self.in_flight)
@@ -171,7 +171,7 @@ impl Pacer for FullPacer<'_> {
 
     fn completed(&mut self, kind: OpKind, moved: u64, service_ns: u64, now: Ticks) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        self.rates.saw(now);
+        self.rates.set_now(now);
         let place = place(kind);
         if let Some(think) = &mut self.think
             && (place.is_some() || self.paces_all)
@@ -192,7 +192,7 @@ impl Pacer for FullPacer<'_> {
                 kind,
                 errno: libc::ETIMEDOUT,
                 message: format!(
-                    "a {} took {} where {} is the longest allowed",
+                    "a {} took {}, but at most {} is allowed",
                     kind.name(),
                     Nanos(service_ns),
                     Nanos(longest_ns)

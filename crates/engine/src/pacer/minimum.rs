@@ -6,23 +6,23 @@ use crate::clock::{Clock, Ticks};
 use plumb_workload::pace::MinimumRate;
 use plumb_workload::{Nanos, OpKind};
 
-/// Nothing is judged in this time after the start: a job may need it to get going. fio leaves it as much.
+/// Time after the start in which nothing is judged, because a job may need it to get going. fio uses the same time.
 const SETTLING_NS: u64 = 2_000_000_000;
 
-/// Watches that rates do not fall below their minimum.
+/// Checks that rates do not fall below their minimum.
 ///
-/// A window ends with the first op that completes when it is over, and its rate is of the time that it really took. So a
-/// stall makes one long window with a low rate, and is found when it is over.
+/// A window ends with the first op that completes after its time, and its rate uses the time that it really took. So a
+/// stall makes one long window with a low rate, and is detected at its end.
 pub(super) struct MinimumWatch {
     clock: Clock,
     minimum: [Minimum; KINDS],
     settling: Ticks,
     window: Ticks,
-    /// What was done since the window began.
+    /// Work done since the window began.
     done: [Done; KINDS],
     window_began: Ticks,
     judge_at: Ticks,
-    /// The first window has begun.
+    /// Whether the first window has begun.
     settled: bool,
 }
 
@@ -36,7 +36,7 @@ struct Minimum {
 struct Done {
     bytes: u64,
     ops: u64,
-    /// There was one ever: a kind that the job has not come to yet is not too slow.
+    /// Whether the job has ever done an op of this kind. Without one, the kind does not count as too slow.
     seen: bool,
 }
 
@@ -62,7 +62,7 @@ impl MinimumWatch {
         self.judge_at = at + self.settling;
     }
 
-    /// An op of this kind completed; the failure, where a window ends with it whose rate was too low.
+    /// Counts a completed op. Returns a failure if the op ends a window whose rate was too low.
     #[inline]
     pub(super) fn completed(&mut self, place: usize, moved: u64, now: Ticks) -> Option<PaceFailure> {
         let done = &mut self.done[place];

@@ -1,7 +1,7 @@
 //! Pacers decide when the next op may start: rates of all ops or of each kind, pauses, goals of latency, flows.
 //!
-//! Which pacer a worker gets is decided once, by [`AnyPacer::of`]: nothing asked for is [`Closed`], rates alone are
-//! [`Rated`], and everything else is [`FullPacer`].
+//! [`AnyPacer::of`] chooses a worker's pacer once: [`Closed`] without any settings, [`Rated`] for rates
+//! alone, and [`FullPacer`] for everything else.
 
 mod consumer;
 mod due;
@@ -31,7 +31,7 @@ use plumb_workload::blocks::ByKind;
 use rates::Rates;
 use std::time::Duration;
 
-/// As soon as there is room.
+/// Starts ops as soon as there is room.
 pub(crate) struct Closed;
 
 impl Pacer for Closed {
@@ -46,14 +46,14 @@ impl Pacer for Closed {
     }
 }
 
-/// A pacer, bound: the loops have a type for the closed one.
+/// The pacer of a worker. The loops have a specialized type for the closed one.
 pub(crate) enum AnyPacer<'a> {
     Closed(Closed),
     Other(Box<dyn Pacer + 'a>),
 }
 
 impl<'a> AnyPacer<'a> {
-    /// The pacer that a pace asks for.
+    /// Creates the pacer for a pace.
     pub(crate) fn of(request: &PacerRequest<'a>) -> AnyPacer<'a> {
         let pace = &request.pace;
         let rated = pace.open.is_some() || pace.has_rates();
@@ -72,7 +72,7 @@ impl<'a> AnyPacer<'a> {
         }
     }
 
-    /// Through a table of functions.
+    /// Returns the pacer as a trait object.
     pub(crate) fn table(&mut self) -> &mut (dyn Pacer + 'a) {
         match self {
             AnyPacer::Closed(pacer) => pacer,
@@ -81,22 +81,22 @@ impl<'a> AnyPacer<'a> {
     }
 }
 
-/// Below this, a wait spins: a sleep would oversleep it.
+/// Waits shorter than this spin, because a sleep would take too long.
 const SPIN_NS: u64 = 80_000;
 
-/// No sleep is longer than this, so that a stop is noticed.
+/// Maximum length of a sleep, so that a stop is noticed.
 const LONGEST_SLEEP_NS: u64 = 10_000_000;
 
-/// What a wait ended with.
+/// Reason why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waited {
-    /// The time has come.
+    /// The time was reached; holds the current time.
     Until(Ticks),
-    /// The phase stops.
+    /// A stop was requested, or the phase has ended.
     Stopped,
 }
 
-/// Waits for so long, as [`wait_until`] does, whatever happens meanwhile.
+/// Waits for `ns` like [`wait_until`], but ignores stop requests.
 pub(crate) fn wait_out(clock: &Clock, ns: u64) {
     if clock.is_virtual() {
         return clock.sleep(ns);
@@ -110,11 +110,11 @@ pub(crate) fn wait_out(clock: &Clock, ns: u64) {
     }
 }
 
-/// Waits until `at`: sleeps while it is far, spins when it is near.
+/// Waits until `at`: sleeps while it is far away, spins when it is near.
 pub(crate) fn wait_until(clock: &Clock, control: WorkerControl<'_>, at: Ticks) -> Waited {
     loop {
         let now = clock.now();
-        // First, so that nothing starts at the instant at which the phase ends.
+        // Check this first, so that nothing starts at the instant at which the phase ends.
         if control.stops_at(now) {
             return Waited::Stopped;
         }

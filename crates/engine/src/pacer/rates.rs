@@ -1,4 +1,4 @@
-//! Intended starts: of all ops, or by kind of op.
+//! Intended starts of all ops, or by kind of op.
 
 use super::due::{Due, PacedOp};
 use super::kinds::{KIND, KINDS, KindsDue, in_places, place};
@@ -11,27 +11,27 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// The schedules of a worker.
 pub(super) struct Rates<'a> {
-    /// That of all ops, where the load is open.
+    /// Schedule of all ops of an open load.
     all: Option<Schedule<'a>>,
-    /// Those of single kinds; `None` where the kind is not limited.
+    /// Schedules of single kinds; `None` if the kind is not limited.
     schedules: [Option<Schedule<'a>>; KINDS],
-    /// Reads keep to the schedule of the writes.
+    /// Whether reads share the schedule of the writes.
     reads_as_writes: bool,
     kinds: Option<KindsDue>,
 }
 
-/// Intended starts.
+/// A schedule of intended starts.
 ///
-/// Even ones are computed from what was started so far and random ones from the exact sum of their gaps, in fractions
-/// of a tick; neither from the time at which the loop came round. So nothing drifts, at any rate, and what came late
-/// is made up for.
+/// Even starts are computed from the number of earlier starts, and random ones from the exact sum of
+/// their gaps, in fractions of a tick. Neither depends on when the loop asks. So nothing drifts at any
+/// rate, and late starts are caught up.
 struct Schedule<'a> {
-    /// Ticks that a byte takes; 0 where bytes are not limited.
+    /// Ticks per byte; 0 if bytes are not limited.
     per_byte: f64,
-    /// Ticks that an op takes; 0 where ops are not limited.
+    /// Ticks per op; 0 if ops are not limited.
     per_op: f64,
     spread: Spread<'a>,
-    /// Counted from here.
+    /// Time 0 of the schedule.
     origin: Ticks,
     /// The next intended start, in ticks from the origin.
     next: f64,
@@ -42,7 +42,7 @@ enum Spread<'a> {
         bytes: u64,
         ops: u64,
     },
-    /// Workers take the starts of one schedule in turn.
+    /// Workers take turns with the starts of one schedule.
     Shared(&'a AtomicU64),
     Random(Rng),
 }
@@ -62,7 +62,7 @@ impl<'a> Schedule<'a> {
         Some(Schedule { per_byte, per_op, spread, origin: 0, next: 0.0 })
     }
 
-    /// The one schedule of an open load.
+    /// Creates the single schedule of an open load.
     fn open(clock: &Clock, load: OpenLoad, sharing: Sharing<'a>, rng: Rng) -> Schedule<'a> {
         let per_op = clock.fractional_ticks(1e9 / load.rate.0);
         let (per_op, spread) = match (load.arrival, sharing) {
@@ -75,7 +75,7 @@ impl<'a> Schedule<'a> {
         Schedule { per_byte: 0.0, per_op, spread, origin: 0, next: 0.0 }
     }
 
-    /// Whether an op may start at `now`; if so, it does.
+    /// Returns whether an op may start at `now`; if so, it uses up that start.
     #[inline]
     fn due(&mut self, now: Ticks, length: u64) -> Due {
         let intended = self.next_at();
@@ -86,13 +86,13 @@ impl<'a> Schedule<'a> {
         Due::Now { intended }
     }
 
-    /// The next intended start.
+    /// Returns the next intended start.
     #[inline(always)]
     fn next_at(&self) -> Ticks {
         self.origin + self.next as Ticks
     }
 
-    /// An op of this many bytes starts.
+    /// Moves the schedule past an op of this many bytes.
     #[inline]
     fn advance(&mut self, length: u64) {
         match &mut self.spread {
@@ -102,7 +102,7 @@ impl<'a> Schedule<'a> {
                 self.next = (*bytes as f64 * self.per_byte).max(*ops as f64 * self.per_op);
             }
             Spread::Shared(numbers) => self.next = numbers.fetch_add(1, Relaxed) as f64 * self.per_op,
-            // The mean gap behind an op is what it may take, so that byte rates hold for ops of any sizes.
+            // The mean gap after an op is the time that it may take, so that byte rates hold for ops of any size.
             Spread::Random(rng) => {
                 self.next += rng.exponential() * (length as f64 * self.per_byte).max(self.per_op);
             }
@@ -117,7 +117,7 @@ impl<'a> Rates<'a> {
         let all = pace.open.map(|load| Schedule::open(clock, load, request.sharing, rng.clone()));
         let (bytes, ops) = (in_places(&pace.bytes_per_second), in_places(&pace.ops_per_second));
         let schedules = std::array::from_fn(|kind| {
-            // Drawn for each kind, so that a limit of one does not change the gaps of another.
+            // Draw for each kind, so that a limit of one does not change the gaps of another.
             let own = Rng::new(rng.next_u64());
             let spread = match pace.arrival {
                 Arrival::Fixed => Spread::Even { bytes: 0, ops: 0 },
@@ -128,19 +128,20 @@ impl<'a> Rates<'a> {
         Rates { all, schedules, reads_as_writes: pace.reads_count_as_writes, kinds: request.kinds.clone() }
     }
 
-    /// The place of the schedule that an op of this kind keeps to.
+    /// Returns the index of the schedule for an op of this kind.
     #[inline(always)]
     fn place(&self, kind: OpKind) -> Option<usize> {
         place(if self.reads_as_writes && kind == OpKind::Read { OpKind::Write } else { kind })
     }
 
-    /// The schedule that an op keeps to.
+    /// Returns the schedule for an op of this kind.
     #[inline(always)]
     fn schedule(&self, kind: OpKind) -> Option<&Schedule<'a>> {
         self.all.as_ref().or_else(|| self.schedules[self.place(kind)?].as_ref())
     }
 
-    /// The first op of each kind is due at once; those of an open load come as if it had always been going on.
+    /// Starts the schedules. The first op of each kind is due immediately; an open load behaves as
+    /// if it had always been running.
     pub(super) fn start(&mut self, at: Ticks) {
         if let Some(all) = &mut self.all {
             all.origin = at;
@@ -152,43 +153,43 @@ impl<'a> Rates<'a> {
             schedule.origin = at;
         }
         if let Some(kinds) = &self.kinds {
-            kinds.saw(at);
+            kinds.set_now(at);
         }
-        self.tell();
+        self.publish_due_times();
     }
 
-    /// Tells the source when each kind is due.
-    fn tell(&self) {
+    /// Publishes to the source when each kind is due.
+    fn publish_due_times(&self) {
         let Some(kinds) = &self.kinds else { return };
         for (number, kind) in KIND.into_iter().enumerate() {
             kinds.set(number, self.schedule(kind).map_or(0, Schedule::next_at));
         }
     }
 
-    /// It is `now`: the source may ask which kind is due.
+    /// Sets the current time, so that the source can ask which kind is due.
     #[inline]
-    pub(super) fn saw(&self, now: Ticks) {
+    pub(super) fn set_now(&self, now: Ticks) {
         if let Some(kinds) = &self.kinds {
-            kinds.saw(now);
+            kinds.set_now(now);
         }
     }
 
-    /// When the next op of a kind is due, from the origin, in ticks and their fractions.
+    /// Returns when the next op of a kind is due, in fractional ticks from the origin.
     #[cfg(test)]
     pub(super) fn next_of(&self, kind: OpKind) -> f64 {
         self.schedule(kind).map_or(0.0, |schedule| schedule.next)
     }
 
-    /// Whether an op may start at `now`; it does not.
+    /// Returns whether an op may start at `now`, without using up that start.
     #[inline]
     pub(super) fn is_due(&self, now: Ticks, op: PacedOp) -> bool {
         self.schedule(op.kind).is_none_or(|schedule| now >= schedule.next_at())
     }
 
-    /// Whether an op may start at `now`; if so, it does.
+    /// Returns whether an op may start at `now`; if so, it uses up that start.
     #[inline]
     pub(super) fn due(&mut self, now: Ticks, op: PacedOp) -> Due {
-        self.saw(now);
+        self.set_now(now);
         if !op.is_paced {
             return Due::Now { intended: now };
         }
@@ -200,17 +201,16 @@ impl<'a> Rates<'a> {
         };
         let due = schedule.due(now, op.length);
         if self.kinds.is_some() && matches!(due, Due::Now { .. }) {
-            self.tell();
+            self.publish_due_times();
         }
         due
     }
 
-    /// A pause of this length is over: what should have started during it is not made up for. What was late before it
-    /// still is.
-    pub(super) fn forgive(&mut self, pause: Ticks, now: Ticks) {
+    /// Shifts the schedules after a pause, so that starts missed during it are not caught up. Earlier delays still are.
+    pub(super) fn skip_missed_starts(&mut self, pause: Ticks, now: Ticks) {
         for schedule in self.all.iter_mut().chain(self.schedules.iter_mut().flatten()) {
             schedule.origin += now.saturating_sub(schedule.next_at()).min(pause);
         }
-        self.tell();
+        self.publish_due_times();
     }
 }

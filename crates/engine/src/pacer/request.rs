@@ -1,4 +1,4 @@
-//! What a pacer is made from.
+//! Parameters for creating a pacer.
 
 use super::flow::FlowEntry;
 use super::kinds::KindsDue;
@@ -9,59 +9,57 @@ use crate::rng::Rng;
 use plumb_workload::{Nanos, Pace};
 use std::sync::atomic::AtomicU64;
 
-/// A worker's pace, planned.
+/// A worker's planned pace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pacing {
     pub(crate) pace: Pace,
-    /// Most ops in flight.
+    /// Maximum number of ops in flight.
     pub(crate) depth: u32,
-    /// How many workers its group has, for a shared rate.
+    /// Number of workers in its group, for a shared rate.
     pub(crate) group_count: u32,
-    /// Minimum rates and goals are judged from here on: the ramps of its phase and its group together.
+    /// Minimum rates and goals apply after this time: the ramps of its phase and its group together.
     pub(crate) ramp: Nanos,
-    /// Every op is paced: flushes and calls on names as well, which a job's stream does not count.
+    /// Whether every op is paced, including flushes and calls on names, which a job's stream does not count.
     pub(crate) paces_all: bool,
-    /// The group that names its flow, where it has one.
+    /// Number of the group that identifies its flow, if it has one.
     pub(crate) flow_home: Option<usize>,
-    /// When it begins to count there.
+    /// When its weight in the flow begins to count.
     pub(crate) flow_entry: FlowEntry,
 }
 
-/// How the workers of a group share a rate.
+/// Division of a rate among the workers of a group.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sharing<'a> {
-    /// Each has the rate for itself.
+    /// Each worker has the whole rate.
     Own,
     /// This many workers share one rate.
     Group {
-        /// How many.
         workers: u32,
         /// Number of the next start of the shared schedule.
         numbers: &'a AtomicU64,
     },
 }
 
-/// What a pacer is made from, on real time or on virtual time.
+/// Parameters for creating a pacer, on real or virtual time.
 pub(crate) struct PacerRequest<'a> {
     pub(crate) pace: Pace,
-    /// The worker's clock.
     pub(crate) clock: Clock,
-    /// Most ops in flight.
+    /// Maximum number of ops in flight.
     pub(crate) depth: u32,
-    /// Where its random gaps come from.
+    /// Source of its random gaps.
     pub(crate) arrivals: Rng,
-    /// With whom it shares the rate of an open load.
+    /// Division of the rate of an open load among workers.
     pub(crate) sharing: Sharing<'a>,
-    /// Minimum rates and goals are judged from here on.
+    /// Minimum rates and goals apply after this time.
     pub(crate) ramp: Nanos,
-    /// What it shares with the others of its flow, where it has one.
+    /// State shared by the workers of its flow, if it has one.
     pub(crate) flow: Option<&'a FlowWords>,
-    /// When it begins to count there.
+    /// When its weight in the flow begins to count.
     pub(crate) flow_entry: FlowEntry,
-    /// Where the search for a depth writes how far it is.
+    /// Receives the progress of a search for a depth.
     pub(crate) search: &'a SearchWords,
-    /// Every op is paced: flushes and calls on names as well, which a job's stream does not count.
+    /// Whether every op is paced, including flushes and calls on names, which a job's stream does not count.
     pub(crate) paces_all: bool,
-    /// What its source asks which kind of op is due, where it does ([`KindsDue::of`]).
+    /// Due times of kinds for its source, if the source needs them ([`KindsDue::of`]).
     pub(crate) kinds: Option<KindsDue>,
 }

@@ -8,36 +8,36 @@ use plumb_workload::{Nanos, OpKind};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-/// How far a search is, in memory that the coordinator reads. Zeroed is "no search".
+/// State of a search, in memory that the coordinator reads. Zeroed memory means "no search".
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct SearchWords {
     /// The depth that is being tried, or was tried last.
     depth: AtomicU64,
-    /// Not 0 when that trial is over, and the search with it.
+    /// Nonzero once that trial, and with it the search, is over.
     over: AtomicU64,
 }
 
 impl SearchWords {
-    /// No search, in memory that nobody reads.
+    /// Returns the state for a worker without a search.
     #[cfg(test)]
     pub(crate) const fn none() -> SearchWords {
         SearchWords { depth: AtomicU64::new(0), over: AtomicU64::new(0) }
     }
 
-    /// The depth that is being tried, or was tried last; `None` where nothing is searched.
+    /// Returns the depth that is being tried, or was tried last; `None` without a search.
     pub(crate) fn depth(&self) -> Option<u32> {
         Some(self.depth.load(Acquire)).filter(|&depth| depth > 0).map(|depth| depth as u32)
     }
 
-    /// Whether the search came to its end.
+    /// Returns `true` once the search has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Acquire) > 0
     }
 }
 
-/// Tries depths, each for a window: twice the last one until one fails, then halfway between the best that passed and
-/// the lowest that failed. The depth that is found is tried once more, and that trial is the result.
+/// Tries depths, each for a window: it doubles the depth until one fails, then bisects between the best that passed and
+/// the lowest that failed. The depth found is tried once more, and that trial is the result.
 pub(super) struct DepthSearch<'a> {
     words: &'a SearchWords,
     latency_ns: u64,
@@ -47,34 +47,34 @@ pub(super) struct DepthSearch<'a> {
     most: u32,
     ramp: Ticks,
     depth: u32,
-    /// The largest that passed, or 1.
+    /// The largest depth that passed, or 1.
     passed: u32,
-    /// The smallest that failed.
+    /// The smallest depth that failed.
     failed: Option<u32>,
-    /// Passes in a row at a depth right below the one that failed.
+    /// Consecutive passes at a depth directly below the failed one.
     passes_below: u32,
     stage: Stage,
     window_began: Ticks,
-    /// Ops of the window.
+    /// Ops of the current window.
     ops: u64,
-    /// Those of them that took too long.
+    /// Ops of the window that took too long.
     slow: u64,
-    /// The first of these, while one is enough to fail.
+    /// First slow op, kept only if a single slow op makes a depth fail.
     too_slow: Option<TooSlow>,
-    /// The last trial begins with the next op.
+    /// Whether the last trial begins with the next op.
     begins_anew: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// In the ramp, until then.
+    /// The ramp, which ends at this time.
     Ramp(Ticks),
     Trying,
-    /// Nothing starts until all is done that was started at another depth.
+    /// Nothing starts until all ops started at another depth have completed.
     Draining {
         then: AfterDrain,
     },
-    /// The last trial.
+    /// The last trial, at the depth found.
     Confirming,
     Over,
 }
@@ -91,7 +91,7 @@ struct TooSlow {
     service_ns: u64,
 }
 
-/// Passes in a row right below a depth that failed, after which that one is tried again.
+/// Number of consecutive passes directly below a failed depth before that depth is tried again.
 const PASSES_BEFORE_RETRY: u32 = 3;
 
 impl<'a> DepthSearch<'a> {
@@ -117,7 +117,7 @@ impl<'a> DepthSearch<'a> {
         }
     }
 
-    /// Whether the last trial has begun since this was asked last.
+    /// Returns `true` once, when the last trial has begun.
     #[inline]
     pub(super) fn begins_anew(&mut self) -> bool {
         std::mem::take(&mut self.begins_anew)
@@ -128,12 +128,12 @@ impl<'a> DepthSearch<'a> {
         self.words.depth.store(u64::from(self.depth), Release);
     }
 
-    /// Whether one slow op is enough for a depth to fail.
+    /// Returns `true` if one slow op makes a depth fail.
     fn is_strict(&self) -> bool {
         self.percent >= 100.0
     }
 
-    /// An op has come to its end.
+    /// Counts a completed op.
     #[inline]
     pub(super) fn completed(&mut self, kind: OpKind, service_ns: u64) {
         if !matches!(self.stage, Stage::Trying | Stage::Confirming) {
@@ -148,7 +148,7 @@ impl<'a> DepthSearch<'a> {
         }
     }
 
-    /// What keeps the next op from starting at `now`.
+    /// Returns the reason why the next op may not start at `now`; with `None`, it starts.
     pub(super) fn due(&mut self, now: Ticks, in_flight: u32) -> Option<Due> {
         match self.stage {
             Stage::Ramp(until) if now >= until => self.begin_window(Stage::Trying, now),
@@ -163,7 +163,7 @@ impl<'a> DepthSearch<'a> {
                 AfterDrain::Try => self.begin_window(Stage::Trying, now),
                 AfterDrain::Confirm => {
                     self.begin_window(Stage::Confirming, now);
-                    // What was measured before was for finding the depth.
+                    // The measurement so far only served to find the depth.
                     self.begins_anew = true;
                 }
             }
@@ -174,14 +174,14 @@ impl<'a> DepthSearch<'a> {
         (in_flight >= self.depth).then_some(Due::AfterNext)
     }
 
-    /// Why there is no depth that keeps the goal.
+    /// Returns the failure if no depth keeps the goal.
     pub(super) fn failure(&self) -> Option<PaceFailure> {
         let TooSlow { kind, service_ns } = self.too_slow.filter(|_| self.depth == 1)?;
         Some(PaceFailure {
             kind,
             errno: libc::ETIMEDOUT,
             message: format!(
-                "a {} took {} at a depth of 1 where the goal of latency is {}; no depth keeps it",
+                "a {} took {} at depth 1, but the latency goal is {}; no depth meets it",
                 kind.name(),
                 Nanos(service_ns),
                 Nanos(self.latency_ns)
@@ -197,26 +197,26 @@ impl<'a> DepthSearch<'a> {
 
     fn judge(&mut self, now: Ticks) {
         if self.too_slow.is_some() {
-            self.fall();
+            self.lower();
             return;
         }
-        // A window in which nothing completed says nothing yet.
+        // A window without completions allows no verdict yet.
         if now < self.window_began + self.window || self.ops == 0 {
             return;
         }
         let kept_percent = (self.ops - self.slow) as f64 / self.ops as f64 * 100.0;
         if kept_percent >= self.percent {
-            self.rise(now);
+            self.raise(now);
         } else if self.depth > 1 {
-            self.fall();
+            self.lower();
         } else {
-            // There is nothing smaller to try: go on, and the result says how it was.
+            // There is no smaller depth to try: go on, and let the result show the latency.
             self.begin_window(self.stage, now);
         }
     }
 
-    /// The depth failed.
-    fn fall(&mut self) {
+    /// Lowers the depth after it failed.
+    fn lower(&mut self) {
         if self.depth == 1 {
             return;
         }
@@ -230,8 +230,8 @@ impl<'a> DepthSearch<'a> {
         self.stage = Stage::Draining { then: AfterDrain::Try };
     }
 
-    /// The depth passed.
-    fn rise(&mut self, now: Ticks) {
+    /// Raises the depth after it passed.
+    fn raise(&mut self, now: Ticks) {
         let tried = self.depth;
         self.passed = tried;
         if let Some(failed) = &mut self.failed

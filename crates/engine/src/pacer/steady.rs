@@ -1,33 +1,33 @@
-//! Whether a job has come to a steady state, by the rule that fio has for it.
+//! Detects the steady state of a job, by fio's rule.
 
 use plumb_result::{SteadyOutcome, SteadySample};
 use plumb_workload::pace::{SteadyFigure, SteadyJudged, SteadyRule};
 use std::collections::VecDeque;
 
-/// Judges pieces of time, one after another, as they are measured.
+/// Judges consecutive time pieces as they are measured.
 ///
-/// Only the last of them count, as many as make the rule's window: they are steady when the figure's slope or its largest
-/// deviation from the mean is below the limit.
+/// Only the last pieces count, as many as the rule's window holds. They are steady if the figure's slope, or its
+/// largest deviation from the mean, is below the limit.
 #[derive(Debug, Clone)]
 pub(crate) struct SteadyJudge {
     rule: SteadyRule,
-    /// Pieces of the window.
+    /// Number of pieces in the window.
     length: usize,
     window: VecDeque<SteadySample>,
     attained: bool,
 }
 
-/// What the window's values have in common.
+/// Mean, slope and deviation of the window's values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Trend {
     mean: f64,
     max_deviation: f64,
-    /// Per piece of time; `None` where there is only one.
+    /// Slope per piece; `None` for a single piece.
     slope: Option<f64>,
 }
 
 impl Trend {
-    /// Of these values, which must not be none.
+    /// Computes the trend of these values, which must not be empty.
     fn of(values: &[f64]) -> Trend {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -44,14 +44,14 @@ impl Trend {
 }
 
 impl SteadyJudge {
-    /// A judge who has seen nothing yet.
+    /// Creates a judge that has no pieces yet.
     pub(crate) fn new(rule: &SteadyRule) -> SteadyJudge {
         let length = (rule.window.0 / rule.check_every.0.max(1)).max(1) as usize;
         SteadyJudge { rule: rule.clone(), length, window: VecDeque::new(), attained: false }
     }
 
-    /// Takes the next piece of time, which began so long after the job. True when the job is steady with it; the pieces
-    /// after that are not checked any more. Those that began in the rule's own ramp are left out.
+    /// Adds the next piece, which began `began_ns` after the job. Returns `true` once the job is steady; later pieces
+    /// are not checked. Pieces that began in the rule's own ramp are ignored.
     pub(crate) fn push(&mut self, began_ns: u64, sample: SteadySample) -> bool {
         if self.attained || began_ns < self.rule.ramp.0 {
             return self.attained;
@@ -67,7 +67,7 @@ impl SteadyJudge {
         self.attained
     }
 
-    /// What is to be said at the end.
+    /// Returns the outcome at the end of the job.
     pub(crate) fn outcome(&self) -> SteadyOutcome {
         let trend = self.trend();
         SteadyOutcome {
@@ -79,7 +79,7 @@ impl SteadyJudge {
         }
     }
 
-    /// Of the rule's figure; `None` before the window is full.
+    /// Returns the trend of the rule's figure; `None` before the window is full.
     fn trend(&self) -> Option<Trend> {
         if self.window.len() < self.length {
             return None;
@@ -92,7 +92,8 @@ impl SteadyJudge {
         Some(Trend::of(&self.window.iter().map(figure).collect::<Vec<f64>>()))
     }
 
-    /// What is held against the limit; `None` where it has no value: a job that stands still is not steady in per cent.
+    /// Returns the value that is compared with the limit. `None` if it is undefined: a job that stands
+    /// still is not steady in percent.
     fn criterion(&self, trend: Trend) -> Option<f64> {
         let judged = match self.rule.judged {
             SteadyJudged::Deviation => trend.max_deviation,
@@ -129,7 +130,7 @@ mod tests {
         SteadySample { ops_per_second, bytes_per_second: ops_per_second * 4096.0, latency_ns: 1e9 / ops_per_second }
     }
 
-    /// The number of the piece, from 1, with which it became steady.
+    /// Returns the number of the piece, from 1, that made the job steady.
     fn steady_with(judge: &mut SteadyJudge, values: &[f64]) -> Option<usize> {
         let pushed = values.iter().enumerate();
         pushed
@@ -139,8 +140,8 @@ mod tests {
     }
 
     #[test]
-    fn the_slope_is_that_of_least_squares_in_per_cent_of_the_mean() {
-        // By hand: x 0..4, y 100 110 90 105 120; Sxy = -2*-5 + -1*5 + 0 + 1*0 + 2*15 = 35, Sxx = 10, mean 105.
+    fn the_slope_is_least_squares_in_percent_of_the_mean() {
+        // Computed by hand: x 0..4, y 100 110 90 105 120; Sxy = -2*-5 + -1*5 + 0 + 1*0 + 2*15 = 35, Sxx = 10, mean 105.
         let mut judge = SteadyJudge::new(&rule(SteadyJudged::Slope, 1.0, true, 5));
         assert_eq!(steady_with(&mut judge, &[100.0, 110.0, 90.0, 105.0, 120.0]), None);
         let outcome = judge.outcome();
@@ -153,7 +154,7 @@ mod tests {
     fn a_fall_is_no_steadier_than_a_rise() {
         let mut judge = SteadyJudge::new(&rule(SteadyJudged::Slope, 1.0, false, 3));
         assert_eq!(steady_with(&mut judge, &[30.0, 20.0, 10.0]), None);
-        assert_eq!(judge.outcome().criterion, Some(-10.0), "it keeps its sign");
+        assert_eq!(judge.outcome().criterion, Some(-10.0), "the slope keeps its sign");
     }
 
     #[test]
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_not_full_says_nothing() {
+    fn a_partial_window_gives_no_verdict() {
         let mut judge = SteadyJudge::new(&rule(SteadyJudged::Slope, 1.0, true, 4));
         assert_eq!(steady_with(&mut judge, &[100.0; 3]), None);
         let outcome = judge.outcome();
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ramp_of_the_rule_is_left_out() {
+    fn the_ramp_of_the_rule_is_excluded() {
         let mut judge =
             SteadyJudge::new(&SteadyRule { ramp: Nanos(3 * SECOND), ..rule(SteadyJudged::Slope, 1.0, true, 2) });
         assert_eq!(steady_with(&mut judge, &[100.0; 10]), Some(5), "the pieces that begin at 3 s and 4 s");

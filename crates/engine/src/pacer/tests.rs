@@ -1,4 +1,4 @@
-//! Pacers on a clock of the tests' own: a device is modelled, and time passes only by what it does.
+//! Tests of pacers on a simulated clock: a device is modeled, and time passes only through its ops.
 
 use super::*;
 use crate::control::FlowWords;
@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicU64;
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
 
-/// Its ticks are nanoseconds. Only busy waiting reads it.
+/// One tick is a nanosecond. Only busy waiting reads this clock.
 const CLOCK: Clock = Clock::monotonic();
 
 const ANY_TIME: Ticks = Ticks::MAX / 2;
@@ -28,7 +28,7 @@ fn for_all(per_second: f64) -> ByKind<Option<PerSecond>> {
     ByKind::all(Some(PerSecond(per_second)))
 }
 
-/// The gaps of a worker's ops.
+/// Returns the random stream for the gaps of a worker's ops.
 fn arrivals(worker: u32) -> Rng {
     StreamId { seed: 137, phase: 0, worker }.rng(Purpose::Arrival)
 }
@@ -66,26 +66,26 @@ fn full<'a>(pace: &Pace, depth: u32, search: &'a SearchWords) -> FullPacer<'a> {
     pacer
 }
 
-/// The intended start of an op that is due however late it is.
+/// Returns the intended start of an op, regardless of its lateness.
 fn intended(pacer: &mut impl Pacer, op: &BlockOp) -> Ticks {
     match pacer.due(ANY_TIME, PacedOp::of(op)) {
         Due::Now { intended } => intended,
-        other => panic!("not due at the end of time but {other:?}"),
+        other => panic!("expected the op to be due, but got {other:?}"),
     }
 }
 
-/// What a modelled run came to.
+/// Result of a modeled run.
 #[derive(Debug, Default)]
 struct Driven {
     started: Vec<Ticks>,
     ended: Option<Ended>,
     now: Ticks,
-    /// When what is measured began anew.
+    /// Time at which the measurement was restarted.
     began_anew: Option<Ticks>,
 }
 
-/// Runs a pacer over a device on which an op takes what `service_ns` says of the number of ops in flight, itself among
-/// them, and of its own number.
+/// Runs a pacer on a modeled device. The duration of an op is `service_ns` of the number of ops in flight (including
+/// itself) and of its own number.
 fn drive(pacer: &mut impl Pacer, depth: usize, until: Ticks, service_ns: impl Fn(usize, usize) -> u64) -> Driven {
     let mut driven = Driven::default();
     let mut flights: BinaryHeap<Reverse<(Ticks, u64)>> = BinaryHeap::new();
@@ -96,7 +96,7 @@ fn drive(pacer: &mut impl Pacer, depth: usize, until: Ticks, service_ns: impl Fn
             match pacer.due(driven.now, PacedOp::of(&op)) {
                 Due::Now { .. } => {
                     if pacer.begins_anew() {
-                        assert!(flights.is_empty(), "nothing of the search is in flight");
+                        assert!(flights.is_empty(), "no op of the search is in flight");
                         driven.began_anew = Some(driven.now);
                     }
                     let service = service_ns(flights.len() + 1, driven.started.len());
@@ -108,7 +108,7 @@ fn drive(pacer: &mut impl Pacer, depth: usize, until: Ticks, service_ns: impl Fn
                     break;
                 }
                 Due::AfterNext => {
-                    assert!(!flights.is_empty(), "waits for nothing");
+                    assert!(!flights.is_empty(), "the pacer waits with nothing in flight");
                     break;
                 }
                 Due::End(ended) => driven.ended = Some(ended),
@@ -127,7 +127,7 @@ fn drive(pacer: &mut impl Pacer, depth: usize, until: Ticks, service_ns: impl Fn
     driven
 }
 
-// Protects limits of a mix: its reads and writes together keep to the one rate, and are not given it twice.
+// Protects limits of a mix: its reads and writes share one rate, and do not each get all of it.
 #[test]
 fn reads_that_count_as_writes_share_their_rate() {
     let rate = ByKind { write: Some(PerSecond(1e6)), ..ByKind::default() };
@@ -140,12 +140,12 @@ fn reads_that_count_as_writes_share_their_rate() {
     let apart = Pace { reads_count_as_writes: false, ..pace };
     let mut pacer = rated(&apart);
     assert_eq!(intended(&mut pacer, &op(OpKind::Write, 1000)), 0);
-    assert_eq!(intended(&mut pacer, &op(OpKind::Read, 1000)), ANY_TIME, "reads without a rate start when asked");
+    assert_eq!(intended(&mut pacer, &op(OpKind::Read, 1000)), ANY_TIME, "reads without a rate start immediately");
 }
 
-// Protects limits of reads that are verified: they are the load, whatever is done with what they read.
+// Protects limits of verified reads: they are the load, whatever happens to the data that they read.
 #[test]
-fn verified_reads_keep_to_the_rate_and_those_that_read_back_do_not() {
+fn verified_reads_keep_the_rate_but_read_backs_do_not() {
     let pace = Pace { bytes_per_second: for_all(1e6), ..Pace::default() };
     let mut pacer = rated(&pace);
     let read = |role| BlockOp { role, ..op(OpKind::Read, 1000) };
@@ -154,7 +154,7 @@ fn verified_reads_keep_to_the_rate_and_those_that_read_back_do_not() {
 }
 
 #[test]
-fn a_rate_of_bytes_holds_to_the_nanosecond_whatever_the_sizes() {
+fn a_rate_of_bytes_is_exact_for_any_sizes() {
     let pace = Pace { bytes_per_second: for_all(300e6), ..Pace::default() };
     let mut pacer = rated(&pace);
     let mut bytes = 0u64;
@@ -162,7 +162,7 @@ fn a_rate_of_bytes_holds_to_the_nanosecond_whatever_the_sizes() {
         let length = 512 << (number % 9);
         let exact = (u128::from(bytes) * u128::from(SECOND) / 300_000_000) as u64;
         let start = intended(&mut pacer, &op(OpKind::Read, length));
-        assert!(start.abs_diff(exact) <= 1, "op {number} behind {bytes} bytes at {start} instead of {exact}");
+        assert!(start.abs_diff(exact) <= 1, "op {number} after {bytes} bytes at {start} instead of {exact}");
         bytes += u64::from(length);
     }
 }
@@ -176,7 +176,7 @@ fn a_rate_of_ops_does_not_drift() {
 }
 
 #[test]
-fn kinds_keep_their_own_rates_and_flushes_and_readbacks_none() {
+fn kinds_keep_their_own_rates_and_flushes_and_read_backs_have_none() {
     let ops_per_second = ByKind { read: Some(PerSecond(1000.0)), write: Some(PerSecond(100.0)), trim: None };
     let pace = Pace { ops_per_second, ..Pace::default() };
     let mut pacer = rated(&pace);
@@ -195,12 +195,12 @@ fn the_narrower_of_two_rates_holds() {
     let pace = Pace { ops_per_second: for_all(1000.0), bytes_per_second: for_all(1e6), ..Pace::default() };
     let mut pacer = rated(&pace);
     intended(&mut pacer, &op(OpKind::Read, 100));
-    assert_eq!(intended(&mut pacer, &op(OpKind::Read, 9_900)), MS, "small ops: by their number");
-    assert_eq!(intended(&mut pacer, &op(OpKind::Read, 100)), 10 * MS, "large ones: by their bytes");
+    assert_eq!(intended(&mut pacer, &op(OpKind::Read, 9_900)), MS, "small ops are limited by their number");
+    assert_eq!(intended(&mut pacer, &op(OpKind::Read, 100)), 10 * MS, "large ops are limited by their bytes");
 }
 
-/// Largest distance between the distribution of the gaps and an exponential one with this mean: the statistic of
-/// Kolmogorov and Smirnov.
+/// Returns the largest distance between the distribution of the gaps and an exponential one
+/// with this mean: the Kolmogorov-Smirnov statistic.
 fn distance_from_exponential(gaps: &mut [f64], mean: f64) -> f64 {
     gaps.sort_by(f64::total_cmp);
     let count = gaps.len() as f64;
@@ -211,11 +211,11 @@ fn distance_from_exponential(gaps: &mut [f64], mean: f64) -> f64 {
 }
 
 #[test]
-fn poisson_gaps_are_exponential_with_the_asked_mean_from_slow_to_fast() {
+fn poisson_gaps_are_exponential_at_slow_and_fast_rates() {
     for per_second in [1e3, 1e5, 1e6, 5e6] {
         const COUNT: usize = 400_000;
         let pace = Pace { ops_per_second: for_all(per_second), arrival: Arrival::Poisson, ..Pace::default() };
-        // Fractions of a tick are kept: the schedule is checked before it is rounded.
+        // The schedule keeps fractions of a tick, so check it before it is rounded.
         let words = SearchWords::default();
         let mut rates = Rates::new(&request(&pace, 1, &words));
         rates.start(0);
@@ -228,7 +228,7 @@ fn poisson_gaps_are_exponential_with_the_asked_mean_from_slow_to_fast() {
             .collect();
         let mean = 1e9 / per_second;
         let found = gaps.iter().sum::<f64>() / COUNT as f64;
-        // Four standard errors of the mean of this many.
+        // Four standard errors of the mean.
         assert!((found / mean - 1.0).abs() < 4.0 / (COUNT as f64).sqrt(), "{per_second}/s: mean gap {found} ns");
         let distance = distance_from_exponential(&mut gaps, mean);
         // The critical value at 1 %.
@@ -264,7 +264,7 @@ fn the_gaps_of_one_kind_do_not_depend_on_the_rates_of_another_and_the_seed_fixes
 }
 
 #[test]
-fn what_came_late_is_made_up_for_without_bounds() {
+fn late_starts_are_caught_up_without_bounds() {
     let pace = Pace { ops_per_second: for_all(1000.0), ..Pace::default() };
     let mut pacer = rated(&pace);
     for number in 0..10_000 {
@@ -274,13 +274,13 @@ fn what_came_late_is_made_up_for_without_bounds() {
 }
 
 #[test]
-fn rates_decide_over_the_mix() {
+fn rates_take_precedence_over_the_mix() {
     let ops_per_second = ByKind { read: Some(PerSecond(1000.0)), write: Some(PerSecond(500.0)), trim: None };
     let pace = Pace { ops_per_second, ..Pace::default() };
     let (words, kinds) = (SearchWords::default(), KindsDue::default());
     let mut pacer = started(&PacerRequest { kinds: Some(kinds.clone()), ..request(&pace, 1, &words) });
     let (mut now, mut count) = (0, [0u32; 2]);
-    // The mix draws nothing but writes, and still gets the reads that are due.
+    // The mix draws only writes, and still yields the reads that are due.
     while now < 10 * SECOND {
         let kind = kinds.choose(OpKind::Write, OpKind::Read);
         match pacer.due(now, PacedOp::of(&op(kind, 4096))) {
@@ -312,14 +312,14 @@ const PAUSE: ThinkTime = ThinkTime {
 };
 
 #[test]
-fn a_pause_comes_after_every_so_many_ops() {
+fn a_pause_comes_after_every_n_ops() {
     let (pace, words) = (think(PAUSE), SearchWords::default());
     let driven = drive(&mut full(&pace, 1, &words), 1, 400, |_, _| 10);
     assert_eq!(driven.started, [0, 10, 120, 130, 240, 250, 360, 370]);
 }
 
 #[test]
-fn a_pause_begins_when_nothing_is_in_flight_any_more() {
+fn a_pause_begins_once_nothing_is_in_flight() {
     let pace = think(ThinkTime { counts: ThinkBasis::Started, every: 3, ..PAUSE });
     let words = SearchWords::default();
     let driven = drive(&mut full(&pace, 4, &words), 4, 400, |_, number| if number == 1 { 50 } else { 10 });
@@ -327,9 +327,9 @@ fn a_pause_begins_when_nothing_is_in_flight_any_more() {
 }
 
 #[test]
-fn completions_beyond_the_pause_count_for_the_next() {
-    // Four are in flight when the second completes, at 11. The last of the others ends at 24, and the pause at 124. They
-    // were three, so that one op later the next pause is due.
+fn completions_after_the_pause_begins_count_for_the_next() {
+    // Four are in flight when the second completes, at 11. The last of the others ends at 24, and the pause at 124.
+    // They were three, so the next pause is due one op later.
     let pace = think(PAUSE);
     let words = SearchWords::default();
     let driven = drive(&mut full(&pace, 4, &words), 4, 300, |_, number| 10 + number as u64);
@@ -337,7 +337,7 @@ fn completions_beyond_the_pause_count_for_the_next() {
 }
 
 #[test]
-fn a_pause_comes_after_so_much_time_or_so_many_ops_whichever_is_first() {
+fn a_pause_comes_after_a_time_or_n_ops_whichever_is_first() {
     let words = SearchWords::default();
     let by_time = think(ThinkTime { every: 0, work: Some(Nanos(25)), ..PAUSE });
     let driven = drive(&mut full(&by_time, 1, &words), 1, 160, |_, _| 10);
@@ -354,8 +354,8 @@ fn the_busy_part_of_a_pause_is_busy_and_the_rest_sleeps() {
     let mut pacer = full(&pace, 1, &words);
     assert_eq!(pacer.due(0, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 0 });
     pacer.completed(OpKind::Read, 1, 10, 10);
-    assert_eq!(pacer.due(10, PacedOp::of(&op(OpKind::Read, 1))), Due::At(10), "asked again when the busy time is over");
-    assert_eq!(pacer.due(210, PacedOp::of(&op(OpKind::Read, 1))), Due::At(510), "and then it sleeps");
+    assert_eq!(pacer.due(10, PacedOp::of(&op(OpKind::Read, 1))), Due::At(10), "the busy time is over");
+    assert_eq!(pacer.due(210, PacedOp::of(&op(OpKind::Read, 1))), Due::At(510), "then the pause sleeps");
     assert_eq!(pacer.due(510, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 510 });
 }
 
@@ -365,12 +365,12 @@ fn busy_cycles_come_before_every_op_but_the_first() {
     let words = SearchWords::default();
     let mut pacer = full(&pace, 2, &words);
     assert_eq!(pacer.due(0, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 0 });
-    assert_eq!(pacer.due(0, PacedOp::of(&op(OpKind::Read, 1))), Due::At(0), "asked again when they are over");
+    assert_eq!(pacer.due(0, PacedOp::of(&op(OpKind::Read, 1))), Due::At(0), "the busy cycles are over");
     assert_eq!(pacer.due(60, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 60 });
 }
 
 #[test]
-fn pauses_are_made_up_for_only_where_that_is_asked() {
+fn pauses_are_caught_up_only_on_request() {
     let starts = |catch_up_thinking| {
         let pace = Pace {
             ops_per_second: for_all(1e7),
@@ -389,27 +389,27 @@ fn pauses_are_made_up_for_only_where_that_is_asked() {
 }
 
 #[test]
-fn a_rate_below_the_minimum_fails_the_job_in_words() {
+fn a_rate_below_the_minimum_fails_the_job_with_a_message() {
     let minimum =
         MinimumRate { bytes_per_second: ByKind::all(None), ops_per_second: for_all(1000.0), window: Nanos(100 * MS) };
     let pace = Pace { minimum: Some(minimum), ..Pace::default() };
     let words = SearchWords::default();
     let mut fast = full(&pace, 1, &words);
-    assert_eq!(drive(&mut fast, 1, 4 * SECOND, |_, _| MS).ended, None, "1000 ops/s are enough");
+    assert_eq!(drive(&mut fast, 1, 4 * SECOND, |_, _| MS).ended, None, "1000 ops/s keep the minimum");
     assert_eq!(fast.failure(), None);
     let mut slow = full(&pace, 1, &words);
-    // Slow from the start, but that is left alone; and again after 3 s.
+    // Slow at the start, which is tolerated, and again after 3 s.
     let driven =
         drive(&mut slow, 1, 10 * SECOND, |_, number| if (500..=2500).contains(&number) { MS / 2 } else { 2 * MS });
     assert_eq!(driven.ended, Some(Ended::Failed));
     let failure = slow.failure().unwrap();
     assert_eq!(failure.errno, libc::EIO);
     assert!(failure.message.contains("below the minimum of 1000 ops/s"), "{}", failure.message);
-    assert!(driven.now < 3 * SECOND, "found at {} ns", driven.now);
+    assert!(driven.now < 3 * SECOND, "failed at {} ns", driven.now);
 }
 
 #[test]
-fn a_minimum_of_a_kind_that_never_comes_fails_nothing() {
+fn the_minimum_of_an_unused_kind_fails_nothing() {
     let bytes_per_second = ByKind { read: None, write: Some(PerSecond(1e6)), trim: None };
     let minimum = MinimumRate { bytes_per_second, ops_per_second: ByKind::all(None), window: Nanos(100 * MS) };
     let pace = Pace { minimum: Some(minimum), ..Pace::default() };
@@ -433,30 +433,30 @@ fn goal(percent: f64, keep_on: bool) -> Pace {
 }
 
 #[test]
-fn the_largest_depth_that_keeps_the_goal_is_found_tried_once_more_and_ends_the_job() {
+fn the_largest_depth_within_the_goal_is_found_and_retried() {
     for best in [1, 2, 3, 7, 12, 31, 64] {
         let (pace, words) = (goal(100.0, false), SearchWords::default());
         let mut pacer = full(&pace, 64, &words);
-        // Latency grows with the number in flight, and is above the goal beyond the best.
+        // Latency grows with the number in flight, and exceeds the goal beyond the best depth.
         let driven = drive(&mut pacer, 64, SECOND, |in_flight, _| if in_flight <= best { 500 } else { 1500 });
         assert_eq!(driven.ended, Some(Ended::Done), "best {best}");
         assert_eq!((words.depth(), words.is_over()), (Some(best as u32), true));
         let found_at = driven.began_anew.unwrap();
-        assert!(driven.now - found_at >= 100_000, "the last trial is a whole window");
+        assert!(driven.now - found_at >= 100_000, "the last trial takes a whole window");
         assert_eq!(pacer.failure(), None);
     }
 }
 
 #[test]
-fn a_goal_of_a_share_lets_the_others_be_slow() {
+fn a_goal_for_a_share_of_ops_allows_the_others_to_be_slow() {
     let (pace, words) = (goal(90.0, false), SearchWords::default());
     let mut pacer = full(&pace, 32, &words);
-    // Every 20th op is slow at any depth, and beyond 10 in flight every second one.
+    // Every 20th op is slow at any depth; with more than 10 in flight, every second one is.
     let slow = |in_flight, number: usize| number.is_multiple_of(20) || (in_flight > 10 && number.is_multiple_of(2));
     let driven = drive(&mut pacer, 32, SECOND, |in_flight, number| if slow(in_flight, number) { 1500 } else { 500 });
     assert_eq!(driven.ended, Some(Ended::Done));
     let depth = words.depth().unwrap();
-    // The share of ops that were started with more than 10 in flight decides, so somewhat more may pass.
+    // The share of ops started with more than 10 in flight decides, so a slightly higher depth may pass.
     assert!((10..=13).contains(&depth), "depth {depth}");
 }
 
@@ -475,11 +475,11 @@ fn a_search_that_keeps_on_follows_the_device() {
     let mut pacer = full(&pace, 64, &words);
     let driven = drive(&mut pacer, 64, 3_000_000, |in_flight, _| if in_flight <= 20 { 500 } else { 1500 });
     assert_eq!(driven.ended, None);
-    // From time to time it tries one more.
+    // The search retries a higher depth from time to time.
     assert!((18..=21).contains(&words.depth().unwrap()), "{words:?}");
 }
 
-/// Lets pacers of one flow ask in turn, each as often as it can, and gives what each has started at every moment.
+/// Asks pacers of one flow in turn, each as often as it allows. Returns each pacer's started ops after every round.
 fn flow_of(weights: &[u32], rounds: usize) -> Vec<Vec<u64>> {
     let (words, search) = (FlowWords::default(), SearchWords::default());
     let paces: Vec<Pace> = weights
@@ -499,7 +499,7 @@ fn flow_of(weights: &[u32], rounds: usize) -> Vec<Vec<u64>> {
     for _ in 0..rounds {
         now += 1_000_000;
         for (pacer, started) in pacers.iter_mut().zip(&mut started) {
-            // As far as it gets at once.
+            // Start as many as the pacer allows now.
             while let Due::Now { .. } = pacer.due(now, PacedOp::of(&op(OpKind::Read, 1))) {
                 pacer.completed(OpKind::Read, 1, 1, now);
                 *started += 1;
@@ -511,11 +511,11 @@ fn flow_of(weights: &[u32], rounds: usize) -> Vec<Vec<u64>> {
 }
 
 #[test]
-fn the_jobs_of_a_flow_keep_to_their_weights_at_every_moment() {
+fn the_jobs_of_a_flow_keep_their_weights_at_every_moment() {
     let weights = [1, 3, 8];
     let history = flow_of(&weights, 1000);
     let total = history.last().unwrap().iter().sum::<u64>();
-    assert!(total > 1000, "they do get on: {total}");
+    assert!(total > 1000, "the workers make progress: {total}");
     for started in &history {
         let all: u64 = started.iter().sum();
         for (own, weight) in started.iter().zip(weights) {
@@ -526,7 +526,7 @@ fn the_jobs_of_a_flow_keep_to_their_weights_at_every_moment() {
 }
 
 #[test]
-fn who_comes_late_or_goes_early_holds_nobody_up() {
+fn late_and_early_workers_of_a_flow_do_not_delay_the_others() {
     let (words, search) = (FlowWords::default(), SearchWords::default());
     let flow = WeightedFlow { flow: 1, weight: 1, sleep: Nanos(0) };
     let pace = Pace { flow: Some(flow), ..Pace::default() };
@@ -538,16 +538,16 @@ fn who_comes_late_or_goes_early_holds_nobody_up() {
         |pacer: &mut FullPacer<'_>, now| matches!(pacer.due(now, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { .. });
     let (mut first, mut second) = (new(), new());
     first.start(0);
-    assert!((0..1000).all(|_| goes(&mut first, 0)), "alone, nobody is ahead of anybody");
+    assert!((0..1000).all(|_| goes(&mut first, 0)), "a worker alone is never ahead");
     second.start(0);
-    assert!(goes(&mut first, SECOND) && !goes(&mut first, SECOND), "now it is");
-    assert!(goes(&mut second, SECOND) && goes(&mut first, 2 * SECOND), "but not by what it did alone");
+    assert!(goes(&mut first, SECOND) && !goes(&mut first, SECOND), "now it is ahead");
+    assert!(goes(&mut second, SECOND) && goes(&mut first, 2 * SECOND), "ops made alone do not count");
     drop(second);
     assert!((0..1000).all(|_| goes(&mut first, 3 * SECOND)), "alone again");
 }
 
 #[test]
-fn who_starts_a_moment_before_the_others_of_its_phase_does_not_run_ahead() {
+fn a_worker_that_starts_early_does_not_run_ahead_of_its_flow() {
     let (words, search) = (FlowWords::default(), SearchWords::default());
     let pace = |weight| Pace { flow: Some(WeightedFlow { flow: 1, weight, sleep: Nanos(0) }), ..Pace::default() };
     let paces = [pace(1), pace(9)];
@@ -556,7 +556,7 @@ fn who_starts_a_moment_before_the_others_of_its_phase_does_not_run_ahead() {
     first.start(0);
     let any = op(OpKind::Read, 1);
     let begun = (0..100).filter(|now| matches!(first.due(now * SECOND, PacedOp::of(&any)), Due::Now { .. })).count();
-    assert_eq!(begun, 1, "the other has nine parts of ten, and has not begun");
+    assert_eq!(begun, 1, "the other has nine tenths of the weight and has not begun");
 }
 
 #[test]
@@ -574,14 +574,14 @@ fn a_flow_that_is_ahead_sleeps_when_its_queue_is_empty() {
     first.completed(OpKind::Read, 1, 10, 10);
     assert_eq!(first.due(10, PacedOp::of(&any)), Due::At(510));
     assert_eq!(second.due(20, PacedOp::of(&any)), Due::Now { intended: 20 });
-    assert_eq!(first.due(20, PacedOp::of(&any)), Due::At(510), "the sleep is slept to its end");
+    assert_eq!(first.due(20, PacedOp::of(&any)), Due::At(510), "the sleep is not cut short");
     assert_eq!(first.due(510, PacedOp::of(&any)), Due::Now { intended: 510 });
 }
 
 #[test]
 fn a_worker_gets_the_pacer_that_it_needs() {
     let words = SearchWords::default();
-    // Whether it is open, and whether it is the plain one for which loops have a type.
+    // Returns whether the pacer is open, and whether it is the plain one that has specialized loops.
     let of = |pace: &Pace| {
         let mut pacer = AnyPacer::of(&request(pace, 1, &words));
         (pacer.table().is_open(), matches!(pacer, AnyPacer::Closed(_)))
@@ -594,7 +594,7 @@ fn a_worker_gets_the_pacer_that_it_needs() {
     assert_eq!(of(&Pace { think: Some(PAUSE), ..rates }), (true, false));
 }
 
-/// An open load, started.
+/// Returns a started open load.
 fn open<'a>(per_second: f64, arrival: Arrival, sharing: Sharing<'a>, worker: u32) -> Rated<'a> {
     static NO_SEARCH: SearchWords = SearchWords::none();
     let pace = Pace::open(PerSecond(per_second), arrival, false);
@@ -614,7 +614,7 @@ fn an_open_load_does_not_drift_and_paces_flushes_as_well() {
 fn the_gaps_of_an_open_poisson_load_are_exponential_from_its_start() {
     let mut pacer = open(300_000.0, Arrival::Poisson, Sharing::Own, 7);
     let starts: Vec<Ticks> = (0..600_000).map(|_| intended(&mut pacer, &op(OpKind::Read, 4096))).collect();
-    assert!(starts[0] > 0, "the first op comes behind a gap, too");
+    assert!(starts[0] > 0, "the first op also comes after a gap");
     let mut gaps: Vec<f64> = starts.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     assert!((mean * 300_000.0 / 1e9 - 1.0).abs() < 0.005, "mean gap {mean} ns");
@@ -623,7 +623,7 @@ fn the_gaps_of_an_open_poisson_load_are_exponential_from_its_start() {
 }
 
 #[test]
-fn workers_that_share_a_fixed_rate_take_its_starts_in_turn() {
+fn workers_share_the_starts_of_a_fixed_rate_in_turn() {
     let numbers = AtomicU64::new(0);
     let sharing = Sharing::Group { workers: 2, numbers: &numbers };
     let mut both = [1, 2].map(|worker| open(1e6, Arrival::Fixed, sharing, worker));
@@ -632,7 +632,7 @@ fn workers_that_share_a_fixed_rate_take_its_starts_in_turn() {
 }
 
 #[test]
-fn a_pause_that_begins_at_once_waits_for_nothing() {
+fn an_immediate_pause_does_not_wait_for_ops_in_flight() {
     let think_time = ThinkTime { at_once: true, counts: ThinkBasis::Started, every: 2, ..PAUSE };
     let (pace, words) = (think(think_time), SearchWords::default());
     let mut pacer = full(&pace, 4, &words);
@@ -644,8 +644,8 @@ fn a_pause_that_begins_at_once_waits_for_nothing() {
     assert_eq!(pacer.due(131, any), Due::Now { intended: 131 });
 }
 
-// Protects: a consumer takes 100 batches of ten ops of 4 KiB at one in 10 ms, whatever the storage can do beyond that: readers are two
-// batches ahead of it, and no further. Where storage is slower, they wait for nothing.
+// Protects: a consumer takes 100 batches of ten ops of 4 KiB, one batch every 10 ms, even if the storage is faster.
+// Readers run two batches ahead of it, and no further. With slower storage, readers never wait.
 #[test]
 fn readers_keep_up_with_their_consumer_and_do_not_run_ahead() {
     let (words, search) = (FlowWords::default(), SearchWords::default());
@@ -657,7 +657,7 @@ fn readers_keep_up_with_their_consumer_and_do_not_run_ahead() {
         drive(&mut pacer, 4, SECOND, |_, _| service)
     };
     let fast = drive_at(&words, 1_000);
-    // 100 steps in a second, and what is read ahead.
+    // 100 steps in a second, plus the batches read ahead.
     assert!((1_000..=1_040).contains(&fast.started.len()), "{}", fast.started.len());
     let slow = drive_at(&FlowWords::default(), 8_000_000);
     assert!((495..=500).contains(&slow.started.len()), "four at a time, 8 ms each: {}", slow.started.len());

@@ -5,40 +5,40 @@ use crate::clock::{Clock, Ticks};
 use crate::virtual_time;
 use plumb_workload::pace::{ThinkBasis, ThinkTime};
 
-/// Being busy goes by slices of this, so that a stop is noticed between two.
+/// Busy waiting is split into slices of this length, so that a stop is noticed between two of them.
 const SLICE_NS: u64 = 1_000_000;
 
-/// Pauses after every N ops, or so much time. A pause begins when what is in flight has come to its end, unless it
-/// is to begin at once.
+/// Pauses after every N ops, or after a time. A pause begins once no op is in
+/// flight, unless it should begin immediately.
 pub(super) struct Thinking {
     clock: Clock,
-    /// A whole pause.
+    /// Length of a pause.
     pause: Ticks,
-    /// The first part of it, which is spent busy.
+    /// Length of the first part of a pause, spent busy.
     busy: Ticks,
-    /// Cycles of the processor to be busy for before every op.
+    /// Processor cycles of busy work before every op.
     busy_cycles: Ticks,
-    /// Ops between two pauses; `None` where only time counts.
+    /// Ops between two pauses; `None` if only time counts.
     every: Option<u64>,
-    /// It does not wait for what is in flight.
+    /// Whether a pause begins without waiting for ops in flight.
     at_once: bool,
     counts: ThinkBasis,
     work: Option<Ticks>,
     /// Ops since the start of the last pause.
     ops: u64,
-    /// When the last pause ended.
+    /// End of the last pause.
     resumed_at: Ticks,
     state: State,
-    /// The next op has its busy cycles still before it.
+    /// Whether the busy cycles before the next op are still to be done.
     cycles_ahead: bool,
-    /// A pause that is over, until someone asks.
+    /// Length of a finished pause that was not collected yet.
     paused: Option<Ticks>,
 }
 
 #[derive(Clone, Copy)]
 enum State {
     Working,
-    /// A pause comes when nothing is in flight any more.
+    /// A pause begins when no op is in flight any more.
     Draining,
     Pausing {
         since: Ticks,
@@ -69,7 +69,7 @@ impl Thinking {
         self.resumed_at = at;
     }
 
-    /// An op was started.
+    /// Counts a started op.
     pub(super) fn started(&mut self) {
         self.cycles_ahead = self.busy_cycles > 0;
         if self.counts == ThinkBasis::Started {
@@ -77,24 +77,24 @@ impl Thinking {
         }
     }
 
-    /// An op has come to its end.
+    /// Counts a completed op.
     pub(super) fn completed(&mut self) {
         if self.counts == ThinkBasis::Completed {
             self.ops += 1;
         }
     }
 
-    /// The length of the pause that has ended since this was asked last.
+    /// Takes the length of a pause that has ended since the previous call.
     pub(super) fn take_pause(&mut self) -> Option<Ticks> {
         self.paused.take()
     }
 
-    /// What keeps the next op from starting at `now`.
+    /// Returns the reason why the next op may not start at `now`; `None` if it may.
     pub(super) fn due(&mut self, now: Ticks, in_flight: u32) -> Option<Due> {
         if self.cycles_ahead {
             self.cycles_ahead = false;
             self.be_busy_until(self.clock.now() + self.busy_cycles);
-            // Asked again, with the time that it is then.
+            // Ask again, with the time of then.
             return Some(Due::At(now));
         }
         if let State::Working = self.state {

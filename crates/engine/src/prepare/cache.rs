@@ -1,4 +1,4 @@
-//! The page cache before a phase: emptied of the targets, with proof; or filled with them.
+//! Page cache state before a phase: evicts the targets and proves it, or reads them into the cache.
 
 use super::{PrepareError, TargetFiles};
 use crate::guard::space::{InMemory, MachineMemory};
@@ -13,11 +13,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Cold is: no more than this of the bytes resident, percent. Source: check A2.
+/// A target counts as cold if at most this percentage of its bytes is resident. Source: check A2.
 const RESIDENT_MAX_PERCENT: u64 = 1;
 
-/// Waits between looks, since eviction is asynchronous: pages under writeback or in another CPU's batch go later.
-const PATIENCE: [Duration; 6] = [
+/// Waits between residency checks. Eviction is asynchronous: pages under writeback or
+/// in another CPU's batch leave later.
+const EVICTION_WAITS: [Duration; 6] = [
     Duration::from_millis(0),
     Duration::from_millis(20),
     Duration::from_millis(50),
@@ -28,75 +29,64 @@ const PATIENCE: [Duration; 6] = [
 
 const READ_BYTES: usize = 1 << 20;
 
-/// Whether the page cache of the whole machine may be dropped, which slows everybody down for a while.
+/// Whether the page cache of the whole machine may be dropped. Dropping it slows down every process for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DropCaches {
-    /// If nothing else helps; it needs root.
+    /// As a last resort; requires root.
     Allowed,
-    /// Not even then.
     Never,
 }
 
-/// That nothing (no more than 1 %) of the targets is in the page cache, seen after eviction.
+/// Proof that at most 1 % of the targets was in the page cache after eviction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ColdProof {
-    /// What was seen.
     pub residency: Residency,
-    /// How often it took to evict.
+    /// Number of eviction attempts.
     pub attempts: u32,
     /// Whether the page cache of the whole machine had to be dropped.
     pub dropped_caches: bool,
 }
 
-/// Why the targets cannot be called cold.
+/// Reason why the targets cannot be called cold.
 #[derive(Debug, Error)]
 pub enum NotCold {
-    /// There is nothing below the cache.
+    /// The file system keeps its files in memory, so no device is below the cache.
     #[error("{path} is on {kind}, which is in memory and never cold; use another path, or the cache policy `as-is`", path = path.display(), kind = kind.name())]
     InMemory {
-        /// The first such file.
+        /// First such file.
         path: PathBuf,
-        /// The file system.
         kind: InMemory,
     },
-    /// Still in the cache after all was tried.
+    /// Pages stayed in the cache after all attempts.
     #[error(
         "{resident} of {total} bytes are still in the page cache after {attempts} evictions ({dirty} dirty); a program maps or reads these files{advice}",
         resident = residency.resident_bytes, total = residency.total_bytes, dirty = residency.dirty_bytes
     )]
     StillResident {
-        /// What was seen last.
+        /// Residency after the last attempt.
         residency: Residency,
-        /// How often it was tried.
         attempts: u32,
-        /// What else could be done.
+        /// Remaining options for the user, with a leading separator.
         advice: &'static str,
     },
-    /// The cache cannot be checked, so that there is no proof.
+    /// Residency cannot be checked, so there is no proof.
     #[error("residency in the page cache cannot be checked: {reason}; use the cache policy `direct` or `as-is`")]
-    Unseen {
-        /// Why.
-        reason: String,
-    },
+    Unseen { reason: String },
     /// Writing the file out, or advising the kernel, failed.
     #[error("could not {action} {path}: {source}", path = path.display())]
     Io {
-        /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// Verb phrase for the message, such as `write out`.
         action: &'static str,
-        /// What the system said.
         source: io::Error,
     },
-    /// The run is to stop.
     #[error("stopped while the page cache was being dropped")]
     Stopped,
 }
 
-/// Empties the page cache of the targets, and looks whether it is so. Dirty pages are written out first.
-///
-/// A file on a loop device is cached twice: its image's pages are another file's, to be evicted as such
-/// ([`TargetFiles::open_read_only`]).
+/// Writes dirty pages of the targets out, evicts the targets from the page cache, and checks the
+/// result. A file on a loop device is cached twice: the pages of its image belong to another file
+/// and must be evicted separately ([`TargetFiles::open_read_only`]).
 ///
 /// # Errors
 /// [`NotCold`], with numbers.
@@ -104,7 +94,7 @@ pub fn evict(files: &TargetFiles, permission: DropCaches, stop: StopFlag) -> Res
     refuse_in_memory(files)?;
     let mut residency = Residency::default();
     let mut attempts = 0;
-    for wait in PATIENCE {
+    for wait in EVICTION_WAITS {
         if stop.sleep(wait) == Slept::Cut {
             return Err(NotCold::Stopped);
         }
@@ -131,7 +121,7 @@ pub fn evict(files: &TargetFiles, permission: DropCaches, stop: StopFlag) -> Res
     Err(NotCold::StillResident { residency, attempts, advice })
 }
 
-/// Files of which nothing lies below the cache are refused.
+/// Refuses files on file systems that live in memory.
 ///
 /// # Errors
 /// [`NotCold::InMemory`]; [`NotCold::Io`].
@@ -154,7 +144,7 @@ fn evict_once(files: &TargetFiles) -> Result<Residency, NotCold> {
         let failed = |action| {
             move |error: rustix::io::Errno| NotCold::Io { path: file.path().to_owned(), action, source: error.into() }
         };
-        // Dirty pages are not dropped.
+        // The kernel does not drop dirty pages.
         rustix::io::retry_on_intr(|| rustix::fs::fdatasync(file)).map_err(failed("write out"))?;
         rustix::fs::fadvise(file, 0, None, Advice::DontNeed).map_err(failed("evict"))?;
     }
@@ -169,30 +159,30 @@ fn is_cold(residency: &Residency) -> bool {
     u128::from(residency.resident_bytes) * 100 <= limit
 }
 
-/// What a warming reached.
+/// Result of warming the cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Warmth {
-    /// Read, each byte counted once, bytes.
+    /// Bytes read; bytes read twice count once.
     pub read_bytes: u64,
-    /// Left out, since memory would not hold them, bytes.
+    /// Bytes not read because memory would not hold them.
     pub left_out_bytes: u64,
-    /// What the cache holds now.
+    /// Residency after the last reading.
     pub residency: Seen<Residency>,
 }
 
-/// Warm is: at least this much of what was read stays resident, percent.
+/// Warm means that at least this percentage of the bytes read stays resident.
 const WARM_MIN_PERCENT: u64 = 99;
 
-/// Another reading must bring at least this much more of the targets into the cache, percent, or the cache is full.
+/// A further reading must add at least this percentage of the targets to the cache; otherwise the cache is full.
 const WARM_GAIN_PERCENT: u64 = 5;
 
-/// Readings at most.
+/// Maximum number of readings.
 const WARM_READINGS: u32 = 4;
 
-/// Reads the targets in order, as far as available memory goes. Where they do not stay (a cache that is full of what was
-/// used twice gives up the newcomers first), reads them again, each part twice in a row, so that they count as used twice
-/// themselves; and so on as long as that brings more of them into the cache. Source: the kernel's mm/swap.c,
-/// `folio_mark_accessed`, and mm/workingset.c.
+/// Reads the targets in order, up to the available memory. A cache full of pages that were used
+/// twice drops new pages first. If pages do not stay, this function reads each part twice in a row,
+/// so that its pages also count as used twice. It repeats that while each reading adds pages.
+/// Source: the kernel's mm/swap.c, `folio_mark_accessed`, and mm/workingset.c.
 ///
 /// # Errors
 /// [`PrepareError::Read`], [`PrepareError::Stopped`].
@@ -215,7 +205,7 @@ pub fn warm(files: &TargetFiles, stop: StopFlag) -> Result<Warmth, PrepareError>
     Ok(warmth)
 }
 
-/// How often each part is read in a row.
+/// Number of consecutive readings of each part.
 #[derive(Clone, Copy)]
 enum Readings {
     One = 1,
@@ -227,7 +217,7 @@ fn read_all(files: &TargetFiles, readings: Readings, stop: StopFlag) -> Result<W
     let mut read_bytes = 0;
     let mut buffer = vec![0; READ_BYTES];
     for file in files {
-        // The target's own descriptor may be around the cache, and its read-ahead is for the phase.
+        // The target's own descriptor may bypass the cache, and its read-ahead setting belongs to the phase.
         let reader = file.again(IoMode::Buffered)?;
         let end = file.length_bytes().min(budget_bytes);
         let mut offset = 0;
@@ -260,7 +250,7 @@ mod tests {
         let residency = |resident_bytes| Residency { total_bytes: 1000, resident_bytes, ..Residency::default() };
         assert!(is_cold(&residency(0)) && is_cold(&residency(10)));
         assert!(!is_cold(&residency(11)));
-        assert!(is_cold(&Residency::default()), "nothing is cold");
+        assert!(is_cold(&Residency::default()), "an empty target is cold");
         assert!(!is_cold(&Residency { total_bytes: u64::MAX, resident_bytes: u64::MAX, ..Residency::default() }));
     }
 }

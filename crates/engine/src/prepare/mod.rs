@@ -1,7 +1,8 @@
-//! What happens outside the clock: opening targets and giving files their blocks before the first phase, and the state
-//! of the page cache before each ([`cache`]), with memory held back if the phase wants that ([`pressure`]).
+//! Preparation outside the measured time. Opens targets and allocates file blocks before the first
+//! phase. Before each phase, it sets the state of the page cache ([`cache`]) and holds memory back if
+//! the phase asks for that ([`pressure`]).
 //!
-//! Everything that is opened for writing goes through the guard; what is only read does not need it.
+//! Everything opened for writing goes through the guard; read-only targets do not need it.
 
 pub mod cache;
 pub mod pressure;
@@ -31,94 +32,73 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// One write of the layout.
+/// Bytes per write of the layout.
 const WRITE_BYTES: usize = 4 << 20;
 
-/// Bounds of what is written between two flushes of the layout.
+/// Bounds for the bytes written between two flushes of the layout.
 const WINDOW_MIN_BYTES: u64 = WRITE_BYTES as u64;
 const WINDOW_MAX_BYTES: u64 = 256 << 20;
 
-/// Descriptors that the rest of the program needs besides the targets'.
+/// Descriptors reserved for the rest of the program, in addition to the targets'.
 const OTHER_DESCRIPTORS: u64 = 256;
 
-/// Why a target could not be opened or laid out.
+/// Error from opening a target or laying it out.
 #[derive(Debug, Error)]
 pub enum PrepareError {
-    /// The guard says no.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// What is only to be read cannot be opened.
+    /// A target that is only read cannot be opened.
     #[error("cannot open {path} for reading: {source}", path = path.display())]
-    Read {
-        /// The file or device.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// What is only to be read is neither a file nor a block device.
+    Read { path: PathBuf, source: io::Error },
+    /// A target that is only read is neither a file nor a block device.
     #[error("{path} is neither a file nor a block device", path = path.display())]
-    WrongKind {
-        /// The path.
-        path: PathBuf,
-    },
+    WrongKind { path: PathBuf },
     /// A tree, null or sim target has no files to open.
     #[error("a {kind} target has no files to open")]
-    NoFiles {
-        /// Kind of the target.
-        kind: &'static str,
-    },
-    /// A file that has to be made has no size.
+    NoFiles { kind: &'static str },
+    /// The file must be created, but its target has no size.
     #[error("{path} does not exist yet, and its target has no `size`; add one", path = path.display())]
-    NoSize {
-        /// The file.
-        path: PathBuf,
-    },
-    /// What exists is shorter than the target says.
+    NoSize { path: PathBuf },
+    /// The existing file or device is shorter than the target's `size`.
     #[error("{path} has {length_bytes} bytes, but the target's `size` is {size_bytes}; correct it", path = path.display())]
     TooShort {
-        /// The file or device.
         path: PathBuf,
-        /// Its length.
         length_bytes: u64,
-        /// What the target says.
+        /// The target's `size`.
         size_bytes: u64,
     },
-    /// More files than a process may have open.
+    /// The target has more files than a process may open.
     #[error(
         "{count} files cannot be open at once, the limit is {limit}; use fewer files, a file set (`tree`), or raise the limit: ulimit -n {needed}"
     )]
     TooManyFiles {
-        /// How many files.
         count: u32,
-        /// The hard limit of this process.
+        /// Hard limit of this process.
         limit: u64,
-        /// What would do.
+        /// Limit that would suffice.
         needed: u64,
     },
-    /// Writing, allocating or extending failed.
+    /// Writing, allocating or extending a file failed.
     #[error("could not {action} {path} at byte {offset}: {source}{hint}", path = path.display())]
     Layout {
-        /// The file.
         path: PathBuf,
-        /// What was tried: `write`, `allocate`, `extend`, `flush`.
+        /// Action that failed: `write`, `allocate`, `extend`, `flush`.
         action: &'static str,
-        /// Where.
         offset: u64,
-        /// What the system said.
         source: io::Error,
-        /// The way out, with a separator in front; empty if there is none to tell.
+        /// Suggestion with a leading separator; empty if there is none.
         hint: &'static str,
     },
-    /// The run is to stop.
+    /// A stop was requested during the layout.
     #[error("stopped while files were being laid out")]
     Stopped {
-        /// Why; `None` cannot happen but for a race of no importance.
+        /// `None` only after a harmless race between the stop request and its signal.
         signal: Option<StopSignal>,
     },
 }
 
 impl PrepareError {
-    /// Exit code of a program that ends by this: 5 for a refusal, 2 for a workload that cannot be, 130 for a stop, else 4.
+    /// Returns the exit code for this error: 5 for a refusal, 2 for an impossible workload, 130 for a stop, else 4.
     pub fn exit_code(&self) -> u8 {
         match self {
             PrepareError::Refused(refusal) => refusal.exit_code(),
@@ -133,38 +113,38 @@ impl PrepareError {
     }
 }
 
-/// How far the layout is.
+/// Progress of the layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LayoutProgress {
-    /// Number of the file at hand.
+    /// Index of the current file.
     pub file: u32,
-    /// How many there are.
+    /// Number of files.
     pub files: u32,
-    /// Written so far, of all files, bytes.
+    /// Bytes written so far, over all files.
     pub written_bytes: u64,
-    /// To be written, of all files, bytes.
+    /// Bytes to write, over all files.
     pub total_bytes: u64,
 }
 
-/// Makes content: fills the buffer as it will stand in that file at that offset. Called in order of offsets, with
-/// buffers of 4 MiB but for a file's last.
+/// Fills the buffer with the content for a file number and offset. Called in order of offsets, with 4 MiB buffers
+/// except for the end of a file.
 pub(crate) type FillContent<'a> = dyn FnMut(&mut [u8], u32, u64) + 'a;
 
-/// What the layout of a target needs.
+/// Arguments for laying out a target.
 pub(crate) struct LayoutRequest<'a> {
-    /// The door.
+    /// Write guard that opens the files.
     pub guard: &'a Guard,
-    /// Where relative paths lie.
+    /// Base directory of relative paths.
     pub dir: &'a TestDir,
     /// Whether any phase writes to the target.
     pub access: Access,
-    /// Bytes that phases write to it at most, for the check of free space where the layout itself writes nothing.
+    /// Upper bound for the bytes that phases write. Used for the free space check if the layout itself writes nothing.
     pub phase_writes_bytes: u64,
-    /// Ends the layout early.
+    /// Stops the layout early.
     pub stop: StopFlag,
-    /// Makes content.
+    /// Generates the content.
     pub fill: &'a mut FillContent<'a>,
-    /// Receives the progress, after each write.
+    /// Called with the progress after each write.
     pub progress: &'a mut (dyn FnMut(LayoutProgress) + 'a),
 }
 
@@ -183,17 +163,17 @@ enum Handle {
 }
 
 impl TargetFile {
-    /// Its path, for messages.
+    /// Path for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The range in which ops take place: from 0 to here.
+    /// Returns the end of the range for ops, which starts at 0.
     pub fn length_bytes(&self) -> u64 {
         self.length_bytes
     }
 
-    /// The file, opened through the page cache or around it as [`TargetFiles::set_mode`] has it.
+    /// Returns the file, opened buffered or with `O_DIRECT` as set by [`TargetFiles::set_mode`].
     pub fn file(&self) -> &File {
         match &self.handle {
             Handle::Guarded(file) => file.file(),
@@ -201,7 +181,7 @@ impl TargetFile {
         }
     }
 
-    /// What it may be used for.
+    /// Returns whether the file may be written.
     pub fn access(&self) -> Access {
         match self.handle {
             Handle::Guarded(_) => Access::ReadWrite,
@@ -209,7 +189,7 @@ impl TargetFile {
         }
     }
 
-    /// Opens it once more, for a worker of its own: another offset, another read-ahead.
+    /// Opens the file again for one worker, which needs its own offset and read-ahead.
     ///
     /// # Errors
     /// [`Refusal::NoDirect`]; [`Refusal::Io`].
@@ -224,14 +204,14 @@ impl AsFd for TargetFile {
     }
 }
 
-/// The open files of one target, in the order of their numbers.
+/// The open files of one target, ordered by file number.
 #[derive(Debug, Default)]
 pub struct TargetFiles {
     files: Vec<TargetFile>,
 }
 
 impl TargetFiles {
-    /// Opens files or devices for reading only, such as the image below a loop device, whose cache is to be emptied too.
+    /// Opens files or devices read-only, such as the image below a loop device, which must be evicted too.
     ///
     /// # Errors
     /// [`PrepareError::Read`], [`PrepareError::WrongKind`].
@@ -240,17 +220,18 @@ impl TargetFiles {
         Ok(TargetFiles { files })
     }
 
-    /// The same files of another process, for reading only: as many, as long, and named alike, from the first one on.
+    /// Opens the corresponding files of another process read-only. They have the same number, lengths and naming
+    /// scheme; `first` is the path of the first one.
     ///
     /// # Errors
     /// As [`TargetFiles::open_read_only`]; [`PrepareError::TooManyFiles`].
     pub(crate) fn of_others(&self, first: &Path) -> Result<TargetFiles, PrepareError> {
-        // Own files stay open.
+        // This process keeps its own files open.
         allow_open_files((self.len() as u32).saturating_mul(2))?;
         let first = first.as_os_str().as_bytes();
         let path = |number: usize| match number {
             0 => first.to_vec(),
-            // `data.0`, `data.1` …
+            // Names are `data.0`, `data.1`, …
             number => [first.strip_suffix(b"0").unwrap_or(first), number.to_string().as_bytes()].concat(),
         };
         let opened = self.files.iter().enumerate().map(|(number, own)| {
@@ -260,49 +241,46 @@ impl TargetFiles {
         Ok(TargetFiles { files: opened.collect::<Result<_, PrepareError>>()? })
     }
 
-    /// Each of them.
     pub fn iter(&self) -> std::slice::Iter<'_, TargetFile> {
         self.files.iter()
     }
 
-    /// How many.
     pub fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Lengths together, bytes.
+    /// Returns the sum of the file lengths.
     pub fn total_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.length_bytes).sum()
     }
 
-    /// Switches all of them between the page cache and `O_DIRECT`, before a phase.
+    /// Switches all files between buffered I/O and `O_DIRECT`, before a phase.
     ///
     /// # Errors
-    /// [`Refusal::NoDirect`]: the caller may fall back to [`evict`], and say so.
+    /// [`Refusal::NoDirect`]: the caller may fall back to [`evict`] if it reports that.
     pub fn set_mode(&self, mode: IoMode) -> Result<(), Refusal> {
         self.files.iter().try_for_each(|file| set_mode(file.as_fd(), &file.path, mode))
     }
 
-    /// What the page cache holds of them.
+    /// Returns how much of the files is in the page cache.
     pub fn residency(&self) -> Seen<Residency> {
         residency::sum(self.files.iter().map(|file| residency::of_fd(file.as_fd())))
     }
 
-    /// Where their bytes lie.
+    /// Returns the extents of the files on their devices.
     pub fn extents(&self) -> Seen<Extents> {
         extents::sum(self.files.iter().map(|file| extents::of_fd(file.as_fd())))
     }
 
-    /// Removes those that are test data; all others stay. Files in a test directory go with it anyway; this is for
-    /// files elsewhere.
+    /// Removes the files that are test data and keeps all others. Only files outside a test directory need this, since
+    /// a test directory is removed with its files.
     ///
     /// # Errors
-    /// The first that could not be removed; the others are tried all the same.
+    /// The first removal that failed; the remaining files are still tried.
     pub fn remove(self) -> Result<(), Refusal> {
         let guarded = self.files.iter().filter_map(|file| match &file.handle {
             Handle::Guarded(file) => Some(file),
@@ -320,11 +298,11 @@ impl<'a> IntoIterator for &'a TargetFiles {
     }
 }
 
-/// Opens a file, files or device target, and gives new files their blocks. `size_bytes` is the target's size (of each
-/// file), resolved; `None` is the length that is there. Space is checked before anything is written. If it fails, what it
-/// made is removed.
+/// Opens a file, files or device target, and allocates blocks for new files. `size_bytes` is the resolved
+/// size of each file; `None` means the existing length. Space is checked before anything is written. On
+/// failure, the created files are removed.
 ///
-/// An existing file at an absolute path that no phase writes to is opened as it is, whatever its `prepare` says.
+/// An existing file at an absolute path that no phase writes to is opened unchanged, whatever its `prepare` setting.
 ///
 /// # Errors
 /// [`PrepareError`].
@@ -388,16 +366,16 @@ fn open_device(
         return Ok(TargetFiles { files: vec![open_existing(&target.path, size_bytes)?] });
     }
     let device = layout.guard.open_device(&target.path, target.destroy_serial.as_deref(), IoMode::Buffered)?;
-    let capacity_bytes = end_of(device.file()).map_err(Refusal::io(&target.path, "see how large it is"))?;
+    let capacity_bytes = end_of(device.file()).map_err(Refusal::io(&target.path, "determine its size"))?;
     let length_bytes = length_within(&target.path, capacity_bytes, size_bytes)?;
     let path = target.path.clone();
     Ok(TargetFiles { files: vec![TargetFile { path, length_bytes, handle: Handle::Guarded(device) }] })
 }
 
-/// Opens what exists, for reading only.
+/// Opens an existing file or device read-only.
 fn open_existing(path: &Path, size_bytes: Option<u64>) -> Result<TargetFile, PrepareError> {
     let failed = |source: io::Error| PrepareError::Read { path: path.to_owned(), source };
-    // Looked at first: opening a pipe for reading would wait for somebody who writes.
+    // Check the type first: opening a pipe for reading would block until it has a writer.
     let kind = |stat: rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode);
     match rustix::fs::stat(path).map(kind) {
         Ok(FileType::RegularFile | FileType::BlockDevice) => {}
@@ -493,13 +471,13 @@ fn open_all(
     }
     for path in paths {
         let opening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes };
-        // The first one answers for all; nothing is written in between.
+        // The first check covers all files, since nothing is written in between.
         needed_bytes = 0;
         let file = match path.is_absolute() {
             true => layout.guard.open_file(path, opening)?,
             false => layout.guard.open_in(layout.dir, path, opening)?,
         };
-        let there_bytes = end_of(file.file()).map_err(Refusal::io(path, "see how long it is"))?;
+        let there_bytes = end_of(file.file()).map_err(Refusal::io(path, "determine its length"))?;
         let length_bytes = size_bytes.unwrap_or(there_bytes);
         target.files.push(TargetFile { path: file.path().to_owned(), length_bytes, handle: Handle::Guarded(file) });
     }
@@ -526,7 +504,7 @@ fn give_blocks(
         Prepare::Allocate => {}
         Prepare::Sparse => {
             let there_bytes = end_of(target.file()).map_err(|error| failed(target, "extend", 0, error))?;
-            // Only ever longer: nothing that is there is cut off.
+            // Only extend: never truncate existing data.
             if there_bytes < length_bytes {
                 rustix::fs::ftruncate(target.file(), length_bytes)
                     .map_err(|error| failed(target, "extend", there_bytes, error.into()))?;
@@ -540,8 +518,8 @@ fn give_blocks(
         .map_err(|error| failed(target, "flush", length_bytes, error.into()))
 }
 
-/// Writes the whole range. It flushes in between, so that the last flush, which nothing can interrupt, is short: the
-/// window is chosen so that a flush takes a quarter of a second or so.
+/// Writes the whole range with flushes in between, so that the last flush, which cannot be interrupted, is short. The
+/// window is sized so that one flush takes about a quarter of a second.
 fn write_all(
     target: &TargetFile,
     layout: &mut LayoutRequest<'_>,

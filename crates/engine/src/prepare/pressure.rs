@@ -1,4 +1,4 @@
-//! Memory held back while a phase runs, so that the page cache cannot use it.
+//! Memory held during a phase so that the page cache cannot use it.
 #![allow(unsafe_code)]
 
 use crate::guard::space::MachineMemory;
@@ -8,40 +8,32 @@ use rustix::process::{Resource, Rlimit};
 use std::io;
 use thiserror::Error;
 
-/// Locked at a time, between two looks at the stop flag.
+/// Bytes locked between two checks of the stop flag.
 const STEP_BYTES: usize = 64 << 20;
 
-/// What stays for everybody else: below it the machine would kill processes rather than shrink its cache.
+/// Memory left for other processes. With less, the machine would kill processes instead of shrinking its cache.
 const RESERVE_BYTES: u64 = 256 << 20;
 
-/// Why memory could not be held.
+/// Error from holding memory.
 #[derive(Debug, Error)]
 pub enum PressureError {
-    /// More than there is.
+    /// The request exceeds the available memory.
     #[error(
         "holding {wanted_bytes} bytes of memory would leave too little: {available_bytes} bytes are available, and {reserve} must stay free; use a `memory-pressure` of at most {most} bytes",
         reserve = RESERVE_BYTES, most = available_bytes.saturating_sub(RESERVE_BYTES)
     )]
     TooMuch {
-        /// What was asked for.
         wanted_bytes: u64,
-        /// What the machine and its control groups have available.
+        /// Bytes available to the machine and its control groups.
         available_bytes: u64,
     },
-    /// The system said no.
     #[error("could not hold {wanted_bytes} bytes of memory: {source}; use a smaller `memory-pressure`")]
-    Io {
-        /// What was asked for.
-        wanted_bytes: u64,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The run is to stop.
+    Io { wanted_bytes: u64, source: io::Error },
     #[error("stopped while memory was being allocated")]
     Stopped,
 }
 
-/// Memory that is held until this is dropped.
+/// Memory held until this value is dropped.
 #[derive(Debug)]
 pub struct MemoryPressure {
     start: *mut libc::c_void,
@@ -49,15 +41,15 @@ pub struct MemoryPressure {
     locked_bytes: u64,
 }
 
-// SAFETY: the mapping belongs to this value alone, and nothing in it is read or written after it was made.
+// SAFETY: only this value owns the mapping, and nothing in it is read or written after it was created.
 unsafe impl Send for MemoryPressure {}
 // SAFETY: as above; a shared reference gives access to numbers only.
 unsafe impl Sync for MemoryPressure {}
 
 impl MemoryPressure {
-    /// Takes `bytes` of memory, locked if this process may (`ulimit -l`), else touched once, which the machine can swap
-    /// out: [`MemoryPressure::locked_bytes`] tells. `usable_bytes` is what this process may use beyond the machine's own
-    /// account, such as a control group's limit less what is used.
+    /// Takes `bytes` of memory and locks it if `ulimit -l` allows. Otherwise it only touches the pages, and the machine
+    /// can swap them out; see [`MemoryPressure::locked_bytes`]. `usable_bytes` is an additional limit, such as the
+    /// remaining memory of a control group.
     ///
     /// # Errors
     /// [`PressureError`].
@@ -73,7 +65,7 @@ impl MemoryPressure {
             return Ok(MemoryPressure { start: std::ptr::null_mut(), length: 0, locked_bytes: 0 });
         }
         raise_lock_limit(bytes);
-        // SAFETY: a fresh mapping at an address of the kernel's choice.
+        // SAFETY: a new mapping at an address chosen by the kernel.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -89,7 +81,7 @@ impl MemoryPressure {
         }
         let mut pressure = MemoryPressure { start, length, locked_bytes: 0 };
         for &advice in os::OCCUPIED {
-            // SAFETY: the range is this value's own mapping. Advice may be declined.
+            // SAFETY: this value owns the mapping. The kernel may ignore the advice.
             unsafe { libc::madvise(start, length, advice) };
         }
         let mut offset = 0;
@@ -104,28 +96,27 @@ impl MemoryPressure {
         Ok(pressure)
     }
 
-    /// Locks a part of the mapping, or touches its pages where it may not be locked.
+    /// Locks a part of the mapping, or touches its pages if locking is not allowed.
     fn take(&mut self, offset: usize, length: usize) {
-        // SAFETY: `offset + length` lies within the mapping, so that the sum points into it.
+        // SAFETY: `offset + length` is within the mapping, so the sum points into it.
         let part = unsafe { self.start.cast::<u8>().add(offset) };
-        // SAFETY: the part is mapped; mlock reads pages in, and changes nothing.
+        // SAFETY: the part is mapped; mlock faults pages in and changes nothing.
         if unsafe { libc::mlock(part.cast(), length) } == 0 {
             self.locked_bytes += length as u64;
             return;
         }
         for page in (0..length).step_by(rustix::param::page_size()) {
-            // SAFETY: within the part, which is writable and referred to from nowhere else. Volatile, so that the write
-            // is not left out; not zero, so that no page is shared with another.
+            // SAFETY: the address is within the part, which is writable and has no other references. The volatile write
+            // cannot be optimized away. The value is not zero, so no page is shared with another.
             unsafe { part.add(page).write_volatile(1) };
         }
     }
 
-    /// Held, bytes.
     pub fn held_bytes(&self) -> u64 {
         self.length as u64
     }
 
-    /// Of these, bytes that cannot be swapped out.
+    /// Returns how many of the held bytes cannot be swapped out.
     pub fn locked_bytes(&self) -> u64 {
         self.locked_bytes
     }
@@ -134,13 +125,13 @@ impl MemoryPressure {
 impl Drop for MemoryPressure {
     fn drop(&mut self) {
         if self.length > 0 {
-            // SAFETY: made by `hold` with this start and length; unmapping unlocks as well.
+            // SAFETY: `hold` created the mapping with this start and length; unmapping also unlocks it.
             unsafe { libc::munmap(self.start, self.length) };
         }
     }
 }
 
-/// As far as the hard limit allows; root needs no limit.
+/// Raises the lock limit up to the hard limit; root needs no limit.
 fn raise_lock_limit(bytes: u64) {
     let limit = rustix::process::getrlimit(Resource::Memlock);
     if let Some(current) = limit.current {
@@ -160,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_held_and_given_back() {
+    fn memory_is_held_and_released() {
         const HELD: u64 = 192 << 20;
         let before = resident_bytes();
         let pressure = MemoryPressure::hold(HELD, None, StopFlag::detached()).unwrap();
@@ -172,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_is_is_refused_and_so_is_more_than_the_control_group_has() {
+    fn more_than_the_machine_or_the_control_group_has_is_refused() {
         let stop = StopFlag::detached();
         let refused = MemoryPressure::hold(u64::MAX / 2, None, stop);
         assert!(matches!(refused, Err(PressureError::TooMuch { .. })));

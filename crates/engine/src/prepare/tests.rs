@@ -1,4 +1,4 @@
-//! Layout, and the cache before a phase, on real file systems.
+//! Tests of layout and of cache preparation on real file systems.
 
 use super::*;
 use crate::guard::Permissions;
@@ -17,7 +17,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// On the file system of the sources: more often a real one than /tmp.
+    /// Uses the source tree's file system, which is more often a real one than /tmp.
     fn new() -> Bench {
         Bench::on(Path::new(env!("CARGO_MANIFEST_DIR")))
     }
@@ -29,7 +29,7 @@ impl Bench {
     }
 
     fn open(&self, target: &Target, size_bytes: Option<u64>, access: Access) -> Result<TargetFiles, PrepareError> {
-        let mut told = vec![];
+        let mut progress_reports = vec![];
         let result = open_target(
             target,
             size_bytes,
@@ -40,17 +40,17 @@ impl Bench {
                 phase_writes_bytes: 0,
                 stop: self.stop,
                 fill: &mut content,
-                progress: &mut |progress| told.push(progress),
+                progress: &mut |progress| progress_reports.push(progress),
             },
         );
-        if let (Ok(files), Some(last)) = (&result, told.last()) {
+        if let (Ok(files), Some(last)) = (&result, progress_reports.last()) {
             assert_eq!((last.written_bytes, last.total_bytes), (files.total_bytes(), files.total_bytes()));
         }
         result
     }
 }
 
-/// Every byte tells its file and, as far as eight bits go, its place.
+/// Fills `buffer` so that every byte identifies its file and, modulo 256, its position.
 fn content(buffer: &mut [u8], file: u32, offset: u64) {
     for (at, byte) in (offset..).zip(buffer) {
         *byte = (at / 4096 + u64::from(file) * 17 + 1) as u8;
@@ -88,17 +88,17 @@ fn written_files_hold_their_content_and_no_holes() {
 }
 
 #[test]
-fn allocated_sparse_and_empty_files_are_what_they_are_called() {
+fn allocated_sparse_and_empty_files_have_the_expected_extents() {
     let bench = Bench::new();
     let sparse = bench.open(&file("sparse", Prepare::Sparse), Some(1 << 40), Access::Read).unwrap();
-    assert_eq!(extents_of(&sparse).hole_bytes, 1 << 40, "more than there is space for");
+    assert_eq!(extents_of(&sparse).hole_bytes, 1 << 40, "larger than the free space");
     let nothing = bench.open(&file("nothing", Prepare::Nothing), None, Access::ReadWrite).unwrap();
     assert_eq!(nothing.total_bytes(), 0);
     match bench.open(&file("allocated", Prepare::Allocate), Some(SIZE), Access::ReadWrite) {
         Ok(allocated) => assert_eq!(extents_of(&allocated).unwritten_bytes, SIZE),
         Err(error) => {
             assert!(error.to_string().contains("prepare = \"write\""), "{error}");
-            skipped("this file system has no fallocate");
+            skipped("this file system does not support fallocate");
         }
     }
     let unsized_file = bench.open(&file("unsized", Prepare::Write), None, Access::ReadWrite);
@@ -106,7 +106,7 @@ fn allocated_sparse_and_empty_files_are_what_they_are_called() {
 }
 
 #[test]
-fn what_is_only_read_needs_no_guard_and_is_not_changed() {
+fn read_only_targets_need_no_guard_and_are_not_changed() {
     let bench = Bench::new();
     let path = bench.base.path().join("precious");
     fs::write(&path, "precious").unwrap();
@@ -125,7 +125,7 @@ fn what_is_only_read_needs_no_guard_and_is_not_changed() {
 }
 
 #[test]
-fn too_much_is_refused_before_the_first_byte() {
+fn oversized_layouts_are_refused_before_the_first_byte() {
     let bench = Bench::new();
     let huge = bench.open(&file("huge", Prepare::Write), Some(1 << 50), Access::ReadWrite).unwrap_err();
     assert!(matches!(huge, PrepareError::Refused(Refusal::Space { .. })), "{huge:?}");
@@ -140,11 +140,14 @@ fn too_much_is_refused_before_the_first_byte() {
     });
     let each = space.headroom_bytes() / 2;
     let refused = bench.open(&many, Some(each), Access::ReadWrite).unwrap_err();
-    assert!(matches!(refused, PrepareError::Refused(Refusal::Space { .. })), "each would fit, all do not: {refused:?}");
+    assert!(
+        matches!(refused, PrepareError::Refused(Refusal::Space { .. })),
+        "each fits alone, but not all together: {refused:?}"
+    );
 }
 
 #[test]
-fn a_layout_stops_when_asked_and_takes_what_it_made_with_it() {
+fn a_stopped_layout_removes_its_files() {
     let bench = Bench::new();
     let path = bench.base.path().join("elsewhere");
     let mut writes = 0;
@@ -181,7 +184,7 @@ fn a_file_elsewhere_is_removed_when_the_run_is_done() {
 }
 
 #[test]
-fn trees_have_no_files_to_open_and_pipes_are_not_waited_for() {
+fn trees_have_no_files_to_open_and_opening_pipes_does_not_block() {
     let bench = Bench::new();
     let null = Target::Null(plumb_workload::NullTarget::of(Bytes(1)));
     assert!(matches!(bench.open(&null, None, Access::Read), Err(PrepareError::NoFiles { kind: "null" })));
@@ -192,16 +195,17 @@ fn trees_have_no_files_to_open_and_pipes_are_not_waited_for() {
     }
 }
 
-/// Whether `path` lies on a real file system; says aloud if not.
+/// Returns `true` if the files are on a real file system; prints a skip notice if not.
 fn can_be_cold(files: &TargetFiles) -> bool {
     let in_memory = crate::guard::space::InMemory::of(&files.files[0]).unwrap().is_some();
     if in_memory {
-        skipped("the sources lie in memory");
+        skipped("the sources are in memory");
     }
     !in_memory
 }
 
-/// Whether this many bytes in the cache are the whole file: the kernel may have taken a page back meanwhile, as DAMON does.
+/// Returns `true` if `resident_bytes` is the whole file, less 1 %. The kernel may have reclaimed
+/// a page since, as DAMON does.
 fn is_all(resident_bytes: u64) -> bool {
     (SIZE - SIZE / 100..=SIZE).contains(&resident_bytes)
 }
@@ -225,16 +229,16 @@ fn eviction_is_proven_and_warming_undoes_it() {
     let warmed = warmth.residency.value().expect("seen");
     assert!(is_all(warmed.resident_bytes), "{warmed:?}");
 
-    // Dirty pages are written out first.
+    // Dirty pages must be written out before they can be evicted.
     files.files[0].file().write_all_at(&vec![9; 1 << 20], 0).unwrap();
     evict(&files, DropCaches::Never, bench.stop).unwrap();
 }
 
 #[test]
-fn what_somebody_maps_is_not_called_cold() {
+fn files_mapped_by_another_process_are_not_cold() {
     let bench = Bench::new();
-    // A running program keeps its pages in the cache. Copied by another process: a descriptor for writing that some other
-    // test's child inherits for a moment would keep it from being run.
+    // A running program keeps its pages in the cache. `cp` copies it in another process: a child of another test could
+    // briefly inherit our write descriptor, and the program could not be executed (ETXTBSY).
     let program = bench.base.path().join("program");
     assert!(crate::guard::testing::run("cp", &["/bin/sleep", program.to_str().unwrap()]));
     let files = TargetFiles::open_read_only([program.as_path()]).unwrap();
@@ -242,7 +246,7 @@ fn what_somebody_maps_is_not_called_cold() {
         return;
     }
     let mut running = std::process::Command::new(&program).arg("600").spawn().unwrap();
-    // Its pages are mapped as it comes to use them: all that it needs, once it sleeps.
+    // Pages are mapped on first use. Once the program sleeps, all pages that it needs are mapped.
     let state = format!("/proc/{}/stat", running.id());
     while !fs::read_to_string(&state).unwrap().contains(") S ") {
         std::thread::sleep(Duration::from_millis(1));
@@ -256,7 +260,7 @@ fn what_somebody_maps_is_not_called_cold() {
 }
 
 #[test]
-fn what_lives_in_memory_is_never_cold() {
+fn files_in_memory_are_never_cold() {
     let shm = Path::new("/dev/shm");
     if !shm.is_dir() {
         return skipped("no /dev/shm here");

@@ -1,25 +1,25 @@
-//! Control groups: a worker joins one for as long as its job lasts. Source: cgroups(7).
+//! Control groups: a worker joins one for the duration of its job. Source: cgroups(7).
 
 use plumb_workload::process::ControlGroup;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A group that a worker is in.
+/// Membership of a worker in a control group.
 #[derive(Debug)]
 pub(crate) struct Joined {
     directory: PathBuf,
-    /// The group that it was in before.
-    home: PathBuf,
+    /// Group of the worker before it joined.
+    previous: PathBuf,
     version: Version,
     stays: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
-    /// The hierarchy of one controller.
+    /// cgroup v1: one hierarchy per controller.
     One,
-    /// The unified hierarchy.
+    /// cgroup v2: the unified hierarchy.
     Two,
 }
 
@@ -29,67 +29,52 @@ struct Hierarchy {
     version: Version,
 }
 
-/// Why a worker is not in the group that it should be in.
+/// Error from joining or leaving a control group.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GroupError {
-    /// It has no name that can be.
-    #[error("the control group `{name}` (fio's cgroup) is not a name below the root; use one")]
-    NoName {
-        /// What was said.
-        name: String,
-    },
-    /// This machine controls no I/O.
+    /// The name does not name a group below the root.
+    #[error("the control group `{name}` (fio's cgroup) is not a path below the root; use a name without `..`")]
+    NoName { name: String },
+    /// No hierarchy that controls I/O is mounted.
     #[error("the control group `{name}` (fio's cgroup): no hierarchy that controls I/O is mounted")]
-    NoHierarchy {
-        /// The group.
-        name: String,
-    },
-    /// This kernel knows no weights.
+    NoHierarchy { name: String },
+    /// The kernel does not support I/O weights.
     #[error(
         "the control group `{name}` has no {}: this kernel does not support I/O weights here; leave the weight (fio's \
          cgroup_weight) out",
         file.display()
     )]
     NoWeights {
-        /// The group.
         name: String,
-        /// The file that is missing.
+        /// Missing control file.
         file: PathBuf,
     },
-    /// The system said no.
     #[error(
         "the control group `{name}` (fio's cgroup): {what}: {source}{}",
-        if source.kind() == io::ErrorKind::PermissionDenied { "; it takes root" } else { "" }
+        if source.kind() == io::ErrorKind::PermissionDenied { "; this requires root" } else { "" }
     )]
     Failed {
-        /// The group.
         name: String,
-        /// To what.
+        /// Path or action that failed, for the message.
         what: String,
-        /// Why.
         source: io::Error,
     },
-    /// It could not be left.
+    /// The group could not be left.
     #[error("the control group {}: {source}", directory.display())]
-    Left {
-        /// The group.
-        directory: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Left { directory: PathBuf, source: io::Error },
 }
 
-/// Where a control group lies that a workload names; `None` where no hierarchy is mounted that controls I/O.
+/// Returns the directory of a workload's control group; `None` if no hierarchy that controls I/O is mounted.
 pub fn control_group_directory(name: &str) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     Some(hierarchy(&mounts)?.root.join(name.trim_matches('/')))
 }
 
-/// Makes the group where it is missing, gives it its weight, and joins it: as a thread where that is possible, else with
-/// the whole process.
+/// Creates the group if it is missing, sets its weight, and joins it. Only the calling thread joins where the kernel
+/// supports that; otherwise the whole process does.
 ///
 /// # Errors
-/// What could not be obtained.
+/// The step that failed.
 pub(crate) fn join(group: &ControlGroup) -> Result<Joined, GroupError> {
     let name = group.name.trim_matches('/');
     let failed = |what: &str| {
@@ -117,24 +102,24 @@ pub(crate) fn join(group: &ControlGroup) -> Result<Joined, GroupError> {
         })?;
     }
     let own = fs::read_to_string("/proc/thread-self/cgroup").unwrap_or_default();
-    let joined = Joined { home: root.join(home(&own, version)), directory, version, stays: group.stays };
+    let joined = Joined { previous: root.join(parse_own_group(&own, version)), directory, version, stays: group.stays };
     joined.enter(&joined.directory).map_err(failed("cannot be joined"))?;
     Ok(joined)
 }
 
 impl Joined {
-    /// Goes back, and removes the group unless it stays or somebody else is in it.
+    /// Returns to the previous group. Removes the group unless it should stay or still has members.
     ///
     /// # Errors
-    /// What did not work.
+    /// The step that failed.
     pub(crate) fn leave(self) -> Result<(), GroupError> {
         let failed = |source| GroupError::Left { directory: self.directory.clone(), source };
-        self.enter(&self.home).map_err(failed)?;
+        self.enter(&self.previous).map_err(failed)?;
         if self.stays {
             return Ok(());
         }
         match fs::remove_dir(&self.directory) {
-            // The last one to leave removes it.
+            // The last member to leave removes the group.
             Err(error) if !matches!(error.raw_os_error(), Some(libc::EBUSY | libc::ENOTEMPTY | libc::ENOENT)) => {
                 Err(failed(error))
             }
@@ -155,7 +140,7 @@ impl Joined {
     }
 }
 
-/// The first that is mounted, as fio takes it: that of the controller blkio, or the unified one.
+/// Finds the first mounted hierarchy, as fio does: the one of controller blkio, or the unified one.
 fn hierarchy(mounts: &str) -> Option<Hierarchy> {
     mounts.lines().find_map(|line| {
         let mut words = line.split(' ').skip(1);
@@ -169,8 +154,8 @@ fn hierarchy(mounts: &str) -> Option<Hierarchy> {
     })
 }
 
-/// The group that a thread is in, below the root of its hierarchy, from what the kernel says of it.
-fn home(own: &str, version: Version) -> String {
+/// Parses the group of a thread, relative to the root of its hierarchy, from `/proc/…/cgroup`.
+fn parse_own_group(own: &str, version: Version) -> String {
     let group = own.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
         let (controllers, group) = rest.split_once(':')?;
@@ -203,13 +188,16 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_knows_where_it_came_from() {
+    fn the_group_of_a_thread_is_parsed() {
         let own = "4:memory:/m\n3:cpu,blkio:/a/b\n0::/user.slice\n";
-        assert_eq!((home(own, Version::One), home(own, Version::Two)), ("a/b".to_owned(), "user.slice".to_owned()));
-        assert_eq!(home("", Version::Two), "");
+        assert_eq!(
+            (parse_own_group(own, Version::One), parse_own_group(own, Version::Two)),
+            ("a/b".to_owned(), "user.slice".to_owned())
+        );
+        assert_eq!(parse_own_group("", Version::Two), "");
     }
 
-    // Protects: a group is there while somebody is in it, and nobody is left outside of where he was.
+    // Protects: a group exists while it has members, and a thread returns to the group it came from.
     #[test]
     fn a_group_is_joined_and_left() {
         let group = ControlGroup { name: format!("plumb-test-{}", std::process::id()), weight: None, stays: false };

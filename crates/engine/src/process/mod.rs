@@ -1,4 +1,5 @@
-//! Whom a worker runs as, and where: applied to the calling thread, before its clock starts.
+//! Process settings of a worker (user, CPUs, priority, control group). They apply to the
+//! calling thread, before its clock starts.
 #![allow(unsafe_code)]
 
 pub(crate) mod cgroup;
@@ -13,86 +14,72 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// `IOPRIO_WHO_PROCESS`, and where class and hint begin in a priority. Source: ioprio_set(2), linux/ioprio.h.
+/// `IOPRIO_WHO_PROCESS`, and the bit positions of class and hint in a priority. Source: ioprio_set(2), linux/ioprio.h.
 #[cfg(target_os = "linux")]
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 const IOPRIO_CLASS_SHIFT: u32 = 13;
 const IOPRIO_HINT_SHIFT: u32 = 3;
 
-/// Why a worker is not run as it should be.
+/// Error from applying the process settings of a worker.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProcessError {
-    /// The system does not allow it.
     #[error("{what}: {source}")]
     Denied {
-        /// What was to be had.
+        /// Setting that failed, for the message.
         what: String,
-        /// What the system said.
         source: io::Error,
     },
-    /// Its control group.
     #[error(transparent)]
     Group(#[from] GroupError),
-    /// A command around the job could not be run.
+    /// A job's command could not be run.
     #[error("{when} command `{line}`: {problem}")]
     Command {
         /// `prerun`, `postrun`.
         when: &'static str,
-        /// The command.
         line: String,
-        /// Why not.
         problem: CommandProblem,
     },
-    /// A command around the job said that it failed.
+    /// A job's command exited with an error.
     #[error("{when} command `{line}` failed: {status}; see {}", output.display())]
     Failed {
         /// `prerun`, `postrun`.
         when: &'static str,
-        /// The command.
         line: String,
-        /// What it ended with.
         status: ExitStatus,
-        /// What it said.
+        /// Output file of the command.
         output: PathBuf,
     },
 }
 
-/// Why a command could not be run.
+/// Reason why a command could not be run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandProblem {
-    /// Its output would go elsewhere.
+    /// The output path is a symbolic link, so the output would go elsewhere.
     #[error(
         "its output would go to {}, which is a symbolic link; remove the link, or run in another directory",
         path.display()
     )]
     Link {
-        /// The file of its output.
+        /// Path of the output file.
         path: PathBuf,
     },
-    /// Its output cannot be kept.
     #[error("its output cannot be written to {}: {source}", path.display())]
-    Output {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It could not be started.
+    Output { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Start(#[from] io::Error),
 }
 
-/// Makes the calling thread what the rules ask for. The user comes last: what else is asked for may need the first one's
-/// rights.
+/// Applies the rules to the calling thread. The user is changed last, because the other settings may need
+/// the rights of the original user.
 ///
 /// # Errors
-/// What could not be obtained.
+/// The setting that failed.
 pub(crate) fn apply(rules: &ProcessRules) -> Result<Option<Joined>, ProcessError> {
     if let Some(nice) = rules.nice {
         outcome(set_nice(nice), || format!("cannot set niceness {nice}"))?;
     }
     if let Some(name) = &rules.name {
-        outcome(set_name(name), || format!("cannot be named {name}"))?;
+        outcome(set_name(name), || format!("cannot set the thread name {name}"))?;
     }
     if let Some(priority) = rules.io_priority {
         outcome(set_io_priority(priority), || {
@@ -124,7 +111,7 @@ fn returned(value: libc::c_long) -> io::Result<()> {
     if value < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The name of the calling thread, which the kernel cuts at 15 bytes.
+/// Sets the name of the calling thread; the kernel truncates it to 15 bytes.
 #[cfg(target_os = "linux")]
 fn set_name(name: &str) -> io::Result<()> {
     let name = std::ffi::CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -133,7 +120,7 @@ fn set_name(name: &str) -> io::Result<()> {
 
 #[cfg(target_os = "linux")]
 fn set_nice(nice: i32) -> io::Result<()> {
-    // None is the calling thread.
+    // `None` means the calling thread.
     Ok(rustix::process::setpriority_process(None, nice)?)
 }
 
@@ -143,7 +130,7 @@ fn set_io_priority(priority: IoPriority) -> io::Result<()> {
     returned(unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, priority_value(priority)) })
 }
 
-/// A priority as the kernel has it in one number.
+/// Encodes a priority as the kernel's number.
 pub(crate) fn priority_value(priority: IoPriority) -> u32 {
     u32::from(priority.class) << IOPRIO_CLASS_SHIFT
         | u32::from(priority.hint) << IOPRIO_HINT_SHIFT
@@ -157,7 +144,7 @@ fn set_cpus(cpus: &[u32]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Bits of a node mask. Source: set_mempolicy(2), which takes this many bits and one more.
+/// Bits in a node mask. Source: set_mempolicy(2), which takes this many bits plus one.
 #[cfg(target_os = "linux")]
 const NODE_BITS: usize = 1024;
 
@@ -176,11 +163,12 @@ fn set_memory_nodes(nodes: &NodeMemory) -> io::Result<()> {
         *word |= 1 << (node % 64);
     }
     let (pointer, bits) = if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), NODE_BITS + 1) };
-    // SAFETY: the kernel reads the mask, which outlives the call and has as many bits as it is told, or none.
+    // SAFETY: the kernel reads the mask, which outlives the call and has the number of bits passed,
+    // or is null with 0 bits.
     returned(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, pointer, bits) })
 }
 
-// The C library changes all threads of a process together; what is asked for here is one worker's.
+// Raw system calls change only this worker's thread. The C library would change all threads of the process.
 #[cfg(target_os = "linux")]
 fn set_gid(gid: u32) -> io::Result<()> {
     let gid = Gid::from_raw_unchecked(gid);
@@ -226,17 +214,15 @@ mod not_linux {
 #[cfg(not(target_os = "linux"))]
 use not_linux::{set_cpus, set_gid, set_io_priority, set_memory_nodes, set_name, set_nice, set_uid};
 
-/// When a command of a job runs; the name is part of the file that keeps its output.
+/// When a command of a job runs. The name is part of the output file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
-    /// Before the job.
     Before,
-    /// After it.
     After,
 }
 
-/// The file that keeps a command's output, empty. Its name can be foreseen, so a symbolic link that somebody put there is
-/// not followed: what it points to would be lost.
+/// Creates an empty output file for a command. The name is predictable, so a symbolic link planted there is not
+/// followed: its target would be overwritten.
 fn output_file(path: &Path) -> Result<File, CommandProblem> {
     OutputFile::made_up("the output of a command", path).create().map_err(|error| match error {
         OutputError::Link { path, .. } => CommandProblem::Link { path },
@@ -244,17 +230,17 @@ fn output_file(path: &Path) -> Result<File, CommandProblem> {
     })
 }
 
-/// A command line of the shell.
+/// Returns `/bin/sh -c line`.
 pub fn shell(line: &str) -> Command {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(line);
     command
 }
 
-/// Runs a command line of the shell in `base`, with its output in `JOB.prerun.txt` or `JOB.postrun.txt` there.
+/// Runs a shell command line in `base`, with its output in `JOB.prerun.txt` or `JOB.postrun.txt` there.
 ///
 /// # Errors
-/// It could not be run, or said that it failed.
+/// The command could not be run, or it exited with an error.
 pub(crate) fn run_command(line: &str, when: When, job: &str, base: &Path) -> Result<(), ProcessError> {
     let name = match when {
         When::Before => "prerun",
@@ -278,13 +264,13 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// In a thread of its own, which is gone with what was done to it.
+    /// Runs `work` in a new thread, so that its settings end with the thread.
     fn in_a_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
         std::thread::spawn(work).join().unwrap()
     }
 
     #[test]
-    fn a_worker_can_be_nice_and_idle_on_one_cpu_without_the_others_being_so() {
+    fn niceness_priority_and_cpu_apply_to_one_thread() {
         let rules = ProcessRules {
             name: Some("a-name-of-more-than-fifteen-bytes".to_owned()),
             nice: Some(5),
@@ -311,11 +297,11 @@ mod tests {
         assert!(seen.1.ends_with("\t0"), "{}", seen.1);
         assert_eq!(seen.2 >> IOPRIO_CLASS_SHIFT, 3);
         assert_eq!(seen.3, "a-name-of-more-\n");
-        assert_eq!(niceness(), before, "this thread is as it was");
+        assert_eq!(niceness(), before, "this thread is unchanged");
     }
 
     #[test]
-    fn a_user_is_one_threads_own() {
+    fn a_user_change_applies_to_one_thread() {
         if !rustix::process::geteuid().is_root() {
             assert!(std::env::var_os("CI").is_none(), "needs root");
             eprintln!("SKIPPED: another user needs root");
@@ -332,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_is_named() {
+    fn denied_settings_are_named() {
         let rules = ProcessRules { any_of_cpus: vec![1023], ..ProcessRules::default() };
         let error = in_a_thread(move || apply(&rules).unwrap_err().to_string());
         assert!(error.contains("1023"), "{error}");
@@ -341,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_leaves_its_output_beside_and_its_failure_is_told() {
+    fn a_command_keeps_its_output_and_reports_failure() {
         let place = tempfile::tempdir().unwrap();
         run_command("echo out; echo err >&2", When::Before, "job", place.path()).unwrap();
         assert_eq!(fs::read_to_string(place.path().join("job.prerun.txt")).unwrap(), "out\nerr\n");
@@ -349,9 +335,9 @@ mod tests {
         assert!(error.contains("exit 3") && error.contains("job.postrun.txt"), "{error}");
     }
 
-    // Protects: a link under the name of the output costs nobody the file behind it.
+    // Protects: a symbolic link in place of the output file does not cost the user the link's target.
     #[test]
-    fn the_output_of_a_command_follows_no_link() {
+    fn command_output_does_not_follow_links() {
         let place = tempfile::tempdir().unwrap();
         let precious = place.path().join("precious");
         fs::write(&precious, "kept").unwrap();
@@ -359,6 +345,6 @@ mod tests {
         let error = run_command("touch ran", When::Before, "job", place.path()).unwrap_err().to_string();
         assert!(error.contains("symbolic link") && error.contains("job.prerun.txt"), "{error}");
         assert_eq!(fs::read_to_string(&precious).unwrap(), "kept");
-        assert!(!place.path().join("ran").exists(), "nothing is run");
+        assert!(!place.path().join("ran").exists(), "the command does not run");
     }
 }

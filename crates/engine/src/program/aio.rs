@@ -1,8 +1,8 @@
-//! `aio_read` and `aio_write` of the C library as a script's transfers use them: writes go on while there is room, and
-//! reads are made ahead of their turn. Source: aio(7).
+//! `aio_read` and `aio_write` of the C library for a script's transfers: writes continue while there is room, and reads
+//! are started ahead of their turn. Source: aio(7).
 //!
-//! The queued backend of block I/O keeps ops apart that complete in any order; here one op at a time is waited for, and
-//! what is in flight beside it is not the loop's.
+//! The queued backend of block I/O tracks ops that complete in any order. Here, the loop waits for one op at a time,
+//! and does not see the other ops in flight.
 #![allow(unsafe_code)]
 
 use crate::backend::region::Region;
@@ -11,12 +11,12 @@ use crate::syscall::aio::{AioBlocks, AioCall, AioRange};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
-/// What is read ahead of an op.
+/// Range to read ahead of an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ahead {
-    /// From one op to the next, bytes; 0 where nobody knows the next.
+    /// Distance from one op to the next, bytes; 0 if the next one is unknown.
     pub(super) step: i64,
-    /// The end of what is read.
+    /// The end of the range that is read.
     pub(super) end: u64,
 }
 
@@ -26,27 +26,27 @@ pub(super) struct Aio {
     flights: Vec<AioSlot>,
     memory: Region,
     slot_bytes: usize,
-    /// Where what was read last lies, where it was not copied.
+    /// Slot that holds the data of the last read, if it was not copied.
     last: Option<usize>,
     copies: bool,
     turn: usize,
 }
 
-/// What a slot does.
+/// The op in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AioSlot {
     None,
     Write {
-        /// The descriptor that it goes to.
+        /// The descriptor that it writes to.
         fd: RawFd,
-        /// Bytes.
+        /// Length in bytes.
         asked: u64,
     },
-    /// At this place.
+    /// A read at this offset.
     Read(u64),
 }
 
-/// A write that was not waited for, and failed.
+/// An asynchronous write that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FailedWrite {
     pub(super) fd: RawFd,
@@ -54,7 +54,7 @@ pub(super) struct FailedWrite {
 }
 
 impl Aio {
-    /// Room for this many ops of up to this many bytes.
+    /// Allocates `depth` slots for ops of up to `slot_bytes`.
     pub(super) fn new(depth: u32, slot_bytes: usize, copies: bool) -> io::Result<Aio> {
         let depth = depth as usize;
         let slot_bytes = slot_bytes.next_multiple_of(crate::backend::region::SLOT_ALIGN_BYTES);
@@ -74,7 +74,7 @@ impl Aio {
         &mut self.memory.as_mut_slice()[start..start + bytes]
     }
 
-    /// What was read last, where it was not copied.
+    /// Returns the data of the last read, if it was not copied.
     pub(super) fn last(&mut self, bytes: usize) -> Option<&[u8]> {
         let slot = self.last?;
         Some(self.slot_memory(slot, bytes))
@@ -94,13 +94,14 @@ impl Aio {
             AioSlot::Read(_) => AioCall::Read,
             AioSlot::Write { .. } | AioSlot::None => AioCall::Write,
         };
-        // SAFETY: the memory lives, and stays where it is, until the op's completion, which is waited for before it goes.
+        // SAFETY: the memory stays alive and in place until the op completes, which is
+        // awaited before the memory is freed.
         unsafe { self.blocks.start(slot, call) }?;
         self.flights[slot] = flight;
         Ok(0)
     }
 
-    /// Waits for one op.
+    /// Waits for the op in a slot.
     fn wait(&mut self, slot: usize) -> Completion {
         loop {
             if let Some(completion) = self.blocks.outcome(slot) {
@@ -111,7 +112,7 @@ impl Aio {
         }
     }
 
-    /// Frees a slot; what a write in it came to shows here.
+    /// Frees a slot, and returns the error of a write in it.
     fn free(&mut self, slot: usize) -> Result<(), Errno> {
         match self.flights[slot] {
             AioSlot::None => Ok(()),
@@ -123,7 +124,7 @@ impl Aio {
         }
     }
 
-    /// Hands a write over, once there is room.
+    /// Submits a write, once there is room.
     pub(super) fn write(&mut self, fd: BorrowedFd<'_>, offset: u64, data: &mut [u8]) -> Completion {
         let slot = self.turn;
         self.turn = (slot + 1) % self.flights.len();
@@ -141,7 +142,7 @@ impl Aio {
         Ok(bytes as u64)
     }
 
-    /// Reads, and starts the reads that come next.
+    /// Reads a record, and starts the next reads ahead.
     pub(super) fn read(&mut self, fd: BorrowedFd<'_>, offset: u64, data: &mut [u8], ahead: Ahead) -> Completion {
         let bytes = data.len();
         let there = self.flights.iter().position(|flight| *flight == AioSlot::Read(offset));
@@ -172,7 +173,7 @@ impl Aio {
         Ok(moved)
     }
 
-    /// Starts a read in a slot that is free, or whose read nobody waits for.
+    /// Starts a read in a free slot, or in a slot whose read-ahead is no longer needed.
     fn begin_read(
         &mut self,
         fd: BorrowedFd<'_>,
@@ -205,11 +206,11 @@ impl Aio {
         first
     }
 
-    /// Waits for all writes to one descriptor, which may be closed then. The library's threads know a file only by its
-    /// descriptor's number, which the next file that is opened gets.
+    /// Waits for all writes to one descriptor, which may then be closed. The library's threads only know a file by its
+    /// descriptor number, which the next opened file may reuse.
     ///
     /// # Errors
-    /// That of the first write among them that failed; all of them are waited for.
+    /// The error of the first failed write among them; all of them are waited for.
     pub(super) fn drain_file(&mut self, file: BorrowedFd<'_>) -> Result<(), Errno> {
         let mut first = Ok(());
         for slot in 0..self.flights.len() {
@@ -220,7 +221,7 @@ impl Aio {
         first
     }
 
-    /// Waits for all.
+    /// Waits for all ops.
     pub(super) fn drain(&mut self) -> Result<(), Errno> {
         let all = (0..self.flights.len()).map(|slot| self.free(slot)).collect::<Vec<_>>();
         all.into_iter().collect()
@@ -228,7 +229,7 @@ impl Aio {
 }
 
 impl Drop for Aio {
-    /// The library's threads use memory that is about to go.
+    /// Waits for all ops, because the library's threads use the memory that is about to be freed.
     fn drop(&mut self) {
         let _ = self.drain();
     }
@@ -240,10 +241,10 @@ mod tests {
     use std::fs::File;
     use std::os::fd::AsFd;
 
-    /// Writes that were not waited for tell what became of them: the first one that failed of those that are waited for,
-    /// by its descriptor. A file is done when its own writes are, whatever else is in flight.
+    /// Protects: asynchronous writes report their errors. A wait returns the first failed write among those that it
+    /// waited for, with its descriptor. A file is done once its own writes are, even if others are in flight.
     #[test]
-    fn failed_writes_are_told() {
+    fn failed_writes_are_reported() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("file");
         std::fs::write(&path, [0; 8192]).unwrap();

@@ -1,4 +1,4 @@
-//! Makes each call of a program: what a system call is here, it is once.
+//! Makes the calls of a program.
 
 mod files;
 mod handle;
@@ -8,7 +8,7 @@ mod records;
 use super::aio::Aio;
 use super::command::run_command;
 use super::content::RecordMemory;
-use super::descriptor::{close, lock, nothing, system};
+use super::descriptor::{close, lock, system, zero_bytes};
 use super::directory::Directories;
 use super::kernel_aio::KernelAio;
 use super::mapping;
@@ -17,7 +17,7 @@ use super::postmark::FileMemory;
 use super::rules::StepRules;
 use super::stream::Streams;
 use super::trees::WallMark;
-use super::wait::WaitBehind;
+use super::wait::WaitAfterOp;
 use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished};
 use crate::clock::{Clock, Ticks};
 use crate::content::Mismatch;
@@ -34,12 +34,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Longest content of a symbolic link that is read.
+/// Longest symbolic link target that is read.
 pub(super) const LINK_BYTES: usize = 4096;
 
 /// A worker's open files and the memory that it moves.
 pub(super) struct Calls {
-    /// Dropped first: it waits for requests on what comes below.
+    /// Declared first, so that it is dropped first: it waits for requests that use the fields below.
     kernel_aio: Option<KernelAio>,
     files: Files,
     rules: Arc<Vec<StepRules>>,
@@ -48,23 +48,23 @@ pub(super) struct Calls {
     memory: RecordMemory,
     checks: bool,
     directories: Directories,
-    /// When the calls began that are made of the record at hand, where they are several.
+    /// Start of the first call for the current record, if it takes several calls.
     record_began: Option<Instant>,
     longest_record: Duration,
     clock: Clock,
     begun_at: Ticks,
-    /// From the first step in the clock to behind the last, ns.
+    /// Time from the first to the end of the last step within the clock, ns.
     pub(super) steps_ns: u64,
-    /// What PostMark's files are moved from and to.
+    /// Memory for whole files of PostMark.
     whole: Option<FileMemory>,
     mpi: Option<MpiCalls>,
-    /// Where it is noted that something read was not written.
+    /// Stores whether data was read that was not written.
     mark: Arc<WallMark>,
-    /// A file was opened, or it was tried to.
+    /// Whether the program has tried to open a file.
     has_opened: bool,
-    /// What is waited behind the op at hand.
-    wait: WaitBehind,
-    /// Bytes that were read of the file that is copied, and are to be written.
+    /// Wait after the current op.
+    wait: WaitAfterOp,
+    /// Bytes read from the file being copied that are not written yet.
     to_copy: u64,
 }
 
@@ -94,7 +94,7 @@ impl Calls {
             mpi,
             mark: Arc::default(),
             has_opened,
-            wait: WaitBehind::default(),
+            wait: WaitAfterOp::default(),
             to_copy: 0,
             directories,
             record_began,
@@ -105,22 +105,22 @@ impl Calls {
         }
     }
 
-    /// With the mark that the phases of its target share.
+    /// Uses the mark that the phases of its target share.
     pub(super) fn with_mark(self, mark: &Arc<WallMark>) -> Calls {
         Calls { mark: Arc::clone(mark), ..self }
     }
 
-    /// With memory for PostMark's files.
+    /// Uses this memory for PostMark's files.
     pub(super) fn with_whole(self, whole: Option<FileMemory>) -> Calls {
         Calls { whole, ..self }
     }
 
-    /// With a queue for requests to the kernel.
+    /// Uses this queue for kernel AIO.
     pub(super) fn with_kernel_aio(self, kernel_aio: Option<KernelAio>) -> Calls {
         Calls { kernel_aio, ..self }
     }
 
-    /// The rules of the steps that come next.
+    /// Sets the rules of the following steps.
     pub(super) fn use_rules(&mut self, rules: &Arc<Vec<StepRules>>) {
         self.rules = Arc::clone(rules);
     }
@@ -189,10 +189,10 @@ impl Calls {
         }
         let fd = handle.fd()?;
         let done = if data_only { rustix::fs::fdatasync(fd) } else { rustix::fs::fsync(fd) };
-        nothing(done)
+        zero_bytes(done)
     }
 
-    /// Calls that move no data.
+    /// Makes the calls that move no data.
     fn without_data(&mut self, op: &CallOp) -> Completion {
         match op.call {
             Call::Open => self.open(op),
@@ -209,9 +209,9 @@ impl Calls {
             Call::Command => run_command(self.rules.get(usize::from(op.rules))),
             Call::Seek => self.handle(op)?.seek(Seek::To(op.offset)).map(|()| 0),
             Call::Tell => self.handle(op)?.seek(Seek::By(0)).map(|()| 0),
-            Call::Truncate => nothing(rustix::fs::ftruncate(self.handle(op)?.fd()?, op.length)),
+            Call::Truncate => zero_bytes(rustix::fs::ftruncate(self.handle(op)?.fd()?, op.length)),
             Call::Fallocate => {
-                nothing(rustix::fs::fallocate(self.handle(op)?.fd()?, FallocateFlags::empty(), op.offset, op.length))
+                zero_bytes(rustix::fs::fallocate(self.handle(op)?.fd()?, FallocateFlags::empty(), op.offset, op.length))
             }
             Call::Map => {
                 let Some(StepRules::Map(map)) = self.rules.get(usize::from(op.rules)) else {
@@ -245,7 +245,7 @@ impl Calls {
             | Call::Mkdir
             | Call::MkdirIfMissing
             | Call::Rmdir => self.on_names(op),
-            // The loop waits; there is nothing to make.
+            // The loop waits; no call is made.
             Call::Pause => Ok(0),
             Call::Readdir => self.files.set()?.read_directory(),
             Call::List => self.directories.list(self.files.named()?, op.file as u32),
@@ -300,7 +300,7 @@ impl Calls {
                 let times = Timestamps { last_access: now, last_modification: now };
                 files.call(op.file, |dir, name| rustix::fs::utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW))
             }
-            // Only the run writes to a file set's directories, so no link can take the file's place.
+            // Only the run writes to a file set's directories, so no link can replace the file.
             Call::Chmod if matches!(files, Files::Set(_)) => {
                 files.call(op.file, |dir, name| rustix::fs::chmodat(dir, name, mode, AtFlags::empty()))
             }
@@ -322,7 +322,7 @@ impl Calls {
         done.map(|()| 0)
     }
 
-    /// Longest time of all calls that were made of one record, ns; `None` where one call is all.
+    /// Returns the longest time of all calls for one record, ns; `None` if each record takes one call.
     pub(super) fn longest_record_ns(&self) -> Option<u64> {
         (!self.longest_record.is_zero()).then_some(self.longest_record.as_nanos() as u64)
     }
@@ -375,7 +375,7 @@ impl Calls {
         } else if op.kind == OpKind::Create && op.call == Call::Open {
             let handle = &self.handles[usize::from(op.handle)];
             if let (Ok(fd), Files::Names(names)) = (handle.fd(), &self.files) {
-                names.table.made(op.file as u32, fd);
+                names.table.mark_created(op.file as u32, fd);
             }
         }
         let wait = std::mem::take(&mut self.wait);
@@ -398,7 +398,7 @@ impl Calls {
         {
             return memory.check(read, op.offset);
         }
-        // Strided calls move a record several times, and memory has it once.
+        // Strided calls move a record several times, but memory holds it once.
         memory.check_piece(moved.min(op.length), op.offset)
     }
 
@@ -419,7 +419,7 @@ impl SyncBackend for Calls {
 
     #[inline(always)]
     fn samples(&self) -> bool {
-        // Of requests to the kernel, the last one of a batch takes the time of all.
+        // With kernel AIO, the last request of a batch takes the time of the whole batch.
         matches!(self.files, Files::Names(_)) && self.mpi.is_none() && self.kernel_aio.is_none()
     }
 
@@ -439,14 +439,14 @@ impl SyncBackend for Calls {
             Files::Set(set) => {
                 set.write_paths(op);
                 if op.call == Call::Open {
-                    // A handle that is still open is closed here, outside the clock.
+                    // Close a handle that is still open here, outside the clock.
                     let open = self.handles.get_mut(usize::from(op.handle)).map(std::mem::take);
                     drop(open);
                 }
             }
         }
         if matches!(op.call, Call::CopyWrite | Call::KernelAioWrite) {
-            // The memory holds what was read, or is filled in the op's time.
+            // The memory holds the data just read, or is filled during the op's time.
             return;
         }
         if self.memory.changes() && op.kind != OpKind::Write {
@@ -494,7 +494,7 @@ impl SyncBackend for Calls {
             self.seek_after(op)?;
             return Ok(moved);
         }
-        // A copy that nobody needs on the way above: there, the op stays in registers.
+        // Copy the op only here. On the path above, it then stays in registers.
         let op = *op;
         self.make_part(&op)
     }
@@ -509,13 +509,13 @@ impl SyncBackend for Calls {
         } else {
             return Ok(());
         };
-        checked.inspect_err(|_| self.mark.set_wrong())
+        checked.inspect_err(|_| self.mark.set_mismatch())
     }
 
     fn explain(&mut self, errno: Errno) -> String {
         match self.kernel_aio.as_mut().and_then(KernelAio::take_failure) {
             Some(words) => words,
-            None => self.words_of(errno),
+            None => self.error_message(errno),
         }
     }
 

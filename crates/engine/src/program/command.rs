@@ -3,7 +3,7 @@
 use super::rules::StepRules;
 use crate::backend::{Completion, Errno};
 
-/// Runs a command and waits for its end. Only one that cannot be started is an error.
+/// Runs a command and waits for its end. Only a failure to start it is an error.
 #[cold]
 pub(super) fn run_command(rules: Option<&StepRules>) -> Completion {
     let Some(StepRules::Command(line)) = rules else { return Err(Errno(libc::EINVAL)) };

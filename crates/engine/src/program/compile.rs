@@ -1,5 +1,5 @@
-//! Compiles a program's steps to a flat list of instructions: no recursion and no allocation at run time. Orders of files
-//! and of records are reckoned and shuffled here, before the barrier.
+//! Compiles a program's steps to a flat list of instructions: no recursion and no allocation at run time. Orders of
+//! files and records are computed and shuffled here, before the barrier.
 
 use super::cursor::TransferPlan;
 use super::file_set::CopyPlan;
@@ -12,17 +12,17 @@ use plumb_workload::program::{Choice, FileOrder, MissingFile, Needs, OpenStep, P
 use plumb_workload::{Distribution, OpKind};
 use std::sync::Arc;
 
-/// Most instructions of a program.
+/// Maximum number of instructions of a program.
 const MAX_INSTRUCTIONS: usize = 1 << 20;
-/// Permissions of a file that is made in a set.
+/// Permissions of a new file in a set.
 const FILE_MODE: u32 = 0o644;
-/// The same of a directory.
+/// Permissions of a new directory in a set.
 const DIRECTORY_MODE: u32 = 0o755;
 
-/// A step that has no instruction, named as `steps[2].loop.steps[0]` is in the workload.
+/// A step that cannot be compiled, named by its path in the workload, such as `steps[2].loop.steps[0]`.
 ///
-/// What a program means and which values make sense is the validator's to look at, which knows where each was written.
-/// Here is only what would not fit.
+/// The validator checks meaning and values, because it knows where each was written. Here, only programs
+/// that are too large are refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{at}: {reason}")]
 pub(crate) struct CompileError {
@@ -30,7 +30,7 @@ pub(crate) struct CompileError {
     reason: Reason,
 }
 
-/// Why.
+/// Reason why a step cannot be compiled.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 enum Reason {
     #[error("the program has too many steps; use `loop` or `each`")]
@@ -45,7 +45,7 @@ impl Reason {
     }
 }
 
-/// One instruction. Numbers refer to the program's tables; `to` and the like to instructions.
+/// One instruction. Numbers refer to the program's tables; `to` and similar fields to instructions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Instruction {
     Call {
@@ -53,7 +53,7 @@ pub(super) enum Instruction {
         file: Choose,
         other: Choose,
     },
-    /// `truncate` or `fallocate` to a size that is drawn.
+    /// `truncate` or `fallocate` to a drawn size.
     Sized {
         call: u32,
         size: u32,
@@ -69,43 +69,43 @@ pub(super) enum Instruction {
         place: Place,
         size: u32,
     },
-    /// A file is copied into another set, by its number.
+    /// Copies a file into another set; holds the number of the copy.
     Copy(u32),
     Transfer(u32),
-    /// The same, with a stonewall to look at before each record.
+    /// Like `Transfer`, with a check of a stonewall before each record.
     TransferToWall(u32),
-    /// What is done with trees, by its number.
+    /// Work on trees; holds its number.
     Trees(u32),
     Postmark,
     /// Waits for all other workers of the phase.
     Meet,
-    /// The same, and ends where any of them has read what was not written.
+    /// Like `Meet`, and ends if any worker has read data that was not written.
     EndIfWrong,
     Delay {
         time_ns: u64,
     },
-    /// Sets a counter; goes behind the loop for 0 times.
+    /// Sets a counter; jumps past the loop if it is 0.
     Repeat {
         counter: u16,
         times: u64,
-        behind: u32,
+        after: u32,
     },
-    /// Counts down, and goes to the loop's first instruction until the counter is 0.
+    /// Decrements the counter, and jumps to the loop's first instruction until it is 0.
     Again {
         counter: u16,
         first: u32,
         chance: Chance,
     },
-    /// The instructions up to `NextFile`, for each file of a list.
+    /// Runs the instructions up to `NextFile` for each file of a list.
     Each {
         list: u32,
-        behind: u32,
+        after: u32,
     },
     NextFile {
         list: u32,
         first: u32,
     },
-    /// Goes to one of `count` entries of the table of choices.
+    /// Jumps to one of `count` entries of the table of choices.
     Choose {
         first: u32,
         count: u32,
@@ -128,13 +128,13 @@ pub(super) enum Place {
     End,
 }
 
-/// How a step picks its file: [`Pick`] with its state's place.
+/// Rule by which a step picks its file: [`Pick`] with the place of its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choose {
-    /// Of named files: the worker's, or that of the list.
+    /// For named files: the worker's own, or the current one of the list.
     Own,
     Nth(u32),
-    /// Of a file set, as all that follow: what the call itself says, such as the file of its handle.
+    /// For file sets, like all following variants: determined by the call, such as the file of its handle.
     ByCall,
     Random,
     Cursor(u16),
@@ -142,10 +142,10 @@ pub(super) enum Choose {
     Same,
 }
 
-/// Whether chance decides which steps run.
+/// Whether the steps that run are random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chance {
-    /// Every time through does the same steps: where nothing could be done once, nothing ever can.
+    /// Every pass runs the same steps. If nothing could be done in one pass, nothing ever can.
     Fixed,
     /// There is a mix.
     Mixed,
@@ -154,7 +154,7 @@ pub(super) enum Chance {
 /// One entry of the table of choices.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Branch {
-    /// Sum of the weights up to and including this one, as a share of the whole.
+    /// Cumulative weight up to and including this one, as a share of the whole.
     pub(super) below: f64,
     pub(super) to: u32,
 }
@@ -166,10 +166,10 @@ pub(crate) struct Compiled {
     pub(super) calls: Vec<CallOp>,
     pub(super) transfers: Vec<TransferPlan>,
     pub(super) copies: Vec<CopyPlan>,
-    /// Each with the number of its rules.
+    /// Steps on trees, each with the number of its rules.
     pub(super) trees: Vec<(TreeStep, u16)>,
     pub(super) postmark: Option<Box<(PostmarkStep, CallRules)>>,
-    /// By the number that an op carries.
+    /// Rules by the number that an op carries.
     pub(super) rules: Arc<Vec<StepRules>>,
     pub(super) lists: Vec<Vec<u32>>,
     pub(super) sizes: Vec<TreeSizes>,
@@ -180,9 +180,9 @@ pub(crate) struct Compiled {
     pub(super) chance: Chance,
     pub(super) needs_contents: bool,
     pub(super) count_transactions: bool,
-    /// One more than the highest number of a handle.
+    /// Highest number of a handle, plus one.
     pub(super) handles: usize,
-    /// The largest single read or write over a file set, bytes; buffers are made to fit it.
+    /// The largest single read or write over a file set, bytes, which determines the size of buffers.
     pub(super) max_request: u64,
 }
 
@@ -193,7 +193,7 @@ impl Compiled {
     /// Compiles steps.
     ///
     /// # Errors
-    /// More than fits, and a program that no validation has seen.
+    /// The program is too large, or was not validated.
     pub(crate) fn new(steps: &[Step], over: Over, count_transactions: bool) -> Result<Compiled, CompileError> {
         let program = Compiled {
             code: Vec::new(),
@@ -219,7 +219,7 @@ impl Compiled {
         compiler.program.chance = compiler.steps(steps, "steps")?;
         compiler.program.rules = Arc::new(compiler.rules);
         if !compiler.program.copies.is_empty() {
-            // The last two are of the file and its copy.
+            // The last two handles are for the file and its copy.
             compiler.program.handles += 2;
         }
         Ok(compiler.program)
@@ -268,11 +268,11 @@ impl Compiler {
     fn repeat(&mut self, times: u64, steps: &[Step], at: &str) -> Result<Chance, CompileError> {
         let counter = self.program.counters;
         self.program.counters = counter.checked_add(1).ok_or_else(|| Reason::TooLong.at(at))?;
-        let start = self.emit(Instruction::Repeat { counter, times, behind: 0 }, at)?;
+        let start = self.emit(Instruction::Repeat { counter, times, after: 0 }, at)?;
         let chance = self.steps(steps, &format!("{at}.steps"))?;
         self.emit(Instruction::Again { counter, first: start + 1, chance }, at)?;
-        let behind = self.here();
-        self.program.code[start as usize] = Instruction::Repeat { counter, times, behind };
+        let after = self.next_position();
+        self.program.code[start as usize] = Instruction::Repeat { counter, times, after };
         Ok(chance)
     }
 
@@ -280,11 +280,11 @@ impl Compiler {
         debug_assert!(self.over == Over::Names, "{at}: only named files are listed");
         let list = self.program.lists.len() as u32;
         self.program.lists.push(files);
-        let start = self.emit(Instruction::Each { list, behind: 0 }, at)?;
+        let start = self.emit(Instruction::Each { list, after: 0 }, at)?;
         let chance = self.steps(steps, &format!("{at}.steps"))?;
         self.emit(Instruction::NextFile { list, first: start + 1 }, at)?;
-        let behind = self.here();
-        self.program.code[start as usize] = Instruction::Each { list, behind };
+        let after = self.next_position();
+        self.program.code[start as usize] = Instruction::Each { list, after };
         Ok(chance)
     }
 
@@ -301,13 +301,13 @@ impl Compiler {
         self.emit(Instruction::Choose { first, count: chosen.len() as u32 }, at)?;
         let mut ends = Vec::new();
         for (branch, (number, choice)) in chosen.iter().enumerate() {
-            self.program.branches[first as usize + branch].to = self.here();
+            self.program.branches[first as usize + branch].to = self.next_position();
             self.steps(&choice.steps, &format!("{at}.choices[{number}].steps"))?;
             ends.push(self.emit(Instruction::Jump { to: 0 }, at)?);
         }
-        let behind = self.here();
+        let after = self.next_position();
         for end in ends {
-            self.program.code[end as usize] = Instruction::Jump { to: behind };
+            self.program.code[end as usize] = Instruction::Jump { to: after };
         }
         Ok(())
     }
@@ -433,14 +433,14 @@ impl Compiler {
             step => step.file().map_or(Ok(usual), |file| self.pick(&file, at))?,
         };
         let led_to = step.led_to().map_or(Ok(usual), |file| self.pick(&file, at))?;
-        // A link's op has the file first that it leads to; a file as one op, its own.
+        // An op on a link has the link's target first; an op on a file has the file itself first.
         Ok(match simple.call {
             Call::Link | Call::Symlink if !is_set => self.call(simple, led_to, file),
             _ => self.call(simple, file, led_to),
         })
     }
 
-    /// The op of a step with nothing else to say.
+    /// Returns the op of a step without further settings.
     fn op(&self, step: &Step, call: Call) -> CallOp {
         let kind = step.kinds().first().copied().unwrap_or(OpKind::Delay);
         let op = CallOp::of(kind, call);
@@ -538,7 +538,7 @@ impl Compiler {
         Ok(self.program.code.len() as u32 - 1)
     }
 
-    fn here(&self) -> u32 {
+    fn next_position(&self) -> u32 {
         self.program.code.len() as u32
     }
 }

@@ -1,4 +1,4 @@
-//! The memory that a program's transfers use: what it holds, and whether what was read is that.
+//! The memory of a program's transfers: its content, and the check of data read back.
 
 use crate::backend::payload::median_ns;
 use crate::backend::region::Region;
@@ -13,45 +13,45 @@ use plumb_workload::{Bytes, Content};
 
 const WORD_BYTES: usize = 8;
 
-/// Memory for the op at hand.
+/// Memory for the current op.
 pub(super) struct RecordMemory {
     region: Region,
-    content: Held,
-    /// Where the op's piece begins.
+    content: HeldContent,
+    /// Start of the op's piece.
     at: usize,
-    /// Pieces lie in so much of the memory; all in one place when 0.
+    /// Size of the memory that pieces are spread over; 0 puts all in one place.
     spread_bytes: usize,
     purge_line: Option<usize>,
-    /// Bytes counted up so far.
+    /// Number of bytes incremented so far.
     counted: usize,
-    /// Of the largest op.
+    /// Length of the largest op.
     largest_bytes: usize,
     changes: bool,
 }
 
-/// What direct I/O needs everywhere.
+/// Alignment that suffices for direct I/O everywhere.
 const SMALLEST_ALIGN_BYTES: usize = 4096;
 
-/// Where records begin, and pieces of a pool.
+/// Returns the alignment of records, and of pieces in a pool.
 fn align_bytes(rules: ProgramMemory) -> usize {
     (rules.align.0 as usize).max(SMALLEST_ALIGN_BYTES)
 }
 
-/// Up to this many words are compared in less time than a reading of the clock takes.
+/// Number of words that are compared in less time than a clock reading takes.
 const FEW_WORDS: usize = 4;
 
-enum Held {
+enum HeldContent {
     Zeros,
     Words {
         word: u64,
         every: usize,
     },
-    Told {
+    Positional {
         seed: u64,
     },
     Counted,
     Ascending,
-    /// Random: writes go through a pool in turn, and everything else uses the memory behind it.
+    /// Random: writes cycle through a pool, and all other ops use the memory after it.
     Premade {
         premade: Box<Premade>,
         pool: Pool,
@@ -62,13 +62,13 @@ enum Held {
     Trailers(Trailers),
     Packets {
         packets: Packets,
-        /// What the memory holds now, where it is the same for all items of a worker.
+        /// Worker and length of the packet in the memory, if it is the same for all items of a worker.
         held: Option<(u32, u64)>,
     },
 }
 
 impl RecordMemory {
-    /// For ops of up to `largest_bytes`.
+    /// Allocates memory for ops of up to `largest_bytes`.
     pub(super) fn new(
         rules: ProgramMemory,
         content: &ProgramContent,
@@ -96,53 +96,53 @@ impl RecordMemory {
                         *first = word.to_ne_bytes();
                     }
                 }
-                Held::Words { word, every }
+                HeldContent::Words { word, every }
             }
-            ProgramContent::Told { seed } => Held::Told { seed: *seed },
+            ProgramContent::Told { seed } => HeldContent::Positional { seed: *seed },
             ProgramContent::Sysbench { block } => {
-                Held::Trailers(Trailers::new(block.0, stream.rng(Purpose::Content).next_u64()))
+                HeldContent::Trailers(Trailers::new(block.0, stream.rng(Purpose::Content).next_u64()))
             }
-            ProgramContent::Counted => Held::Counted,
+            ProgramContent::Counted => HeldContent::Counted,
             ProgramContent::Packets(packets) => {
                 let of = PacketOf { worker: packets.worker, item: 0 };
                 packets::fill(*packets, of, &mut region.as_mut_slice()[..largest_bytes]);
-                Held::Packets { packets: *packets, held: None }
+                HeldContent::Packets { packets: *packets, held: None }
             }
             ProgramContent::Ascending => {
                 for (number, byte) in (0usize..).zip(region.as_mut_slice()) {
                     *byte = (number % 128) as u8;
                 }
-                Held::Ascending
+                HeldContent::Ascending
             }
-            ProgramContent::Zeros | ProgramContent::Random | ProgramContent::Reducible { .. } => Held::Zeros,
+            ProgramContent::Zeros | ProgramContent::Random | ProgramContent::Reducible { .. } => HeldContent::Zeros,
         };
         let changes = memory.changes || !content.is_constant();
         Ok(RecordMemory { region, content, changes, ..memory })
     }
 
-    /// For ops whose writes hold generated content.
+    /// Allocates memory for ops whose writes have generated content.
     pub(super) fn with_content(
         rules: ProgramMemory,
         content: Content,
         largest_bytes: usize,
         stream: StreamId,
     ) -> Result<RecordMemory, WorkerError> {
-        // Memory that is gone through in another way has content of its own in each place.
+        // Memory with another order of pieces has its own content in each place.
         let has_pool = rules.spread.is_none() && rules.purge_line.is_none();
         let Some(mut premade) = Premade::new(content, stream).filter(|_| has_pool) else {
             let memory = RecordMemory::zeros(rules, largest_bytes, 0)?;
-            let content = Held::Filled(Box::new(Filler::new(content, stream)));
+            let content = HeldContent::Filled(Box::new(Filler::new(content, stream)));
             return Ok(RecordMemory { content, changes: true, ..memory });
         };
         let pool = Pool::new(largest_bytes, 1, align_bytes(rules));
         let pool_bytes = pool.bytes();
         let mut memory = RecordMemory::zeros(rules, largest_bytes, pool_bytes)?;
         premade.fill(&mut memory.region.as_mut_slice()[..pool_bytes]);
-        let content = Held::Premade { premade: Box::new(premade), pool, written: 0 };
+        let content = HeldContent::Premade { premade: Box::new(premade), pool, written: 0 };
         Ok(RecordMemory { content, at: pool_bytes, changes: true, ..memory })
     }
 
-    /// Zeros for ops of up to `largest_bytes`, behind a pool of `pool_bytes`.
+    /// Allocates zeros for ops of up to `largest_bytes`, after a pool of `pool_bytes`.
     fn zeros(rules: ProgramMemory, largest_bytes: usize, pool_bytes: usize) -> Result<RecordMemory, WorkerError> {
         let spread_bytes = rules.spread.map_or(0, |bytes| bytes.0 as usize).max(largest_bytes);
         let spread_bytes = if rules.spread.is_some() { spread_bytes } else { 0 };
@@ -155,36 +155,36 @@ impl RecordMemory {
             purge(region.as_mut_slice(), line)?;
         }
         let changes = spread_bytes > 0 || purge_line.is_some();
-        let content = Held::Zeros;
+        let content = HeldContent::Zeros;
         Ok(RecordMemory { region, content, at: 0, spread_bytes, purge_line, counted: 0, largest_bytes, changes })
     }
 
-    /// Whether anything has to be done before each op.
+    /// Returns `true` if the memory must be prepared before each op.
     #[inline(always)]
     pub(super) fn changes(&self) -> bool {
         self.changes
     }
 
-    /// Whether looking at what was read takes less time than a reading of the clock.
+    /// Returns `true` if checking the data read takes less time than a clock reading.
     pub(super) fn checks_few_words(&self) -> bool {
-        matches!(self.content, Held::Words { every, .. } if self.largest_bytes.div_ceil(every) <= FEW_WORDS)
+        matches!(self.content, HeldContent::Words { every, .. } if self.largest_bytes.div_ceil(every) <= FEW_WORDS)
     }
 
-    /// Whether writes may share the memory while they are in flight.
+    /// Returns `true` if writes may share the memory while they are in flight.
     pub(super) fn is_constant(&self) -> bool {
         self.content.is_constant()
     }
 
-    /// The op's own piece.
+    /// Returns the op's own piece.
     #[inline(always)]
     pub(super) fn piece(&mut self, bytes: u64) -> &mut [u8] {
         &mut self.region.as_mut_slice()[self.at..self.at + bytes as usize]
     }
 
-    /// Leaves what was written last alone: for ops that write nothing.
+    /// Leaves the data of the last write alone, for ops that write nothing.
     #[inline]
     pub(super) fn rest(&mut self) {
-        if let Held::Premade { pool, .. } = &self.content {
+        if let HeldContent::Premade { pool, .. } = &self.content {
             self.at = pool.bytes();
         }
     }
@@ -196,15 +196,15 @@ impl RecordMemory {
             self.at = if self.at + 2 * bytes <= self.spread_bytes { self.at + bytes } else { 0 };
         }
         if let Some(line) = self.purge_line {
-            // Whether it can be done was seen when the memory was made.
+            // The first purge, when the memory was created, has shown that it is supported.
             let _ = purge(&self.region.as_mut_slice()[self.at..self.at + bytes], line);
         }
     }
 
-    /// Makes what is about to be written.
+    /// Generates the data of the next write.
     pub(super) fn fill(&mut self, offset: u64, bytes: u64) {
         let RecordMemory { region, content, at, counted, .. } = self;
-        if let Held::Premade { premade, pool, written } = content {
+        if let HeldContent::Premade { premade, pool, written } = content {
             let room = (bytes as usize).next_multiple_of(SMALLEST_ALIGN_BYTES);
             *at = pool.take(0, *written, room);
             *written = written.wrapping_add(room as u64);
@@ -212,30 +212,30 @@ impl RecordMemory {
         }
         let piece = &mut region.as_mut_slice()[*at..*at + bytes as usize];
         match content {
-            Held::Zeros | Held::Words { .. } | Held::Ascending | Held::Premade { .. } => {}
-            Held::Told { seed } => {
+            HeldContent::Zeros | HeldContent::Words { .. } | HeldContent::Ascending | HeldContent::Premade { .. } => {}
+            HeldContent::Positional { seed } => {
                 for (number, word) in (0u64..).zip(piece.chunks_mut(WORD_BYTES)) {
-                    let bytes = told(*seed, offset, number).to_ne_bytes();
+                    let bytes = positional_word(*seed, offset, number).to_ne_bytes();
                     word.copy_from_slice(&bytes[..word.len()]);
                 }
             }
-            Held::Trailers(trailers) => trailers.fill(offset, piece),
-            Held::Counted => {
+            HeldContent::Trailers(trailers) => trailers.fill(offset, piece),
+            HeldContent::Counted => {
                 if let Some(byte) = piece.get_mut(*counted) {
                     *byte = byte.wrapping_add(1);
                 }
                 *counted = (*counted + 1) % piece.len().max(1);
             }
-            Held::Filled(filler) => filler.fill(piece),
-            Held::Packets { packets, .. } => {
+            HeldContent::Filled(filler) => filler.fill(piece),
+            HeldContent::Packets { packets, .. } => {
                 packets::fill(*packets, PacketOf { worker: packets.worker, item: offset }, piece);
             }
         }
     }
 
-    /// Makes what is about to be written into an item, where that is packets.
+    /// Generates the packet that is written into an item, if the content is packets.
     pub(super) fn fill_packet(&mut self, of: PacketOf, bytes: u64) {
-        let RecordMemory { region, content: Held::Packets { packets, held }, at, .. } = self else { return };
+        let RecordMemory { region, content: HeldContent::Packets { packets, held }, at, .. } = self else { return };
         let holds = Some((of.worker, bytes));
         if *held != holds {
             packets::fill(*packets, of, &mut region.as_mut_slice()[*at..*at + bytes as usize]);
@@ -243,54 +243,57 @@ impl RecordMemory {
         }
     }
 
-    /// What is read overwrites the packet that the memory holds.
+    /// Notes that a read overwrites the packet in the memory.
     #[inline]
     pub(super) fn forget_packet(&mut self) {
-        if let Held::Packets { held, .. } = &mut self.content {
+        if let HeldContent::Packets { held, .. } = &mut self.content {
             *held = None;
         }
     }
 
-    /// Whether what was read of an item is its packet.
+    /// Checks that the data read from an item is its packet.
     pub(super) fn check_packet(&mut self, of: PacketOf, bytes: u64) -> Result<(), Box<Mismatch>> {
-        let RecordMemory { region, content: Held::Packets { packets, .. }, at, .. } = self else { return Ok(()) };
+        let RecordMemory { region, content: HeldContent::Packets { packets, .. }, at, .. } = self else {
+            return Ok(());
+        };
         packets::check(*packets, of, &region.as_mut_slice()[*at..*at + bytes as usize], 0)
     }
 
-    /// What filling a write of the largest length costs, ns.
+    /// Measures the cost of filling a write of the largest length, ns.
     pub(super) fn fill_cost_ns(&mut self) -> u64 {
         let bytes = self.largest_bytes as u64;
         median_ns(|| self.fill(0, bytes))
     }
 
-    /// Whether the op's own piece holds what was written.
+    /// Checks that the op's own piece holds the data that was written.
     #[inline(always)]
     pub(super) fn check_piece(&mut self, bytes: u64, offset: u64) -> Result<(), Box<Mismatch>> {
         let RecordMemory { region, content, at, .. } = self;
         content.check(&region.as_mut_slice()[*at..*at + bytes as usize], offset)
     }
 
-    /// Whether what was read into other memory is what was written.
+    /// Checks that data read into other memory is the data that was written.
     pub(super) fn check(&self, read: &[u8], offset: u64) -> Result<(), Box<Mismatch>> {
         self.content.check(read, offset)
     }
 }
 
-impl Held {
-    /// Whether it is the same for every op.
+impl HeldContent {
+    /// Returns `true` if the content is the same for every op.
     fn is_constant(&self) -> bool {
         match self {
-            Held::Zeros | Held::Words { .. } | Held::Ascending => true,
-            Held::Packets { packets, .. } => packets::is_constant(packets),
+            HeldContent::Zeros | HeldContent::Words { .. } | HeldContent::Ascending => true,
+            HeldContent::Packets { packets, .. } => packets::is_constant(packets),
             _ => false,
         }
     }
 
-    /// Whether what was read is what was written; what is checked is what the content says of itself.
+    /// Checks that the data read matches the content at this offset.
     #[inline(always)]
     fn check(&self, read: &[u8], offset: u64) -> Result<(), Box<Mismatch>> {
-        // What the old tools check of each record, in few instructions; an error is made where one is wrong.
-        if let Held::Words { word, every } = self {
+        // The check that the old tools make for each record, in few instructions. The error
+        // is only built after a mismatch.
+        if let HeldContent::Words { word, every } = self {
             let mut at = 0;
             while let Some(found) = read.get(at..).and_then(<[u8]>::first_chunk) {
                 if u64::from_ne_bytes(*found) != *word {
@@ -306,45 +309,44 @@ impl Held {
     #[inline(never)]
     fn compare(&self, read: &[u8], offset: u64) -> Result<(), Box<Mismatch>> {
         let word_at = |at: usize| read.get(at..at + WORD_BYTES)?.first_chunk().map(|word| u64::from_ne_bytes(*word));
-        let wrong = |at: usize, expected: u64| {
+        let mismatch_at = |at: usize, expected: u64| {
             let found = word_at(at).unwrap_or(0);
             (found != expected).then(|| Box::new(Mismatch::Word { at: offset + at as u64, expected, found }))
         };
-        if let Held::Packets { packets, .. } = self {
+        if let HeldContent::Packets { packets, .. } = self {
             return packets::check(*packets, PacketOf { worker: packets.worker, item: offset }, read, offset);
         }
-        if let Held::Trailers(trailers) = self {
+        if let HeldContent::Trailers(trailers) = self {
             return trailers.check(offset, read);
         }
         let whole_words = read.len() / WORD_BYTES;
         let mismatch = match self {
-            Held::Words { word, every } => (0..read.len())
+            HeldContent::Words { word, every } => (0..read.len())
                 .step_by(*every)
                 .filter(|at| at + WORD_BYTES <= read.len())
-                .find_map(|at| wrong(at, *word)),
-            Held::Told { seed } => {
-                (0..whole_words).find_map(|number| wrong(number * WORD_BYTES, told(*seed, offset, number as u64)))
-            }
-            Held::Zeros => (0..whole_words).find_map(|number| wrong(number * WORD_BYTES, 0)),
-            // They are not the same twice.
-            Held::Counted
-            | Held::Ascending
-            | Held::Premade { .. }
-            | Held::Filled(_)
-            | Held::Trailers(_)
-            | Held::Packets { .. } => None,
+                .find_map(|at| mismatch_at(at, *word)),
+            HeldContent::Positional { seed } => (0..whole_words)
+                .find_map(|number| mismatch_at(number * WORD_BYTES, positional_word(*seed, offset, number as u64))),
+            HeldContent::Zeros => (0..whole_words).find_map(|number| mismatch_at(number * WORD_BYTES, 0)),
+            // These are different every time.
+            HeldContent::Counted
+            | HeldContent::Ascending
+            | HeldContent::Premade { .. }
+            | HeldContent::Filled(_)
+            | HeldContent::Trailers(_)
+            | HeldContent::Packets { .. } => None,
         };
         mismatch.map_or(Ok(()), Err)
     }
 }
 
-/// A word that tells its place.
+/// Returns a word that encodes its position.
 #[inline]
-fn told(seed: u64, offset: u64, number: u64) -> u64 {
+fn positional_word(seed: u64, offset: u64, number: u64) -> u64 {
     (offset / WORD_BYTES as u64 + number).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(seed)
 }
 
-/// Takes the lines of the memory out of the processor's caches.
+/// Flushes the memory's lines from the processor's caches.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 fn purge(memory: &[u8], line: usize) -> Result<(), WorkerError> {
@@ -365,7 +367,7 @@ mod tests {
     use super::*;
     use plumb_workload::program::PacketKind;
 
-    // Protects files that are made behind ones that were read: they hold their packet, and not what was read.
+    // Protects files created after others were read: they contain their own packet, and not the data read.
     #[test]
     fn a_read_leaves_no_stale_packet() {
         let packets = Packets { kind: PacketKind::Timestamp, seed: 3, worker: 0 };

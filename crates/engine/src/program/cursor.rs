@@ -1,4 +1,4 @@
-//! The way through a transfer: which record is next, and with which seeks.
+//! Progress through a transfer: the next record, and its seeks.
 
 use super::op::{Call, CallOp, RecordPart};
 use super::shuffle::{shuffled, shuffled_by_seed};
@@ -10,19 +10,19 @@ use plumb_workload::program::{
 };
 use std::time::{Duration, Instant};
 
-/// A transfer with its order reckoned.
+/// A transfer with its computed order.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TransferPlan {
     read: Call,
     write: Call,
     does: Moves,
-    /// What its ops have in common.
+    /// Template of its ops.
     op: CallOp,
     count: u64,
     order: RecordWalk,
-    /// Seeks are calls of their own; else each op says where it goes.
+    /// Whether seeks are separate calls; otherwise each op contains its offset.
     seeks: bool,
-    /// Each record is one op of its own length, and nothing comes between two.
+    /// Whether each record is one op of equal length, with nothing in between.
     is_plain: bool,
     flushes: bool,
     pauses: Option<Pauses>,
@@ -34,7 +34,7 @@ pub(super) struct TransferPlan {
 
 #[derive(Debug, Clone, PartialEq)]
 enum RecordWalk {
-    /// Each record lies as far from the one before it.
+    /// Equal distances between consecutive records.
     Even {
         first: u64,
         step: i64,
@@ -46,41 +46,41 @@ enum RecordWalk {
     Listed(Vec<ListedRecord>),
     Segments {
         segments: Segments,
-        /// Records of a block.
+        /// Number of records in a block.
         each: u64,
-        /// Their order in a block, where that is not from the first to the last.
+        /// Order of the records in a block; empty for ascending order.
         shuffled: Vec<u32>,
     },
 }
 
-/// How far a transfer has come.
+/// Progress of a transfer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cursor {
     done: u64,
-    /// The next record of a strided order, and how often it went round.
+    /// The next record of a strided order, and the number of completed rounds.
     strided: u64,
     rounds: u64,
-    /// The other half of a rewrite.
+    /// The write of a rewrite, after its read.
     write_back: Option<CallOp>,
-    /// The flush of what was written.
+    /// The flush after a write.
     flush: Option<CallOp>,
-    /// The pause behind what was done, ns.
+    /// The pause after a record, ns.
     pause_ns: u64,
-    /// When the record at hand began, where records keep a distance.
+    /// Start of the current record, if records keep a distance in time.
     began: Option<Instant>,
-    /// Steps made of the detour at hand.
+    /// Completed steps of the current detour.
     detour: usize,
-    /// How many records there are, once a wall has said so.
+    /// Number of records, once a wall has determined it.
     until: Option<u64>,
 }
 
 impl Cursor {
-    /// Records that were begun.
+    /// Returns the number of records begun.
     pub(super) fn done(&self) -> u64 {
         self.done
     }
 
-    /// How many records a wall lets through, once that is known.
+    /// Returns the number of records that a wall allows, once it is known.
     pub(super) fn until(&self) -> Option<u64> {
         self.until
     }
@@ -89,7 +89,7 @@ impl Cursor {
         self.until = Some(records);
     }
 
-    /// Whether something of a record is left to do.
+    /// Returns `true` if the current record has ops left.
     pub(super) fn is_within(&self) -> bool {
         self.write_back.is_some() || self.flush.is_some()
     }
@@ -168,23 +168,23 @@ impl TransferPlan {
         }
     }
 
-    /// When all workers stop, whatever there is to do.
+    /// Returns the wall at which all workers stop.
     pub(super) fn wall(&self) -> Option<Wall> {
         self.wall
     }
 
-    /// How long it begins again behind its last record.
+    /// Returns how long the transfer repeats after its last record.
     #[inline(always)]
     pub(super) fn repeats_for(&self) -> Option<Duration> {
         self.repeats_for
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The next step of the detour ahead of the record at hand; `None` where it is over, or where there is none.
+    /// Returns the next step of the detour before the current record; `None` at its end, or without a detour.
     fn detour(&self, cursor: &mut Cursor) -> Option<CallOp> {
         let detours = self.detours.as_ref().filter(|detours| cursor.done.is_multiple_of(detours.every.max(1)))?;
         let handle = self.op.handle;
@@ -198,7 +198,7 @@ impl TransferPlan {
             return None;
         };
         let is_last = step == detours.to.len();
-        // Records of a mapping leave the file's own place at its beginning.
+        // Records of a mapping leave the file's own position at its beginning.
         let place = if self.seeks { cursor.done * self.op.length } else { 0 };
         Some(CallOp {
             handle,
@@ -210,13 +210,13 @@ impl TransferPlan {
         })
     }
 
-    /// The next op; `None` behind the last.
+    /// Returns the next op; `None` after the last.
     #[inline]
     pub(super) fn next(&self, cursor: &mut Cursor) -> Option<CallOp> {
         if self.is_plain { self.next_plain(cursor) } else { self.next_part(cursor) }
     }
 
-    /// The next op behind the first one, where all are of one kind and length and nothing comes between two.
+    /// Returns the next op after the first one, if all ops have the same kind and length and nothing comes in between.
     #[inline(always)]
     pub(super) fn next_alike(&self, cursor: &mut Cursor) -> Option<CallOp> {
         if self.is_plain && cursor.done > 0 { self.next_plain(cursor) } else { None }
@@ -232,7 +232,7 @@ impl TransferPlan {
         Some(self.at(place, cursor.done == self.count))
     }
 
-    /// The next op, where one record may take several.
+    /// Returns the next op of a transfer whose records may take several ops.
     fn next_part(&self, cursor: &mut Cursor) -> Option<CallOp> {
         if let Some(op) = cursor.write_back.take().or_else(|| cursor.flush.take()) {
             return Some(op);
@@ -289,14 +289,14 @@ impl TransferPlan {
         Some(CallOp { seek_after: Seek::None, is_last: false, part: RecordPart::First, ..op })
     }
 
-    /// The op of the record there.
+    /// Returns the op of the record at a place.
     #[inline(always)]
     fn at(&self, place: Place, is_last: bool) -> CallOp {
         let (seek_before, seek_after) = if self.seeks { (place.before, place.after) } else { (Seek::None, Seek::None) };
         CallOp { offset: place.offset, is_last, seek_before, seek_after, ..self.op }
     }
 
-    /// Where the record at hand lies, and the seeks around it.
+    /// Returns the place of the current record, and the seeks around it.
     #[inline(always)]
     fn place(&self, cursor: &mut Cursor) -> Place {
         let (number, length) = (cursor.done, self.op.length);
@@ -340,7 +340,7 @@ impl TransferPlan {
     }
 }
 
-/// Where a record lies.
+/// Position of a record.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     offset: u64,

@@ -1,17 +1,17 @@
-//! What is done to an open file by its descriptor, where no library of ours says how it went.
+//! Operations on an open file by its descriptor, for which our libraries return no result.
 #![allow(unsafe_code)]
 
 use crate::backend::{Completion, Errno};
 use plumb_workload::program::LockKind;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
-/// Closes a file, and says how that went: an error of an earlier write may surface here, close(2).
+/// Closes a file and returns the result: close(2) may report an error of an earlier write.
 pub(crate) fn close(fd: OwnedFd) -> Completion {
     // SAFETY: the descriptor was owned, and is given up here.
     if unsafe { libc::close(fd.into_raw_fd()) } == 0 { Ok(0) } else { Err(Errno::last()) }
 }
 
-/// Locks so much of a file, all that is behind `start` where `length` is 0, or lets it go. Source: fcntl(2), `F_SETLKW`.
+/// Locks or unlocks a range of a file; length 0 means everything from `start` on. Source: fcntl(2), `F_SETLKW`.
 pub(super) fn lock(fd: BorrowedFd<'_>, kind: LockKind, start: u64, length: u64) -> Completion {
     // SAFETY: flock is plain data, valid when zeroed.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
@@ -39,7 +39,7 @@ pub(super) fn system(error: std::io::Error) -> Errno {
     Errno(error.raw_os_error().unwrap_or(libc::EIO))
 }
 
-/// Writes so much of a file from where it stands, in pieces of the memory's length; a short write is a full disk.
+/// Writes `length` bytes at the current position, in pieces of the memory's length. A short write means a full disk.
 pub(super) fn write_whole(file: &OwnedFd, memory: &[u8], length: u64) -> Completion {
     let mut done = 0;
     while done < length {
@@ -53,7 +53,7 @@ pub(super) fn write_whole(file: &OwnedFd, memory: &[u8], length: u64) -> Complet
     Ok(done)
 }
 
-/// Reads until the memory is full or the file is over.
+/// Reads until the memory is full or the file ends.
 pub(super) fn read_up_to(file: &OwnedFd, memory: &mut [u8]) -> Completion {
     let mut done = 0;
     while done < memory.len() {
@@ -66,7 +66,7 @@ pub(super) fn read_up_to(file: &OwnedFd, memory: &mut [u8]) -> Completion {
 }
 
 #[inline(always)]
-pub(super) fn nothing(done: rustix::io::Result<()>) -> Completion {
+pub(super) fn zero_bytes(done: rustix::io::Result<()>) -> Completion {
     done.map(|()| 0).map_err(errno)
 }
 

@@ -1,7 +1,7 @@
-//! Files as one op each: made, looked at and removed with all that belongs to that, by their own names or by those that
-//! their directory gives.
+//! Files as one op each: created, read or removed with all the necessary calls, by their own names or
+//! by those found in their directory.
 
-use super::descriptor::{close, errno, nothing, write_whole};
+use super::descriptor::{close, errno, write_whole, zero_bytes};
 use super::named_places::NamedPlaces;
 use super::op::CallOp;
 use crate::backend::{Completion, Errno};
@@ -35,7 +35,8 @@ impl Directories {
         Ok(0)
     }
 
-    /// Reads to the end of the listing and closes it. A file that is left is one that nobody counted on.
+    /// Reads to the end of the listing and closes it. Another entry is an error, because the
+    /// directory has more files than expected.
     pub(super) fn end_list(&mut self) -> Completion {
         let Some(mut listing) = self.listing.take() else { return Err(Errno(libc::EBADF)) };
         match next_name(&mut listing.entries)? {
@@ -54,7 +55,7 @@ impl Directories {
         Ok(0)
     }
 
-    /// One file.
+    /// Makes the op of one file.
     pub(super) fn of_file(
         &mut self,
         files: &mut NamedPlaces,
@@ -72,9 +73,9 @@ impl Directories {
             FileWork::Link => files.call_two((other, file), |(from, old), (to, new)| {
                 rustix::fs::linkat(from, old, to, new, AtFlags::empty())
             })?,
-            FileWork::Symlink => files.symlink_beside(other, file)?,
+            FileWork::Symlink => files.symlink_in_directory(other, file)?,
             FileWork::Look | FileWork::Remove if step.listed => return self.listed(step, memory),
-            FileWork::Look => return files.with(file, |directory, name| look(directory, name, memory)),
+            FileWork::Look => return files.with(file, |directory, name| stat_and_read(directory, name, memory)),
             FileWork::Remove => {
                 files.call(op.file, |directory, name| rustix::fs::unlinkat(directory, name, AtFlags::empty()))?
             }
@@ -96,15 +97,15 @@ impl Directories {
         Ok(done)
     }
 
-    /// The next file that the directory names.
+    /// Makes the op of the next file in the open directory.
     fn listed(&mut self, step: &FileStep, memory: &mut [u8]) -> Completion {
         let listing = self.listing.as_mut().ok_or(Errno(libc::EBADF))?;
         let Some(entry) = next_name(&mut listing.entries)? else { return Err(Errno(libc::ENOENT)) };
         let name = entry.file_name();
         if step.does == FileWork::Look {
-            return look(listing.directory.as_fd(), name, memory);
+            return stat_and_read(listing.directory.as_fd(), name, memory);
         }
-        nothing(rustix::fs::unlinkat(&listing.directory, name, AtFlags::empty()))?;
+        zero_bytes(rustix::fs::unlinkat(&listing.directory, name, AtFlags::empty()))?;
         let number = listing.number;
         match &self.rules {
             Some(held) if step.flush => self.fsync_held(number.saturating_sub(held.first)),
@@ -120,7 +121,7 @@ impl Directories {
 
     fn fsync_held(&self, place: u32) -> Completion {
         let directory = self.held.get(place as usize).ok_or(Errno(libc::EBADF))?;
-        nothing(rustix::fs::fsync(directory))
+        zero_bytes(rustix::fs::fsync(directory))
     }
 }
 
@@ -130,7 +131,7 @@ fn open(files: &mut NamedPlaces, number: u32) -> Result<OwnedFd, Errno> {
     files.call(number.into(), |directory, name| crate::raw_open::openat(directory, name, flags, Mode::empty()))
 }
 
-/// The next entry whose name begins with no dot.
+/// Returns the next entry whose name does not begin with a dot.
 fn next_name(entries: &mut Dir) -> Result<Option<rustix::fs::DirEntry>, Errno> {
     loop {
         match entries.read() {
@@ -145,8 +146,8 @@ fn next_name(entries: &mut Dir) -> Result<Option<rustix::fs::DirEntry>, Errno> {
     }
 }
 
-/// Asks about a file, and reads it where there is something in it.
-fn look(directory: BorrowedFd<'_>, path: &CStr, memory: &mut [u8]) -> Completion {
+/// Stats a file, and reads it if it is not empty.
+fn stat_and_read(directory: BorrowedFd<'_>, path: &CStr, memory: &mut [u8]) -> Completion {
     let found = rustix::fs::statat(directory, path, AtFlags::empty()).map_err(errno)?;
     let length = found.st_size as u64;
     if length == 0 {

@@ -9,12 +9,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Paths in one piece of memory, so that those of many small files, which are asked for in any order, stay in the processor's
-/// caches.
+/// Paths in one block of memory. The paths of many small files are read in any order, so compact memory
+/// keeps them in the processor's caches.
 struct PathList {
     /// All paths, each with its NUL.
     text: Vec<u8>,
-    /// Where each begins in it, and where the last one ends.
+    /// Start of each path in `text`, and the end of the last one.
     bounds: Vec<usize>,
 }
 
@@ -48,8 +48,8 @@ impl PathList {
     }
 }
 
-/// Files that follow the listed ones and have numbers for names, from 1, in one of several directories. They are not listed: an
-/// op says which directory it means.
+/// Files after the listed ones whose names are numbers, from 1, in one of several directories. They are not
+/// listed: an op contains the directory.
 pub(super) struct NumberedFiles {
     directories: Vec<NumberedDirectory>,
     count: usize,
@@ -57,14 +57,14 @@ pub(super) struct NumberedFiles {
 
 struct NumberedDirectory {
     root: u32,
-    /// Path with a slash at its end; empty for the working directory.
+    /// Path with a trailing slash; empty for the working directory.
     path: Vec<u8>,
-    /// Length of the root in it.
+    /// Length of the root's part of `path`.
     skip: usize,
 }
 
 impl NumberedFiles {
-    /// `count` files in these directories.
+    /// Creates `count` files in these directories.
     pub(super) fn new(directories: &[PathBuf], count: usize, roots: &Roots) -> NumberedFiles {
         let directories = directories.iter().map(|directory| {
             let mut path = directory.join("1").into_os_string().into_encoded_bytes();
@@ -75,7 +75,7 @@ impl NumberedFiles {
         NumberedFiles { directories: directories.collect(), count }
     }
 
-    /// Writes the path of file `number` into `text`, from byte `skip` of its directory's path on.
+    /// Writes the path of file `number` into `text`, without the first `skip` bytes of its directory's path.
     #[inline]
     fn write(directory: &NumberedDirectory, skip: usize, number: u32, text: &mut Vec<u8>) {
         text.clear();
@@ -92,7 +92,7 @@ pub(super) struct FileTable {
     numbered: Option<NumberedFiles>,
     /// Length of a path's prefix before the file's name.
     directory_bytes: usize,
-    /// Marks files when they are created, so that the run's other workers recognise them. If `None`, the run registers
+    /// Marks files when they are created, so that the run's other workers recognize them. If `None`, the run registers
     /// them at its end, because each mark costs a system call.
     pub(super) marks: Option<Guard>,
     /// The directories that the user typed.
@@ -101,7 +101,7 @@ pub(super) struct FileTable {
     places: Vec<NamePlace>,
     /// Numbers of files that the user allowed; files that replace them are not marked.
     pub(super) allowed: Vec<u32>,
-    /// Numbers of blank files that Plumb did not make; files that replace them are lent, too.
+    /// Numbers of blank files that Plumb did not make; files that replace them are also lent.
     pub(super) lent: Vec<u32>,
 }
 
@@ -112,7 +112,7 @@ struct NamePlace {
     skip: usize,
 }
 
-/// Finds the root of a path, and the length of the prefix that the root is.
+/// Finds the root of a path, and the length of the prefix that the root covers.
 fn place_of(path: &Path, roots: &Roots) -> (u32, usize) {
     let (root, rest) = roots.find(path).unwrap_or((usize::MAX, path));
     // `rest` is a slice of the path, so the difference of their addresses is the prefix length.
@@ -124,7 +124,7 @@ fn place_of(path: &Path, roots: &Roots) -> (u32, usize) {
 fn places_of(paths: &[PathBuf], roots: &Roots) -> Vec<NamePlace> {
     let mut places: Vec<NamePlace> = Vec::new();
     let mut from = 0;
-    // Names of one directory share both; to compare directories is cheaper than to look for a root.
+    // Names in one directory share both, and comparing directories is cheaper than searching for a root.
     for of_directory in paths.chunk_by(|one, next| share_directory(one, next)) {
         let Some(path) = of_directory.first() else { continue };
         let (root, skip) = place_of(path, roots);
@@ -137,7 +137,7 @@ fn places_of(paths: &[PathBuf], roots: &Roots) -> Vec<NamePlace> {
 }
 
 impl FileTable {
-    /// A table of these paths. Its files are not marked, and none of them is another's.
+    /// Creates a table of these paths. Its files are not marked, and none is allowed or lent.
     pub(super) fn new(paths: Vec<PathBuf>, base: &Path, roots: Arc<Roots>) -> FileTable {
         let directory_bytes =
             if base.as_os_str().is_empty() || base == Path::new(".") { 0 } else { base.as_os_str().len() + 1 };
@@ -147,7 +147,7 @@ impl FileTable {
         FileTable { paths, numbered: None, directory_bytes, roots, places, marks, allowed, lent }
     }
 
-    /// The same table, followed by numbered files.
+    /// Adds numbered files after the listed ones.
     pub(super) fn followed_by(self, numbered: Option<NumberedFiles>) -> FileTable {
         FileTable { numbered, ..self }
     }
@@ -155,7 +155,7 @@ impl FileTable {
     /// Returns the root of the first name.
     pub(super) fn first_root(&self) -> Option<u32> {
         let numbered = || self.numbered.as_ref()?.directories.first().map(|directory| directory.root);
-        self.beneath(0).map(|(root, _)| root).or_else(numbered)
+        self.directory_and_path(0).map(|(root, _)| root).or_else(numbered)
     }
 
     /// Returns the directory of a numbered file, and the number that is its name; `None` for listed files.
@@ -170,16 +170,16 @@ impl FileTable {
     #[inline]
     pub(super) fn locate<'a>(&'a self, file: u64, text: &'a mut Vec<u8>) -> Option<(u32, &'a CStr)> {
         if self.numbered.is_none() {
-            return self.beneath(file as u32);
+            return self.directory_and_path(file as u32);
         }
-        let Some((directory, number)) = self.numbered(file) else { return self.beneath(file as u32) };
+        let Some((directory, number)) = self.numbered(file) else { return self.directory_and_path(file as u32) };
         NumberedFiles::write(directory, directory.skip, number, text);
         Some((directory.root, CStr::from_bytes_with_nul(text).ok()?))
     }
 
     /// Returns the root of a listed name, and the path relative to it.
     #[inline]
-    pub(super) fn beneath(&self, number: u32) -> Option<(u32, &CStr)> {
+    pub(super) fn directory_and_path(&self, number: u32) -> Option<(u32, &CStr)> {
         let path = self.paths.bytes(number)?;
         let place = match self.places.as_slice() {
             [place] => place,
@@ -198,7 +198,7 @@ impl FileTable {
         let numbered = self.numbered.iter().flat_map(|numbered| &numbered.directories);
         numbered.into_iter().any(|directory| directory.path.len() > directory.skip)
             || (0..self.paths.len() as u32)
-                .any(|number| self.beneath(number).is_some_and(|(_, path)| path.to_bytes().contains(&b'/')))
+                .any(|number| self.directory_and_path(number).is_some_and(|(_, path)| path.to_bytes().contains(&b'/')))
     }
 
     #[inline]
@@ -228,9 +228,9 @@ impl FileTable {
         self.paths.len() + self.numbered.as_ref().map_or(0, |numbered| numbered.count)
     }
 
-    /// Marks a file that was created under the name of this number.
+    /// Marks a file that was created under the name with this number.
     #[cold]
-    pub(super) fn made(&self, number: u32, file: BorrowedFd<'_>) {
+    pub(super) fn mark_created(&self, number: u32, file: BorrowedFd<'_>) {
         let Some(guard) = self.marks.as_ref().filter(|_| !self.allowed.contains(&number)) else { return };
         // A tool may remove and recreate a lent file; its owner will take the new one for theirs.
         match self.lent.contains(&number) {

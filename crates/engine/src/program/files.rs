@@ -1,4 +1,4 @@
-//! The files of a scratch directory: their names, and what may be done to them.
+//! The files of a scratch directory: their names, and the operations that the guard allows on them.
 
 use super::file_table::{FileTable, NumberedFiles};
 use super::postmark::KeptDraws;
@@ -16,30 +16,30 @@ use plumb_workload::{Phase, Program, ScratchTarget, Work, Workload};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A scratch directory, looked at.
+/// A scratch directory whose files were checked.
 pub(crate) struct ScratchFiles {
     pub(super) table: Arc<FileTable>,
-    /// Where its files lie: the first of them, or its directory where that is not there.
+    /// Path of the first file, or of its directory if it does not exist.
     first_path: PathBuf,
     guard: Guard,
-    /// A program writes to its files.
+    /// Whether a program writes to its files.
     changes: bool,
-    /// The run of PostMark whose names these are.
+    /// The run of PostMark that the names belong to.
     pub(super) postmark: Option<NamedRun>,
-    /// Trees, where these are their names.
+    /// The trees that the names belong to.
     pub(super) trees: Option<Arc<TreeFiles>>,
-    /// How far workers came behind the last wall.
+    /// Results of earlier phases, such as the items completed before the last stonewall.
     pub(super) mark: Arc<WallMark>,
-    /// What opens them where MPI-IO is to.
+    /// Opens the files if a program uses MPI-IO.
     pub(super) mpi_io: Option<Arc<dyn MpiIo>>,
 }
 
-/// A run of PostMark, reckoned once.
+/// A run of PostMark, computed once.
 pub(crate) struct NamedRun {
     pub(super) run: Postmark,
-    /// Bytes of all its files at the most.
+    /// Maximum bytes of all its files at a time.
     pub(super) peak_bytes: u64,
-    /// The state that each phase hands on to the next one.
+    /// State that each phase passes on to the next one.
     pub(super) draws: Arc<KeptDraws>,
 }
 
@@ -49,7 +49,7 @@ impl NamedRun {
     }
 }
 
-/// The run of PostMark that a simulated target's files are of, where they are.
+/// Returns the run of PostMark on a simulated target, if there is one.
 pub(crate) fn named_run(workload: &Workload, target: &str) -> Option<NamedRun> {
     let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == target);
     let mut steps = groups.filter_map(|group| group.work.program()).flat_map(|program| program.postmarks());
@@ -96,13 +96,14 @@ impl ScratchFiles {
         }
     }
 
-    /// A door for its files.
+    /// Creates a door of the guard for its files.
     pub(crate) fn door(&self) -> Door {
         self.guard.door(Naming::Said).within(Arc::clone(self.table.roots()))
     }
 }
 
-/// Looks at what bears the names of a scratch directory, and refuses where a program would change what is not its own.
+/// Checks the files with the names of a scratch directory. Refuses them if a program would change
+/// files that are not its own.
 ///
 /// # Errors
 /// [`Refusal`], with the way out.
@@ -134,7 +135,7 @@ pub(crate) fn open(
         false => Paths::new(&Names::Said(vec![target.path.clone()]), setting.base).path(0),
     };
     let paths = Paths::new(&target.names, &base);
-    let said = !paths.are_generated();
+    let is_typed = !paths.are_generated();
     let listed = paths.into_list();
     let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
     let programs = groups.filter_map(|group| match &group.work {
@@ -153,7 +154,7 @@ pub(crate) fn open(
     let of_phases = workload.phase.iter().map(|phase| bytes_of_segments(name, phase));
     most_bytes = most_bytes.max(of_phases.max().unwrap_or(0));
     let typed = crate::files::paths::typed(&target.typed, &base);
-    // Of numbered files, one of each directory stands for all.
+    // Of numbered files, one in each directory represents all.
     let numbered_in = postmark.as_ref().map_or(Vec::new(), |named| paths_within(&base, named.run.file_directories()));
     let first_numbered = numbered_in.iter().map(|directory| directory.join("1"));
     let firsts = listed.chunk_by(|one, next| share_directory(one, next)).filter_map(<[PathBuf]>::first).cloned();
@@ -162,7 +163,7 @@ pub(crate) fn open(
     let mut judged = Judged::default();
     if changes {
         let removes = groups_of(workload, name).any(|program| program.all_steps().any(removes));
-        let naming = if said { Naming::Said } else { Naming::Generated };
+        let naming = if is_typed { Naming::Said } else { Naming::Generated };
         let mut door = guard.door(naming).within(Arc::clone(&roots));
         match &postmark {
             None => judged.judge(&mut door, &listed, removes)?,
@@ -185,8 +186,8 @@ pub(crate) fn open(
         let count = named.run.count() - listed.len();
         NumberedFiles::new(&numbered_in, count, &roots)
     });
-    // A mark is a call for each file; PostMark's live for a moment, and none of them is left after a run.
-    let marks = (said && postmark.is_none()).then(|| guard.clone());
+    // A mark takes a call per file. PostMark's files live briefly, and none of them is left after a run.
+    let marks = (is_typed && postmark.is_none()).then(|| guard.clone());
     let mut table = FileTable::new(listed, &base, roots).followed_by(numbered);
     (table.marks, table.allowed, table.lent) = (marks, judged.allowed, judged.lent);
     Ok(ScratchFiles {
@@ -201,10 +202,10 @@ pub(crate) fn open(
     })
 }
 
-/// The findings about the names of files.
+/// Findings from checking the names.
 #[derive(Default)]
 struct Judged {
-    /// Bytes that they take of their file systems.
+    /// Bytes that existing files occupy on their file systems.
     occupied_bytes: u64,
     /// Numbers of files that the user allowed.
     allowed: Vec<u32>,
@@ -213,7 +214,7 @@ struct Judged {
 }
 
 impl Judged {
-    /// Looks at the names, and refuses where one is of a file that must not be changed.
+    /// Checks the names, and refuses one whose file must not be changed.
     fn judge(&mut self, door: &mut Door, names: &[PathBuf], removes: bool) -> Result<(), Refusal> {
         let mut number = 0;
         for of_directory in names.chunk_by(|one, next| share_directory(one, next)) {
@@ -227,7 +228,8 @@ impl Judged {
         Ok(())
     }
 
-    /// Looks at names of one directory, of which the first has this number. Where that directory has no files, none of them is one.
+    /// Checks names in one directory, of which the first has number `first`. If the directory contains
+    /// no files, no name is taken.
     fn judge_names(&mut self, door: &mut Door, names: &[PathBuf], first: usize, removes: bool) -> Result<(), Refusal> {
         if names.len() >= MANY_NAMES
             && let Some(path) = names.first()
@@ -243,7 +245,7 @@ impl Judged {
         Ok(())
     }
 
-    /// Judges what bears a name that is not free.
+    /// Checks the file under a name that is taken.
     fn judge_taken(&mut self, door: &mut Door, path: &Path, number: usize, removes: bool) -> Result<(), Refusal> {
         match door.look(path)? {
             FoundName::Directory => return Ok(()),
@@ -267,18 +269,18 @@ impl Judged {
     }
 }
 
-/// Whether one of these directories may have an entry that is called like one of `count` numbered files. To list a directory
-/// takes a call for some hundred entries; to look at each name, one for each.
+/// Returns `true` if one of these directories may have an entry with the name of one of `count` numbered files. Listing
+/// a directory takes one call per few hundred entries, while checking each name takes one call per name.
 fn has_namesakes(door: &mut Door, directories: &[PathBuf], count: usize) -> Result<bool, Refusal> {
     let is_namesake = |DirectoryEntry { name, .. }: DirectoryEntry<'_>| {
         let number = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
-        // File systems that normalise names may take other digits for these.
+        // File systems that normalize names may map other digits to these.
         !name.is_ascii() || number.is_some_and(|number: usize| (1..=count).contains(&number))
     };
     for directory in directories {
         match door.may_contain(&directory.join("1"), count, is_namesake) {
             Ok(true) => return Ok(true),
-            // The run makes it.
+            // The run creates it.
             Ok(false) | Err(Refusal::NoDirectory { .. }) => {}
             Err(refusal) => return Err(refusal),
         }
@@ -286,13 +288,13 @@ fn has_namesakes(door: &mut Door, directories: &[PathBuf], count: usize) -> Resu
     Ok(false)
 }
 
-/// The programs over a target.
+/// Returns the programs that use a target.
 fn groups_of<'w>(workload: &'w Workload, target: &'w str) -> impl Iterator<Item = &'w Program> {
     let groups = workload.phase.iter().flat_map(|phase| &phase.workers);
     groups.filter(move |group| group.target == target).filter_map(|group| group.work.program())
 }
 
-/// Whether a step removes a file.
+/// Returns `true` if a step removes a file.
 fn removes(step: &Step) -> bool {
     match step {
         Step::Unlink { .. } | Step::Postmark(_) => true,
@@ -301,14 +303,14 @@ fn removes(step: &Step) -> bool {
     }
 }
 
-/// Bytes from the beginning of a file to the end of what a program may write of it. How much a wall lets through is not
-/// known; the disk's floor of free space ends what goes on too long.
+/// Returns the end of the last byte that a program may write in a file. With a wall, the amount is unknown, and the
+/// free space floor of the disk ends a run that goes on too long.
 fn needed_bytes(program: &Program) -> u64 {
     let reach = |transfer: &Transfer| if transfer.wall.is_some() { transfer.record.0 } else { transfer.end() };
     program.transfers().map(reach).max().unwrap_or(0)
 }
 
-/// Bytes that the workers of a phase write into segments, each into its own.
+/// Returns the bytes that the workers of a phase write into segments, each into its own.
 fn bytes_of_segments(target: &str, phase: &Phase) -> u64 {
     let groups = phase.workers.iter().filter(|group| group.target == target);
     let written = groups.filter_map(|group| Some((group.work.program()?, group.count))).flat_map(|(program, count)| {
@@ -327,8 +329,8 @@ mod tests {
     use crate::guard::testing::guard;
     use std::fs;
 
-    /// Protects a file among names that nothing bears, beside directories that are passed over: it is refused, and is the one
-    /// that a permission is for.
+    /// Protects an existing file among unused names, next to directories that are skipped: it is refused, and
+    /// permission applies to exactly this file.
     #[test]
     fn a_file_is_found_by_its_number_behind_directories_without_files() {
         let place = tempfile::tempdir().unwrap();
@@ -351,6 +353,6 @@ mod tests {
         assert_eq!(allowed, [names.len() as u32 - 1]);
         let missing = [at("missing/first")];
         let first = Judged::default().judge(&mut guard(Permissions::none()).door(Naming::Generated), &missing, true);
-        assert!(matches!(first, Err(Refusal::NoDirectory { .. })), "the first directory must be there");
+        assert!(matches!(first, Err(Refusal::NoDirectory { .. })), "the first directory must exist");
     }
 }

@@ -1,9 +1,9 @@
-//! The kernel's native asynchronous I/O as a script's transfers use it: requests gather until there is a batch of them to
-//! hand over, and a full queue is emptied by a batch. Sources: io_submit(2); `aiori-aio.c` of IOR, whose calls these are,
-//! one for one.
+//! The kernel's native asynchronous I/O for a script's transfers: requests gather until a batch can be
+//! submitted, and a full queue is emptied by a batch. Sources: io_submit(2); `aiori-aio.c` of IOR, whose
+//! calls are reproduced one for one.
 //!
-//! A transfer is over when its request is prepared. An error of a request shows where its event is taken: in a later
-//! transfer, a flush or a close. Only after a flush or a close is it known what was moved.
+//! A transfer is over when its request is prepared. An error of a request is returned when its event is taken: by a
+//! later transfer, a flush or a close. Only a flush or a close guarantees that the data was moved.
 
 use crate::backend::aio_slots::{AioMove, AioSlots};
 use crate::backend::libaio::{IoEvent, KernelQueue};
@@ -13,10 +13,10 @@ use crate::worker_error::WorkerError;
 use plumb_workload::program::Via;
 use std::os::fd::BorrowedFd;
 
-/// Events that one call takes at most. Source: IOR.
+/// Maximum number of events that one call takes. Source: IOR.
 const EVENTS_MAX: usize = 512;
 
-/// Limits of a transfer: requests at once, and requests that are handed over together.
+/// Limits of a transfer: the number of requests at once, and the number per submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AioLimits {
     pub(super) depth: usize,
@@ -24,7 +24,7 @@ pub(super) struct AioLimits {
 }
 
 impl AioLimits {
-    /// The limits of a transfer by kernel AIO; `None` for other calls.
+    /// Returns the limits of a transfer by kernel AIO; `None` for other calls.
     pub(super) fn of(via: Via) -> Option<AioLimits> {
         match via {
             Via::KernelAio { depth, batch } => Some(AioLimits { depth: depth as usize, batch: batch as usize }),
@@ -33,7 +33,7 @@ impl AioLimits {
     }
 }
 
-/// A request, by its slot.
+/// A request in a slot.
 #[derive(Debug, Clone, Copy)]
 struct Request {
     moves: AioMove,
@@ -44,19 +44,19 @@ struct Request {
 /// Requests of one worker on all of its files.
 pub(super) struct KernelAio {
     slots: AioSlots,
-    /// By slot.
+    /// Requests by slot.
     requests: Box<[Option<Request>]>,
     free: Vec<usize>,
-    /// Slots of requests that are prepared, and not handed over yet.
+    /// Slots of prepared requests that were not submitted yet.
     waiting: Vec<usize>,
-    /// Requests that were handed over, and whose events were not taken yet.
+    /// Number of submitted requests whose events were not taken yet.
     in_flight: usize,
     /// The first failure since the last report.
     failure: Option<String>,
 }
 
 impl KernelAio {
-    /// Requests of up to `record_bytes` in a queue that was made for `depth` of them.
+    /// Allocates requests of up to `record_bytes` for a queue that was created with this depth.
     pub(super) fn new(queue: KernelQueue, depth: usize, record_bytes: u64) -> Result<KernelAio, WorkerError> {
         Ok(KernelAio {
             slots: AioSlots::new(queue, depth, record_bytes, depth.min(EVENTS_MAX))?,
@@ -68,7 +68,7 @@ impl KernelAio {
         })
     }
 
-    /// Takes the first failure since the last call, in words.
+    /// Takes the message of the first failure since the last call.
     pub(super) fn take_failure(&mut self) -> Option<String> {
         self.failure.take()
     }
@@ -77,8 +77,8 @@ impl KernelAio {
         self.failure.get_or_insert(failure);
     }
 
-    /// A free slot; where there is none, once a batch of requests is over.
-    fn room(&mut self, limits: AioLimits) -> Result<usize, Errno> {
+    /// Returns a free slot. If there is none, waits for a batch of requests first.
+    fn free_slot(&mut self, limits: AioLimits) -> Result<usize, Errno> {
         while self.waiting.len() + self.in_flight >= limits.depth.min(self.slots.len()).max(1) {
             self.hand_over()?;
             let batch = self.in_flight.min(limits.batch.max(1)).min(self.slots.events_max());
@@ -87,7 +87,7 @@ impl KernelAio {
         self.free.pop().ok_or(Errno(libc::EAGAIN))
     }
 
-    /// Prepares a request, and hands it over with all others that wait once they are a batch.
+    /// Prepares a request. Once enough requests wait for a batch, submits all of them.
     fn prepare(&mut self, fd: BorrowedFd<'_>, slot: usize, request: Request, limits: AioLimits) -> Completion {
         let Request { moves, offset, bytes } = request;
         self.slots.prepare(slot, moves, fd, offset, bytes as usize);
@@ -99,7 +99,7 @@ impl KernelAio {
         Ok(bytes)
     }
 
-    /// Hands over all requests that wait. After an error none waits: those that the kernel did not take are over.
+    /// Submits all waiting requests. After an error, the requests that the kernel did not accept are dropped.
     fn hand_over(&mut self) -> Result<(), Errno> {
         let (mut handed, mut outcome) = (0, Ok(()));
         while handed < self.waiting.len() && outcome.is_ok() {
@@ -111,7 +111,7 @@ impl KernelAio {
                 }
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) => Ok(()),
-                    // Requests that end make room.
+                    // Completed requests make room in the queue.
                     Some(libc::EAGAIN | libc::ENOMEM) if self.in_flight > 0 => self.take(1, 1),
                     errno => {
                         self.note(format!("io_submit: {error}"));
@@ -127,11 +127,11 @@ impl KernelAio {
     /// Takes `least` to `most` events.
     ///
     /// # Errors
-    /// The first request among them that failed.
+    /// The first failed request among them.
     fn take(&mut self, least: usize, most: usize) -> Result<(), Errno> {
         let mut first = Ok(());
         let mut taken = 0;
-        // A signal ends the call early.
+        // A signal may end the call early.
         while taken < least {
             let room = (most - taken).min(self.slots.events_max());
             let wanted = (least - taken).min(room);
@@ -140,7 +140,7 @@ impl KernelAio {
                 system(error)
             })?;
             for number in 0..count {
-                first = first.and(self.end(self.slots.event(number)));
+                first = first.and(self.complete(self.slots.event(number)));
             }
             taken += count;
             self.in_flight -= count;
@@ -148,8 +148,8 @@ impl KernelAio {
         first
     }
 
-    /// Frees the slot of a request that is over.
-    fn end(&mut self, event: IoEvent) -> Result<(), Errno> {
+    /// Frees the slot of a completed request.
+    fn complete(&mut self, event: IoEvent) -> Result<(), Errno> {
         let slot = event.data as usize;
         self.free.push(slot);
         let Some(Request { moves, offset, bytes }) = self.requests[slot].take() else { return Ok(()) };
@@ -175,25 +175,25 @@ impl KernelAio {
 
     /// Prepares a write of a copy of `data`.
     pub(super) fn write(&mut self, fd: BorrowedFd<'_>, offset: u64, data: &[u8], limits: AioLimits) -> Completion {
-        let slot = self.room(limits)?;
+        let slot = self.free_slot(limits)?;
         self.slots.memory(slot, data.len()).copy_from_slice(data);
         self.prepare(fd, slot, Request { moves: AioMove::Write, offset, bytes: data.len() as u64 }, limits)
     }
 
-    /// Prepares a read whose data is thrown away.
+    /// Prepares a read whose data is discarded.
     pub(super) fn read(&mut self, fd: BorrowedFd<'_>, offset: u64, bytes: u64, limits: AioLimits) -> Completion {
-        let slot = self.room(limits)?;
+        let slot = self.free_slot(limits)?;
         self.prepare(fd, slot, Request { moves: AioMove::Read, offset, bytes }, limits)
     }
 
-    /// Waits for all requests, reads, and waits for the data.
+    /// Waits for all requests, then reads and waits for the data.
     pub(super) fn read_now(&mut self, fd: BorrowedFd<'_>, offset: u64, data: &mut [u8]) -> Completion {
         self.drain()?;
         let slot = self.free.pop().ok_or(Errno(libc::EAGAIN))?;
         self.slots.prepare(slot, AioMove::Read, fd, offset, data.len());
         self.waiting.push(slot);
         self.hand_over()?;
-        // The slot has no request, so that a short read is for the caller to judge.
+        // The slot has no request, so that the caller judges a short read.
         self.take(1, 1)?;
         let result = self.slots.event(0).result;
         let moved = usize::try_from(result).map_err(|_| Errno(-result as i32))?;
@@ -201,7 +201,7 @@ impl KernelAio {
         Ok(moved as u64)
     }
 
-    /// Hands over what waits, and waits for all requests.
+    /// Submits waiting requests, and waits for all requests.
     ///
     /// # Errors
     /// The first request that failed; all of them are waited for.
@@ -238,10 +238,10 @@ mod tests {
         (place, file)
     }
 
-    /// Protects the size of what the kernel gets at once: requests gather to a batch, a full queue is emptied by a batch,
-    /// and nothing waits or flies after a drain.
+    /// Protects the size of submissions: requests gather to a batch, a full queue is emptied by a batch, and nothing is
+    /// waiting or in flight after a drain.
     #[test]
-    fn requests_gather_and_leave_by_batches() {
+    fn requests_are_submitted_and_awaited_in_batches() {
         let (place, file) = file(0);
         let mut aio = aio(8);
         let limits = AioLimits { depth: 8, batch: 3 };
@@ -260,7 +260,7 @@ mod tests {
             (0, 6),
             (1, 6),
             (2, 6),
-            // The ninth finds the queue full: two are handed over, and three leave.
+            // The ninth request finds the queue full: two are submitted, and three complete.
             (1, 5),
             (2, 5),
             (0, 8),
@@ -271,12 +271,15 @@ mod tests {
         let bytes = std::fs::read(place.path().join("file")).unwrap();
         let first: Vec<u8> = bytes.chunks(RECORD).map(|record| record[0]).collect();
         assert_eq!(first, (1..=11).collect::<Vec<u8>>());
-        assert!(bytes.chunks(RECORD).all(|record| record.iter().all(|&byte| byte == record[0])), "records mixed up");
+        assert!(
+            bytes.chunks(RECORD).all(|record| record.iter().all(|&byte| byte == record[0])),
+            "records are mixed up"
+        );
     }
 
-    /// Protects verification: a read that is waited for comes after all writes, and its data is there when it returns.
+    /// Protects verification: a synchronous read comes after all writes, and returns its data.
     #[test]
-    fn a_read_that_is_waited_for_comes_after_all_writes() {
+    fn a_synchronous_read_comes_after_all_writes() {
         let (_place, file) = file(2 * RECORD);
         let mut aio = aio(8);
         let limits = AioLimits { depth: 8, batch: 8 };
@@ -289,8 +292,8 @@ mod tests {
         assert_eq!(aio.drain(), Ok(()));
     }
 
-    /// Protects from silent losses: a request that fails or moves too little is an error of the call that takes its event, in
-    /// words that name its place; the others are still waited for.
+    /// Protects from silent losses: a failed or short request is an error of the call that takes its event, and the
+    /// message names its offset. All other requests are still waited for.
     #[test]
     fn failed_requests_are_reported_with_their_place() {
         let (place, file) = file(RECORD);
@@ -312,8 +315,8 @@ mod tests {
         aio.requests[slot] = Some(Request { moves: AioMove::Write, offset: 8192, bytes: RECORD as u64 });
         let mut event = IoEvent::default();
         (event.data, event.result) = (slot as u64, -i64::from(libc::ENOSPC));
-        assert_eq!(aio.end(event), Err(Errno(libc::ENOSPC)));
+        assert_eq!(aio.complete(event), Err(Errno(libc::ENOSPC)));
         assert!(aio.take_failure().unwrap().contains("the write of 4096 bytes at byte 8192: "));
-        assert_eq!(aio.drain(), Ok(()), "what was reported is over");
+        assert_eq!(aio.drain(), Ok(()), "reported failures are not repeated");
     }
 }

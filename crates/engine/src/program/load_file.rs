@@ -1,7 +1,7 @@
-//! Clients that do what a load file of dbench says. An operation is one op, with all calls that dbench makes of it: what a file
-//! server does besides, such as looking for a name in its directory, is a part of what is measured.
+//! Clients that execute a load file of dbench. An operation is one op that includes all calls that dbench makes for it.
+//! The extra work of a file server, such as looking up a name in its directory, is part of the measured time.
 
-use super::descriptor::{errno, lock, nothing};
+use super::descriptor::{errno, lock, zero_bytes};
 use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend};
 use crate::barrier::{Barrier, Body};
 use crate::bind::begin;
@@ -25,20 +25,20 @@ use std::time::Duration;
 /// The client whose names are in a load file.
 const RECORDED: &str = "client1";
 
-/// As much of a directory as the C library reads at once.
+/// Buffer size of the C library for reading a directory.
 const ENTRIES_BYTES: usize = 32 << 10;
 
-/// Directories within one another that are removed.
+/// Maximum depth of nested directories that are removed.
 const DEPTH_MAX: u32 = 64;
 
-/// Directories that a client keeps open.
+/// Maximum number of directories that a client keeps open.
 const DIRECTORIES: u64 = 256;
 
-/// A file's times become older by this, as dbench sets them, s.
+/// dbench sets the access and change times of files this far back, s.
 const OLDER_ACCESS_S: i64 = 10;
 const OLDER_CHANGE_S: i64 = 12;
 
-/// Why a load file cannot be used.
+/// Error from using a load file.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadGroupError {
     #[error("{path}: {source}")]
@@ -50,14 +50,14 @@ pub(crate) enum LoadGroupError {
 /// Size limit of load files, bytes.
 const LOAD_BYTES_MAX: u64 = 256 << 20;
 
-/// What clients have in common.
+/// State shared by all clients.
 #[derive(Clone)]
 pub(crate) struct LoadGroup {
     step: LoadFileStep,
     file: Arc<LoadFile>,
     directory: PathBuf,
     roots: Arc<Roots>,
-    /// The number of `directory` among the roots.
+    /// Number of `directory` among the roots.
     base: u32,
 }
 
@@ -80,15 +80,15 @@ impl LoadGroup {
     }
 }
 
-/// A client, planned.
+/// A planned client.
 pub(crate) struct LoadWorker {
     pub(crate) group: LoadGroup,
-    /// Its number.
+    /// Number of the client.
     pub(crate) client: u32,
 }
 
 impl LoadWorker {
-    /// The worker's body.
+    /// Returns the function that the client runs.
     pub(crate) fn body(self) -> Body {
         Box::new(move |barrier: &Barrier| self.run(barrier))
     }
@@ -110,7 +110,7 @@ impl LoadWorker {
     }
 }
 
-/// Yields the operations in order, again from the first behind the last.
+/// Yields the operations in order, repeatedly.
 struct LoadSource {
     file: Arc<LoadFile>,
     at: usize,
@@ -128,7 +128,7 @@ impl Source for LoadSource {
     }
 }
 
-/// An open file, and its name.
+/// An open file with its name.
 struct OpenFile {
     file: OwnedFd,
     name: u32,
@@ -187,7 +187,7 @@ impl Client {
             }
             LoadAct::Read => self.read(op),
             LoadAct::Write => self.write(op),
-            LoadAct::Flush => nothing(rustix::fs::fsync(self.file(op)?)),
+            LoadAct::Flush => zero_bytes(rustix::fs::fsync(self.file(op)?)),
             LoadAct::Lock => lock(self.file(op)?, LockKind::Write, op.offset, op.length),
             LoadAct::Unlock => lock(self.file(op)?, LockKind::None, op.offset, op.length),
             LoadAct::Rename => {
@@ -215,12 +215,12 @@ impl Client {
             }
             LoadAct::Mkdir => {
                 self.resolve(op.name);
-                // It may be there already.
+                // The directory may already exist.
                 let _ = self.at(op.name, |dir, name| rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(0o777)));
                 Ok(0)
             }
             LoadAct::Deltree => {
-                // Nothing is there the first time.
+                // Nothing exists the first time.
                 match self.at(op.name, |dir, name| remove_files(dir, name, DEPTH_MAX)) {
                     Ok(()) | Err(Errno(libc::ENOENT)) => Ok(0),
                     Err(error) => Err(error),
@@ -230,8 +230,8 @@ impl Client {
                 self.resolve(op.name);
                 Ok(0)
             }
-            LoadAct::QueryFile => nothing(rustix::fs::fstat(self.file(op)?).map(drop)),
-            LoadAct::QueryFileSystem => nothing(rustix::fs::statvfs(&self.directory).map(drop)),
+            LoadAct::QueryFile => zero_bytes(rustix::fs::fstat(self.file(op)?).map(drop)),
+            LoadAct::QueryFileSystem => zero_bytes(rustix::fs::statvfs(&self.directory).map(drop)),
             LoadAct::SetFile => self.set_times(op),
             LoadAct::Find => {
                 self.resolve(op.name);
@@ -270,7 +270,7 @@ impl Client {
         self.dirs.call(self.base, &parent, open_directory)
     }
 
-    /// Looks for a name as a server does for clients that take `a` for `A`.
+    /// Searches a directory for a name, like a server whose clients ignore case.
     fn resolve(&mut self, number: u32) {
         let is_there = self.at(number, |dir, name| rustix::fs::statat(dir, name, AtFlags::empty()).map(drop)).is_ok();
         let Ok(name) = self.name(number) else { return };
@@ -282,7 +282,7 @@ impl Client {
         self.each_entry(number, &mut |entry| !entry.eq_ignore_ascii_case(&wanted));
     }
 
-    /// Lists so many entries of a name's directory.
+    /// Lists up to `most` entries of a name's directory.
     fn list(&mut self, number: u32, most: u64) {
         let mut left = most;
         if left > 0 {
@@ -293,14 +293,14 @@ impl Client {
         }
     }
 
-    /// Reads the directory of a name while `goes_on` says so.
+    /// Reads the directory of a name while `goes_on` returns `true`.
     fn each_entry(&mut self, number: u32, goes_on: &mut dyn FnMut(&[u8]) -> bool) {
         let Ok(directory) = self.open_parent(number) else { return };
-        // What it lacks by now, nobody asks for.
+        // The directory may have been removed; dbench ignores that too.
         let _ = each_name(&directory, &mut self.entries, &mut |name| Ok(goes_on(name.to_bytes())));
     }
 
-    /// What came of a change of a directory: right where it ended as it was recorded.
+    /// Compares the result of a change in a directory with the recorded one; a different result is an error.
     fn changed(&mut self, op: &LoadOp, number: u32, done: Result<(), Errno>) -> Completion {
         match (done, op.succeeds) {
             (Ok(()), true) | (Err(_), false) => {}
@@ -371,7 +371,7 @@ impl Client {
             last_access: at(found.st_atime as i64 - OLDER_ACCESS_S),
             last_modification: at(found.st_mtime as i64 - OLDER_CHANGE_S),
         };
-        // The name may be another file's by now, or nobody's: the tool does not look.
+        // The name may no longer exist, or may belong to another file: dbench does not check.
         let _ = self.at(number, |dir, name| rustix::fs::utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW));
         Ok(0)
     }
@@ -389,7 +389,7 @@ fn open_directory(root: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<Owned
     Ok(directory)
 }
 
-/// Removes the files of a tree; its directories stay. No link is followed.
+/// Removes the files of a tree but keeps its directories. Follows no links.
 fn remove_files(root: BorrowedFd<'_>, name: &CStr, depth: u32) -> rustix::io::Result<()> {
     let directory = open_directory(root, name)?;
     let mut buffer = vec![MaybeUninit::uninit(); ENTRIES_BYTES];
@@ -408,7 +408,7 @@ fn remove_files(root: BorrowedFd<'_>, name: &CStr, depth: u32) -> rustix::io::Re
     })
 }
 
-/// Reads a directory while `goes_on` says so.
+/// Reads a directory while `goes_on` returns `true`.
 #[cfg(target_os = "linux")]
 fn each_name(
     directory: &OwnedFd,
@@ -424,7 +424,7 @@ fn each_name(
     Ok(())
 }
 
-/// Reads a directory while `goes_on` says so.
+/// Reads a directory while `goes_on` returns `true`.
 #[cfg(not(target_os = "linux"))]
 fn each_name(
     directory: &OwnedFd,
@@ -518,9 +518,10 @@ Unlink \"\\clients\\client1\\a b\" NT_STATUS_OBJECT_NAME_NOT_FOUND
         (Client::new(&group, 7).unwrap(), LoadSource { file: Arc::clone(&group.file), at: 0 })
     }
 
-    /// A load twice over: all ends as it was recorded, in the client's own directory, and moves what is there to be moved.
+    /// Protects: in two passes over a load, all operations end as recorded, within the client's own
+    /// directory, and move all existing data.
     #[test]
-    fn a_load_is_done_over_and_over() {
+    fn a_load_can_be_repeated() {
         let place = tempfile::tempdir().unwrap();
         let (mut client, mut source) = client(LOAD, place.path());
         let mut moved = 0;
@@ -538,9 +539,9 @@ Unlink \"\\clients\\client1\\a b\" NT_STATUS_OBJECT_NAME_NOT_FOUND
         assert!(found.modified().unwrap() < std::time::SystemTime::now() - Duration::from_secs(9));
     }
 
-    /// What ends otherwise than it was recorded is an error, with the client's path.
+    /// Protects: an operation that does not end as recorded is an error, with the client's path.
     #[test]
-    fn what_ends_otherwise_is_an_error() {
+    fn a_result_other_than_recorded_is_an_error() {
         let place = tempfile::tempdir().unwrap();
         let text = "Mkdir \"\\clients\" NT_STATUS_OK\nUnlink \"\\clients\\client1\\x\" NT_STATUS_OK\n";
         let (mut client, mut source) = client(text, place.path());

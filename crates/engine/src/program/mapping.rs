@@ -6,14 +6,14 @@ use plumb_workload::program::{Advice, MapStep};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Maps a file as a step asks; one that is to be written to gets the length first where it is shorter.
+/// Maps a file for a step. A file that will be written to is extended first if it is shorter.
 pub(super) fn map(fd: &OwnedFd, step: &MapStep) -> io::Result<Mapping> {
     let length = step.length.0;
     let found = rustix::fs::fstat(fd)?.st_size as u64;
     if found < length && step.write {
         rustix::fs::ftruncate(fd, length)?;
     } else if found < length {
-        // Touching a page behind the end would be a SIGBUS.
+        // Touching a page beyond the end would raise SIGBUS.
         return Err(io::Error::from_raw_os_error(libc::ENXIO));
     }
     let access = if step.write { FileAccess::ReadWrite } else { FileAccess::Read };

@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-/// Limit of open directories for a worker whose named files are in subdirectories of those that the user typed.
+/// Maximum number of open directories of a worker whose named files are in subdirectories of those that the user typed.
 const DIRECTORIES: u64 = 256;
 
 /// Named files, and their open directories.
@@ -44,19 +44,19 @@ impl NamedPlaces {
         number: u32,
         does: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        let (root, path) = self.table.beneath(number).ok_or(Errno(libc::ENOENT))?;
-        let spot = self.dirs.at(root, path)?;
-        does(spot.dir, spot.name)
+        let (root, path) = self.table.directory_and_path(number).ok_or(Errno(libc::ENOENT))?;
+        let place = self.dirs.at(root, path)?;
+        does(place.dir, place.name)
     }
 
     /// Creates a symbolic link to a file in the same directory.
-    pub(super) fn symlink_beside(&mut self, number: u32, link: u32) -> Result<(), Errno> {
+    pub(super) fn symlink_in_directory(&mut self, number: u32, link: u32) -> Result<(), Errno> {
         let NamedPlaces { table, others, .. } = self;
-        let (_, path) = table.beneath(number).ok_or(Errno(libc::ENOENT))?;
+        let (_, path) = table.directory_and_path(number).ok_or(Errno(libc::ENOENT))?;
         let path = path.to_bytes_with_nul();
         let last = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
         let content = CStr::from_bytes_with_nul(&path[last..]).map_err(|_| Errno(libc::EINVAL))?;
-        let (root, path) = table.beneath(link).ok_or(Errno(libc::ENOENT))?;
+        let (root, path) = table.directory_and_path(link).ok_or(Errno(libc::ENOENT))?;
         others.call(root, path, |dir, name| rustix::fs::symlinkat(content, dir, name))
     }
 
@@ -67,10 +67,10 @@ impl NamedPlaces {
         call: impl Fn(DirAndName<'_>, DirAndName<'_>) -> rustix::io::Result<T>,
     ) -> Result<T, Errno> {
         let NamedPlaces { table, dirs, others, .. } = self;
-        let (root, path) = table.beneath(number).ok_or(Errno(libc::ENOENT))?;
-        let (other_root, other) = table.beneath(other).ok_or(Errno(libc::ENOENT))?;
+        let (root, path) = table.directory_and_path(number).ok_or(Errno(libc::ENOENT))?;
+        let (other_root, other) = table.directory_and_path(other).ok_or(Errno(libc::ENOENT))?;
         dirs.call(root, path, |dir, name| match others.at(other_root, other) {
-            Ok(spot) => call((dir, name), (spot.dir, spot.name)),
+            Ok(place) => call((dir, name), (place.dir, place.name)),
             Err(error) => Err(rustix::io::Errno::from_raw_os_error(error.0)),
         })
     }

@@ -3,32 +3,32 @@
 use crate::op::{Operation, Seek};
 use plumb_workload::OpKind;
 
-/// One call of a program, with the seeks that belong to it.
+/// One call of a program, with its seeks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallOp {
     pub(crate) kind: OpKind,
     pub(crate) call: Call,
     /// Whether limits of ops count it.
     pub(crate) counts: bool,
-    /// The last one of its transfer.
+    /// Whether it is the last op of its transfer.
     pub(crate) is_last: bool,
-    /// It is one read or write, and nothing but its seeks beside.
+    /// Whether it is a single read or write with nothing but its seeks.
     pub(crate) is_bare: bool,
-    /// Which part it is of what is done to its record.
+    /// Its part in the work on its record.
     pub(crate) part: RecordPart,
     pub(crate) handle: u16,
     /// Number of the step's own rules.
     pub(crate) rules: u16,
-    /// Number of the file: of `rename` the old name, of `link` and `symlink` the file led to. In a file set, of `readdir`
-    /// the number of a leaf, of `mkdir` and `rmdir` a packed [`ExtraDirectory`](crate::tree::ExtraDirectory). Of numbered files
-    /// a packed [`FileInDirectory`].
+    /// Number of the file: for `rename` the old name, for `link` and `symlink` the target file. In a file set, for
+    /// `readdir` the number of a leaf, for `mkdir` and `rmdir` a packed
+    /// [`ExtraDirectory`](crate::tree::ExtraDirectory). For numbered files a packed [`FileInDirectory`].
     pub(crate) file: u64,
-    /// Of `rename`, `link` and `symlink` the new name; of `chmod` and `mkdir` the mode; of what is done to a copy in another set
-    /// [`CallOp::THERE`].
+    /// For `rename`, `link` and `symlink` the new name; for `chmod` and `mkdir` the mode; for calls on
+    /// a copy in another set [`CallOp::ON_COPY`].
     pub(crate) other: u64,
-    /// Where.
+    /// Offset in the file, bytes.
     pub(crate) offset: u64,
-    /// Bytes, the new length of a file, or ns of a pause.
+    /// Length in bytes, the new length of a file, or the ns of a pause.
     pub(crate) length: u64,
     pub(crate) seek_before: Seek,
     pub(crate) seek_after: Seek,
@@ -39,7 +39,7 @@ pub(crate) struct CallOp {
 pub(crate) struct FileInDirectory {
     /// Number of the file among all names of its target.
     pub(crate) place: u32,
-    /// Number of its directory among those that files are in.
+    /// Number of its directory among those with numbered files.
     pub(crate) directory: u32,
 }
 
@@ -57,10 +57,10 @@ impl From<u64> for FileInDirectory {
     }
 }
 
-/// A part of what is done to one record.
+/// A part of the work on one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum RecordPart {
-    /// All of it.
+    /// The record takes a single op.
     #[default]
     Whole,
     First,
@@ -68,7 +68,7 @@ pub(crate) enum RecordPart {
     Last,
 }
 
-/// Which call.
+/// The call of an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     Open,
@@ -81,7 +81,7 @@ pub(crate) enum Call {
     /// A command line of the shell.
     Command,
     Seek,
-    /// Where it stands.
+    /// Queries the current position.
     Tell,
     Truncate,
     Fallocate,
@@ -123,32 +123,32 @@ pub(crate) enum Call {
     Store,
     AioRead,
     AioWrite,
-    /// A request to the kernel that is prepared, and handed over with others.
+    /// A request to the kernel that is prepared, and submitted together with others.
     KernelAioRead,
     KernelAioWrite,
     MpiRead,
     MpiWrite,
     ReadWhole,
     WriteWhole,
-    /// A read, and a write of what was read.
+    /// A read of a copied file, and a write of the data read.
     CopyRead,
     CopyWrite,
-    /// All that is done of an entry of a tree.
+    /// All work on an entry of a tree.
     Tree,
 }
 
 impl CallOp {
-    /// See [`CallOp::is_there`].
-    pub(crate) const THERE: u64 = 1;
+    /// See [`CallOp::is_on_copy`].
+    pub(crate) const ON_COPY: u64 = 1;
 
-    /// Whether it is on the copy of a file, which lies in another set.
+    /// Returns `true` if the op is on the copy of a file in another set.
     #[inline]
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn is_on_copy(&self) -> bool {
         let may_be = matches!(self.kind, OpKind::Create | OpKind::Write | OpKind::Close | OpKind::Unlink);
-        may_be && self.other == CallOp::THERE
+        may_be && self.other == CallOp::ON_COPY
     }
 
-    /// A call with nothing else to say. Limits count what moves bytes.
+    /// Creates a call with default settings. Limits count ops that move bytes.
     pub(crate) fn of(kind: OpKind, call: Call) -> CallOp {
         CallOp {
             kind,

@@ -1,7 +1,8 @@
-//! PostMark's part of a run: its acts as ops, and the calls that move a whole file.
+//! PostMark's part of a run: its transactions as ops, and the calls that move a whole file.
 //!
-//! An act is up to three ops: the file is opened, its content is moved, it is closed. However many calls the content takes,
-//! it is one op: the calls of a small file are too short to be told apart by a clock, and what people ask for is the file.
+//! A transaction on a file is up to three ops: open, move the content, close. Moving the content is one op
+//! regardless of the number of calls. The calls of a small file are too short for a clock to separate, and users
+//! want to know the time of the file.
 
 use super::op::{Call, CallOp, FileInDirectory};
 use super::rules::{OpenRules, Over, StepRules, WholeBlocks};
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where the rules of a run's calls are.
+/// Numbers of the rules of a run's calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct CallRules {
     create: u16,
@@ -24,9 +25,9 @@ pub(super) struct CallRules {
 }
 
 impl CallRules {
-    /// `add` keeps a rule, and says where.
+    /// Creates the rules. `add` stores a rule and returns its number.
     pub(super) fn of<E>(run: &Postmark, add: &mut dyn FnMut(StepRules) -> Result<u16, E>) -> Result<CallRules, E> {
-        // As fopen(3) opens for `w`, `r` and `a`; without streams as PostMark opens by itself.
+        // Open flags of fopen(3) for `w`, `r` and `a`; without streams, those of PostMark's own open.
         let plain = match run.buffered {
             true => OpenStep { stream: Some(StdioBuffer::default()), ..OpenStep::default() },
             false => OpenStep { mode: 0o644, ..OpenStep::default() },
@@ -47,8 +48,8 @@ impl CallRules {
     }
 }
 
-/// Draws of threads whose last part has ended: the next part goes on with them. A part that finds none here draws the earlier
-/// parts again.
+/// Draws of threads whose last part has ended, so that the next part can continue them. A part that finds none repeats
+/// the draws of the earlier parts.
 #[derive(Default)]
 pub(crate) struct KeptDraws(Mutex<BTreeMap<u32, (PostmarkPart, PostmarkDraws)>>);
 
@@ -67,27 +68,27 @@ impl KeptDraws {
 }
 
 /// Yields the ops of one part.
-pub(super) struct Mill {
+pub(super) struct PostmarkSource {
     /// `None` after the part's end.
     draws: Option<PostmarkDraws>,
     part: PostmarkPart,
     rules: CallRules,
     thread: u32,
-    /// Ops of the act at hand that are still to come, the next one last.
+    /// Remaining ops of the current act, in reverse order.
     waiting: [CallOp; 2],
     left: usize,
     kept: Arc<KeptDraws>,
 }
 
-impl Mill {
-    /// At the beginning of the part.
-    pub(super) fn new(step: &PostmarkStep, rules: CallRules, thread: u32, kept: &Arc<KeptDraws>) -> Mill {
+impl PostmarkSource {
+    /// Creates the source at the beginning of the part.
+    pub(super) fn new(step: &PostmarkStep, rules: CallRules, thread: u32, kept: &Arc<KeptDraws>) -> PostmarkSource {
         let close = CallOp::of(OpKind::Close, Call::Close);
         let draws = Some(kept.take(step, thread));
-        Mill { draws, part: step.part, rules, thread, waiting: [close; 2], left: 0, kept: Arc::clone(kept) }
+        PostmarkSource { draws, part: step.part, rules, thread, waiting: [close; 2], left: 0, kept: Arc::clone(kept) }
     }
 
-    /// The next op; `None` behind the last.
+    /// Returns the next op; `None` after the last.
     #[inline]
     pub(super) fn next(&mut self) -> Option<CallOp> {
         if self.left > 0 {
@@ -137,13 +138,13 @@ impl FileMemory {
         FileMemory { text: PostmarkDraws::text(run, thread), read: vec![0; run.read_block.0 as usize] }
     }
 
-    /// Reads so much of a file: whole blocks, then the rest. Ends early where the file does.
+    /// Reads up to `bytes` of a file: whole blocks, then the rest. Stops at the end of the file.
     #[inline]
     pub(super) fn read_stream(&mut self, stream: &mut StdioStream, bytes: u64) -> Completion {
         self.read_by(bytes, false, |piece| stream.read(piece))
     }
 
-    /// The same without a stream. PostMark asks for a rest of nothing too.
+    /// Like [`read_stream`](Self::read_stream), without a stream. PostMark also requests an empty rest.
     #[inline]
     pub(super) fn read_file(&mut self, fd: BorrowedFd<'_>, bytes: u64) -> Completion {
         self.read_by(bytes, true, |piece| {
@@ -173,13 +174,13 @@ impl FileMemory {
         }
     }
 
-    /// Writes so much of the text, in blocks as it is read.
+    /// Writes `bytes` of the text, in the same blocks as for reading.
     #[inline]
     pub(super) fn write_stream(&self, stream: &mut StdioStream, bytes: u64, block: usize) -> Completion {
         self.write_by(bytes, block, false, |piece| stream.write(piece))
     }
 
-    /// The same without a stream.
+    /// Like [`write_stream`](Self::write_stream), without a stream.
     #[inline]
     pub(super) fn write_file(&self, fd: BorrowedFd<'_>, bytes: u64, block: usize) -> Completion {
         self.write_by(bytes, block, true, |piece| {
@@ -200,7 +201,7 @@ impl FileMemory {
         for piece in text.chunks(block.max(1)) {
             let got = write(piece)?;
             moved += got;
-            // Why less was taken is what the system says to the rest.
+            // Writing the rest returns the reason for the short write.
             if let Some(rest) = piece.get(got as usize..).filter(|rest| !rest.is_empty()) {
                 moved += write(rest)?;
             }
@@ -220,19 +221,20 @@ mod tests {
 
     fn ops(run: &Postmark, part: PostmarkPart, kept: &Arc<KeptDraws>) -> Vec<CallOp> {
         let rules = CallRules { create: 0, read: 1, append: 2, whole: 3 };
-        let mut mill = Mill::new(&PostmarkStep { part, run: run.clone() }, rules, 0, kept);
-        std::iter::from_fn(|| mill.next()).collect()
+        let mut postmark = PostmarkSource::new(&PostmarkStep { part, run: run.clone() }, rules, 0, kept);
+        std::iter::from_fn(|| postmark.next()).collect()
     }
 
-    // Kept draws save time and change nothing: a part that finds none, or those of another run or part, draws them itself.
+    // Protects: kept draws save time and change nothing. A part that finds none, or those of another run
+    // or part, repeats the draws itself.
     #[test]
-    fn a_part_has_the_same_ops_whether_or_not_it_goes_on_with_kept_draws() {
+    fn a_part_has_the_same_ops_with_and_without_kept_draws() {
         let run = Postmark { number: 50, transactions: 300, ..Postmark::default() };
         let alone = PARTS.map(|part| ops(&run, part, &Arc::default()));
         assert!(alone.iter().all(|ops| !ops.is_empty()));
         let kept = Arc::default();
         assert_eq!(PARTS.map(|part| ops(&run, part, &kept)), alone);
-        // All parts have ended, so nothing that is kept fits.
+        // All parts have ended, so no kept draws fit.
         assert_eq!(ops(&run, PostmarkPart::Transactions, &kept), alone[1]);
         let other = Postmark { seed: run.seed + 1, ..run.clone() };
         ops(&other, PostmarkPart::Create, &kept);
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_takes_the_draws_that_the_part_before_kept() {
+    fn a_part_takes_the_draws_that_the_previous_part_kept() {
         let run = Postmark { number: 50, transactions: 300, ..Postmark::default() };
         let kept = Arc::default();
         ops(&run, PostmarkPart::Create, &kept);

@@ -1,16 +1,16 @@
-//! What the calls of a step need to know beyond their ops, settled before the barrier.
+//! Settings of a step's calls beyond their ops, resolved before the barrier.
 
 use plumb_workload::program::{FileStep, Held, LockKind, MapStep, OpenPromise, OpenStep, Transfer, TreeStep};
 use rustix::fs::{Mode, OFlags, RawMode};
 
-/// What a program is over.
+/// Kind of target that a program uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Over {
     FileSet,
     Names,
 }
 
-/// What a call needs to know beyond its op.
+/// Settings of a call beyond its op.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum StepRules {
     Nothing,
@@ -25,7 +25,7 @@ pub(super) enum StepRules {
     Command(String),
 }
 
-/// How a file is opened.
+/// Settings for opening a file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct OpenRules {
     pub(super) flags: OFlags,
@@ -52,7 +52,7 @@ impl OpenRules {
             (step.truncate, OFlags::TRUNC),
             (step.append, OFlags::APPEND),
             (step.direct, OFlags::DIRECT),
-            // A link that somebody put in a file's place is not followed to what may be changed.
+            // If a link was put in place of a file, it is not followed to data that must not change.
             (step.changes() || over == Over::FileSet, OFlags::NOFOLLOW),
         ];
         let wanted = wanted.into_iter().filter(|(wanted, _)| *wanted);
@@ -61,7 +61,7 @@ impl OpenRules {
     }
 }
 
-/// The blocks in which a file is moved.
+/// Sizes of the blocks that move a whole file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct WholeBlocks {
     pub(super) read_bytes: usize,

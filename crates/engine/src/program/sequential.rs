@@ -1,5 +1,5 @@
-//! A stream that is only read or only written, from its beginning to its end, with the system calls that the GNU C library
-//! makes for one, whichever library is linked: others have other buffers.
+//! A stream that is only read or only written, from beginning to end. It makes the same system calls as the GNU C
+//! library, even if another C library is linked, because others have other buffers.
 //!
 //! Sources: fopen(3), setvbuf(3), fread(3); sizes as `strace` shows them of programs with glibc 2.36.
 
@@ -10,9 +10,9 @@ use plumb_workload::program::OpenStep;
 use rustix::fs::SeekFrom;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Largest buffer that nobody asked for: `BUFSIZ`, stdio.h.
+/// Largest default buffer: `BUFSIZ`, stdio.h.
 const LARGEST_OWN: usize = 8192;
-/// A buffer that is smaller does not break what is moved into blocks.
+/// With a smaller buffer, the library does not round transfers to blocks.
 const SMALLEST_BLOCK: usize = 128;
 
 /// An open stream.
@@ -20,23 +20,23 @@ pub(super) struct SequentialStream {
     file: OwnedFd,
     /// At least as long as `block`.
     buffer: Vec<u8>,
-    /// Length of the buffer; 0 until something is moved.
+    /// Length of the buffer; 0 until the first transfer.
     block: usize,
-    /// Length that was asked for.
+    /// Requested length of the buffer.
     asked: Option<usize>,
     writes: bool,
-    /// What is in the buffer and not yet read or written out.
+    /// Range of the buffer that is not read or written out yet.
     at: usize,
     end: usize,
-    /// The file's end was met.
+    /// Whether the end of the file was reached.
     is_over: bool,
 }
 
 impl SequentialStream {
-    /// A stream of an open file. `buffer` is memory of one before it.
+    /// Creates a stream of an open file. `buffer` is the memory of a previous stream.
     ///
     /// # Errors
-    /// The system's, of the seek to the end of what is appended to.
+    /// The system's error from seeking to the end, for a stream that appends.
     pub(super) fn new(file: OwnedFd, open: &OpenStep, buffer: Vec<u8>) -> Result<SequentialStream, Errno> {
         if open.append {
             rustix::fs::seek(&file, SeekFrom::End(0)).map_err(errno)?;
@@ -50,7 +50,7 @@ impl SequentialStream {
         self.file.as_fd()
     }
 
-    /// Length of the buffer, which is there from here on.
+    /// Returns the length of the buffer, which is allocated on first use.
     #[inline]
     fn block(&mut self) -> Result<usize, Errno> {
         if self.block == 0 {
@@ -61,7 +61,8 @@ impl SequentialStream {
                     _ => LARGEST_OWN,
                 },
             };
-            // Memory of a stream before it keeps its content: to clear it would take longer than to write a small file.
+            // Reuse a previous stream's memory without clearing it: clearing would take
+            // longer than writing a small file.
             if self.buffer.len() < bytes {
                 self.buffer.resize(bytes, 0);
             }
@@ -70,7 +71,7 @@ impl SequentialStream {
         Ok(self.block)
     }
 
-    /// How much of `left` goes past the buffer.
+    /// Returns how much of `left` bypasses the buffer.
     #[inline]
     fn whole_blocks(left: usize, block: usize) -> usize {
         if block >= SMALLEST_BLOCK { left - left % block } else { left }
@@ -134,7 +135,7 @@ impl SequentialStream {
         Ok(())
     }
 
-    /// What cannot be written is lost, as it is there.
+    /// Writes the buffer out. Data that cannot be written is lost, as in the C library.
     fn write_out(&mut self) -> Result<(), Errno> {
         let end = std::mem::take(&mut self.end);
         self.write_through(&self.buffer[..end])
@@ -151,7 +152,7 @@ impl SequentialStream {
         Ok(0)
     }
 
-    /// Writes out and closes. Gives the buffer's memory back.
+    /// Writes out and closes. Returns the buffer's memory.
     pub(super) fn close(mut self) -> (Completion, Vec<u8>) {
         let written = if self.writes { self.write_out() } else { Ok(()) };
         let buffer = std::mem::take(&mut self.buffer);
@@ -169,7 +170,7 @@ mod tests {
     use proptest::prelude::*;
     use std::fs::File;
 
-    /// Where the system stands in a file: what was asked of it so far.
+    /// Returns the system's position in a file, which shows how much was requested so far.
     fn system_at(fd: BorrowedFd<'_>) -> u64 {
         rustix::fs::seek(fd, SeekFrom::Current(0)).unwrap()
     }
@@ -190,11 +191,11 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        // Protects: after each piece the system has been asked for as much as the C library asks for, and what is read or
-        // written in the end is the same.
+        // Protects: after each piece, this stream has requested as much from the system as the C library does, and
+        // reads or writes the same data in total.
         #[test]
         #[cfg(target_env = "gnu")]
-        fn it_asks_the_system_for_what_the_library_asks_for(
+        fn it_makes_the_system_calls_of_the_library(
             pieces in proptest::collection::vec(1usize..20_000, 1..12),
             buffer in proptest::option::of(128u64..20_000),
             length in 0usize..60_000,
@@ -230,7 +231,8 @@ mod tests {
         }
     }
 
-    // Protects: what is appended goes to the end, and what does not fit on the device is an error, not lost silently.
+    // Protects: appended data goes to the end, and data that does not fit on the device is an
+    // error instead of being lost silently.
     #[test]
     fn appending_and_a_full_device() {
         let place = tempfile::tempdir().unwrap();
@@ -238,10 +240,14 @@ mod tests {
         std::fs::write(&path, "before").unwrap();
         let append = OpenStep { append: true, ..open_step(true, None) };
         let mut stream = opened(&append, &File::options().append(true).open(&path).unwrap());
-        assert_eq!((system_at(stream.fd()), stream.write(b" and behind")), (6, Ok(11)));
-        assert_eq!(std::fs::read(&path).unwrap(), b"before", "it is held until it is enough, or the end");
+        assert_eq!((system_at(stream.fd()), stream.write(b" and after")), (6, Ok(11)));
+        assert_eq!(
+            std::fs::read(&path).unwrap(),
+            b"before",
+            "data is buffered until the block is full or the stream ends"
+        );
         assert_eq!(stream.close().0, Ok(0));
-        assert_eq!(std::fs::read(&path).unwrap(), b"before and behind");
+        assert_eq!(std::fs::read(&path).unwrap(), b"before and after");
         let full = || opened(&open_step(true, None), &File::options().write(true).open("/dev/full").unwrap());
         assert_eq!(full().write(&[0; 10_000]), Err(Errno(libc::ENOSPC)));
         let mut held = full();

@@ -3,7 +3,7 @@
 use crate::rng::splitmix64;
 use plumb_workload::program::Shuffle;
 
-/// The numbers of this many records, shuffled.
+/// Returns the numbers of `count` records, shuffled.
 pub(super) fn shuffled(shuffle: Shuffle, count: u64) -> Vec<u32> {
     match shuffle {
         Shuffle::Iozone => {
@@ -17,7 +17,7 @@ pub(super) fn shuffled(shuffle: Shuffle, count: u64) -> Vec<u32> {
     }
 }
 
-/// The same by a seed: the algorithm of Fisher and Yates.
+/// Shuffles by a seed with the Fisher-Yates algorithm.
 pub(super) fn shuffled_by_seed(seed: u64, count: u64) -> Vec<u32> {
     let mut order: Vec<u32> = (0..count).map(|number| number as u32).collect();
     for left in (1..=count).rev() {
@@ -46,7 +46,7 @@ impl Mt64 {
         Mt64 { words, at: WORDS }
     }
 
-    /// `init_by_array64`.
+    /// `init_by_array64` of the reference implementation.
     fn by_array(key: &[u64]) -> Mt64 {
         let mut random = Mt64::new(19_650_218);
         let words = &mut random.words;
@@ -105,9 +105,9 @@ impl Mt64 {
 mod tests {
     use super::*;
 
-    /// The order that strace shows of IOzone 3.489, the same in every run and on every machine.
+    /// The order of IOzone 3.489 under strace, the same in every run and on every machine.
     #[test]
-    fn sixteen_records_go_as_iozone_has_them() {
+    fn sixteen_records_are_shuffled_as_in_iozone() {
         let order = shuffled(Shuffle::Iozone, 16);
         assert_eq!(order, [1, 5, 7, 13, 10, 6, 0, 8, 14, 3, 11, 2, 4, 12, 9, 15]);
     }

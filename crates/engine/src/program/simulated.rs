@@ -1,4 +1,4 @@
-//! Calls of a program over files that lie on a simulated device, one after another by number.
+//! Calls of a program over files on a simulated device, laid out one after another by number.
 
 use super::op::{Call, CallOp, FileInDirectory};
 use super::rules::StepRules;
@@ -18,12 +18,12 @@ pub(super) struct SimulatedCalls {
 }
 
 impl SimulatedCalls {
-    /// With room for `handles` open files.
+    /// Allocates `handles` handles.
     pub(super) fn new(device: SimDevice, handles: usize) -> SimulatedCalls {
         SimulatedCalls { device, rules: Arc::default(), opened: vec![0; handles] }
     }
 
-    /// The rules of the steps that come next.
+    /// Sets the rules of the following steps.
     pub(super) fn use_rules(&mut self, rules: &Arc<Vec<StepRules>>) {
         self.rules = Arc::clone(rules);
     }
@@ -41,12 +41,12 @@ impl SimulatedCalls {
         }
     }
 
-    /// A call on a file that moves its first `length` bytes.
+    /// Makes a call on a file that moves its first `length` bytes.
     fn call(&self, kind: OpKind, file: u64, length: u64) -> Completion {
         self.device.serve(&CallOp { kind, offset: 0, length, ..CallOp::of(kind, Call::OfFile) }, file)
     }
 
-    /// All that is done to one file.
+    /// Makes all calls of an op on one file.
     #[cold]
     fn of_file(&self, step: &FileStep, op: &CallOp) -> Completion {
         let file = op.file;
@@ -80,7 +80,7 @@ impl SimulatedCalls {
         Ok(moved)
     }
 
-    /// The whole of a file that is there, or what is added to it.
+    /// Moves a whole existing file, or the bytes appended to it.
     fn move_whole(&mut self, op: &CallOp) -> Completion {
         let file = self.file(op);
         if op.kind == OpKind::Read {
@@ -123,7 +123,7 @@ impl SyncBackend for SimulatedCalls {
     }
 }
 
-/// Calls of a program over the files of a set that lie on a simulated device, and on that which they are copied to.
+/// Calls of a program over a file set on a simulated device, and on the device that the files are copied to.
 pub(super) struct SimulatedSet {
     device: SimDevice,
     copies: Option<SimDevice>,
@@ -135,7 +135,7 @@ impl SimulatedSet {
     }
 
     fn device_of(&self, op: &CallOp) -> &SimDevice {
-        self.copies.as_ref().filter(|_| op.is_there()).unwrap_or(&self.device)
+        self.copies.as_ref().filter(|_| op.is_on_copy()).unwrap_or(&self.device)
     }
 }
 

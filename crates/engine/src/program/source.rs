@@ -1,21 +1,21 @@
 //! The ops that a program yields.
 //!
-//! What happens where nothing can be done: over a file set, a step without a candidate (`unlink` with no file, `create` with
-//! no free name, any step on a handle that is closed) is skipped and counted. Loops without a mix end when a whole time
-//! through yielded nothing, because then nothing ever will. A program without a mix ends when a whole pass had steps to skip
-//! and nothing to do but wait; one with a mix, where chance may yet choose a step that can be done, when a million
-//! instructions in a row yielded nothing.
+//! A step that cannot be made is skipped and counted. Over a file set, this is a step without a candidate: `unlink`
+//! with no file, `create` with no free name, or any step on a closed handle. A loop without a mix ends after a complete
+//! iteration that yielded nothing, because no later one will yield anything either. A program without a mix ends after
+//! a pass that skipped steps and otherwise only waited. With a mix, a later draw may choose a step that can be made, so
+//! such a program ends after a million instructions in a row that yielded nothing.
 //!
-//! Coordination between workers is to be further instructions: waiting for and posting to semaphores, and stopping at a
-//! count, yield ops that the worker's loop executes against shared state outside the clock, as it does with
-//! [`OpKind::Delay`]; shared rates belong to the pacer.
+//! Coordination between workers is meant to be added as further instructions. Waiting for and posting to semaphores,
+//! and stopping at a count, would yield ops that the worker's loop executes against shared state outside the clock, as
+//! it does with [`OpKind::Delay`]. Shared rates belong to the pacer.
 
 use super::compile::{Chance, Choose, Compiled, Instruction};
 use super::cursor::{Cursor, TransferPlan};
 use super::file_set::{SetState, SetWalk};
 use super::op::{Call, CallOp};
-use super::postmark::{KeptDraws, Mill};
-use super::trees::{AtWall, InStep, TreeFiles, TreeWalk, WallMark, WallMeeting, look, look_in_step};
+use super::postmark::{KeptDraws, PostmarkSource};
+use super::trees::{AtWall, InStep, TreeFiles, TreeWalk, WallMark, WallMeeting, check_wall, check_wall_in_step};
 use crate::fault::Yielded;
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
@@ -25,7 +25,7 @@ use plumb_workload::program::{TreeStep, Wall};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// This many instructions in a row without an op end a program with a mix.
+/// A program with a mix ends after this many instructions in a row without an op.
 const IDLE_INSTRUCTIONS_MAX: u32 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,14 +34,14 @@ struct Counter {
     yielded_before: u64,
 }
 
-/// A place in the list of files of an `each`.
+/// A position in the list of files of an `each`.
 #[derive(Debug, Clone, Copy)]
 struct Within {
     place: usize,
     file: u32,
 }
 
-/// What has been yielded; delays are no work.
+/// Counts of yielded ops; delays do not count as work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct YieldedSoFar {
     yielded: u64,
@@ -52,32 +52,32 @@ struct YieldedSoFar {
 /// Yields the ops of a program to one worker.
 pub(crate) struct ProgramSource {
     program: Arc<Compiled>,
-    /// Number of the worker in its group: its own file.
+    /// Number of the worker in its group, which is also its own file.
     worker: u32,
     at: usize,
     cursor: Cursor,
-    /// When a transfer began that repeats for a time.
+    /// Start of a transfer that repeats for a time.
     rounds_began: Option<Instant>,
     transfers: bool,
-    /// Where others are met that cannot go on without this worker, although it has ended.
+    /// Whether the worker, which has ended, still comes to the meetings for which others wait.
     keeps_appointments: bool,
-    /// Of a file set, where the worker stands in it.
+    /// The worker's walk through a file set.
     set: Option<Box<SetWalk>>,
-    /// Places in the file lists of the surrounding `each`.
+    /// Positions in the file lists of the surrounding `each`.
     places: Vec<Within>,
-    /// What PostMark's part does, where there is one.
-    mill: Option<Box<Mill>>,
+    /// State of a PostMark step, if there is one.
+    postmark: Option<Box<PostmarkSource>>,
     /// The walk of each step over trees.
     walks: Vec<TreeWalk>,
     walls: Walls,
-    /// Items or records that were done when a wall was met.
+    /// Number of items or records done when a wall was met.
     at_wall: Option<u64>,
     counters: Vec<Counter>,
     draws: StepDraws,
     progress: Progress,
 }
 
-/// The random numbers of steps, a generator for each choice.
+/// Random numbers of steps, with one generator per kind of choice.
 struct StepDraws {
     picks: Rng,
     sizes: Rng,
@@ -91,11 +91,11 @@ struct Progress {
     transactions: u64,
     yielded: Yielded,
     worked: u64,
-    /// Steps that were skipped for want of a file, a name or an open handle.
+    /// Steps skipped because there was no file, name or open handle.
     skipped: u64,
-    /// Those numbers when the pass began.
+    /// Counts at the beginning of the pass.
     before: YieldedSoFar,
-    /// Instructions since the last op.
+    /// Number of instructions since the last op.
     idle: u32,
     ended: bool,
 }
@@ -105,7 +105,7 @@ impl Progress {
         YieldedSoFar { yielded: self.yielded.ops, worked: self.worked, skipped: self.skipped }
     }
 
-    /// Counts a pass. Returns `true` if nothing came of it.
+    /// Counts a pass. Returns `true` if it did nothing.
     fn end_pass(&mut self) -> bool {
         let now = self.so_far();
         let worked = now.worked > self.before.worked;
@@ -119,25 +119,26 @@ impl Progress {
     }
 }
 
-/// Where the workers of a phase meet, and what they know of earlier walls.
+/// Meetings of a phase's workers, and the results of earlier walls.
 #[derive(Default)]
 pub(super) struct Walls {
     pub(super) meeting: Option<WallMeeting>,
     pub(super) mark: Arc<WallMark>,
-    /// With whom it passes walls record by record.
+    /// Ranks that pass walls together, record by record.
     pub(super) in_step: Option<InStep>,
 }
 
-/// What came of an instruction.
-enum Came {
+/// Result of an instruction.
+enum StepResult {
     Op(CallOp),
     Nothing,
     End,
 }
 
 impl ProgramSource {
-    /// A worker's source: the program from its start, over the state that the phase before left of a file set. `passes` is
-    /// how often the steps run through; without it, they run until the phase ends or nothing can be done any more.
+    /// Creates a worker's source at the start of the program. `set` is the state that the previous phase left of
+    /// a file set. `passes` is the number of passes through the steps; `None` runs until the phase ends or
+    /// nothing can be done any more.
     pub(crate) fn new(
         program: &Arc<Compiled>,
         worker: u32,
@@ -154,7 +155,7 @@ impl ProgramSource {
             keeps_appointments: false,
             set: set.map(|state| Box::new(SetWalk::new(program, state, stream))),
             places: Vec::new(),
-            mill: None,
+            postmark: None,
             walks: Vec::new(),
             walls: Walls::default(),
             at_wall: None,
@@ -169,14 +170,14 @@ impl ProgramSource {
         }
     }
 
-    /// With what earlier phases have drawn of a run of PostMark, where this is one.
+    /// Continues after the draws of earlier phases, if the program is a run of PostMark.
     pub(super) fn after_draws(self, kept: &Arc<KeptDraws>) -> ProgramSource {
         let part = self.program.postmark.as_ref();
-        let mill = part.map(|part| Box::new(Mill::new(&part.0, part.1, self.worker, kept)));
-        ProgramSource { mill, ..self }
+        let postmark = part.map(|part| Box::new(PostmarkSource::new(&part.0, part.1, self.worker, kept)));
+        ProgramSource { postmark, ..self }
     }
 
-    /// Over these trees, where there are some; workers meet at `walls`. Orders of items are shuffled here.
+    /// Walks over these trees, if there are any; workers meet at `walls`. Orders of items are shuffled here.
     ///
     /// # Errors
     /// An order does not fit into memory.
@@ -192,12 +193,12 @@ impl ProgramSource {
         Ok(ProgramSource { walks, walls, ..self })
     }
 
-    /// Items or records that were done when the wall of the phase was met.
+    /// Returns the number of items or records done when the phase's wall was met.
     pub(super) fn at_wall(&self) -> Option<u64> {
         self.at_wall
     }
 
-    /// The next op of a step over trees.
+    /// Returns the next op of a step over trees.
     fn next_of_trees(&mut self, number: u32) -> Option<CallOp> {
         let walk = self.walks.get_mut(number as usize)?;
         let op = walk.next(self.walls.meeting.as_ref(), &self.walls.mark, &mut self.at_wall);
@@ -207,7 +208,7 @@ impl ProgramSource {
         op
     }
 
-    /// The next op of a transfer that begins again for so long.
+    /// Returns the next op of a transfer that restarts until `time` is over.
     fn next_in_rounds(&mut self, number: u32, time: Duration) -> Option<CallOp> {
         let plan = self.program.transfers.get(number as usize)?;
         let began = *self.rounds_began.get_or_insert_with(Instant::now);
@@ -222,7 +223,7 @@ impl ProgramSource {
         op
     }
 
-    /// The next op of a transfer that ends at a wall.
+    /// Returns the next op of a transfer that ends at a wall.
     fn next_before_wall(&mut self, number: u32) -> Option<CallOp> {
         let plan = self.program.transfers.get(number as usize)?;
         if let Some(wall) = plan.wall()
@@ -232,9 +233,9 @@ impl ProgramSource {
             let (done, all) = (self.cursor.done(), plan.count());
             let Walls { meeting, mark, in_step } = &self.walls;
             let at_wall = match in_step {
-                None => look(wall, meeting.as_ref(), mark, done, all),
+                None => check_wall(wall, meeting.as_ref(), mark, done, all),
                 Some(in_step) => {
-                    look_in_step(in_step, wall, (meeting.as_ref(), mark), (done, all), self.keeps_appointments)
+                    check_wall_in_step(in_step, wall, (meeting.as_ref(), mark), (done, all), self.keeps_appointments)
                 }
             };
             match at_wall {
@@ -249,19 +250,19 @@ impl ProgramSource {
         plan.next(&mut self.cursor)
     }
 
-    /// From here on, without transfers and without what PostMark's part would do.
+    /// Omits transfers and the work of a PostMark step from now on.
     pub(super) fn leave_out_transfers(&mut self) {
         self.transfers = false;
     }
 
-    /// The worker has ended before its steps have, and makes only what others wait for: their meetings, and calls that are made
-    /// together. With or without its transfers.
+    /// Continues a worker that has ended early, but only with the steps that others wait for: meetings, and collective
+    /// calls. `with_transfers` says whether transfers are included.
     pub(super) fn take_part_only(&mut self, with_transfers: bool) {
         self.transfers = with_transfers;
         self.keeps_appointments = true;
     }
 
-    /// Comes to the wall of a transfer that is left out, where others wait there.
+    /// Comes to the wall of an omitted transfer if others wait there.
     fn keep_appointment_at_wall(&mut self, number: u32) {
         let waits = |plan: &TransferPlan| matches!(plan.wall(), Some(Wall::After(_)));
         if self.keeps_appointments
@@ -272,50 +273,50 @@ impl ProgramSource {
         }
     }
 
-    /// How far it came, so that another process can go the same way again.
+    /// Returns the progress, so that another process can repeat the same ops.
     pub(crate) fn yielded(&self) -> &Yielded {
         &self.progress.yielded
     }
 
-    /// Steps that were skipped for want of a file, a name or an open handle.
+    /// Returns the number of steps skipped because there was no file, name or open handle.
     #[cfg(test)]
     pub(crate) fn skipped(&self) -> u64 {
         self.progress.skipped
     }
 
-    /// What is left of a worker's share of a file set, for the next phase.
+    /// Returns the state of a worker's share of a file set, for the next phase.
     pub(crate) fn into_state(self) -> Option<SetState> {
         self.set.map(|set| set.into_state())
     }
 
-    /// After the last instruction. False ends the source.
+    /// Ends a pass after the last instruction. Returns `false` at the end of the source.
     fn end_pass(&mut self) -> bool {
         let idle = self.progress.end_pass();
         self.at = 0;
         self.progress.passes_left != Some(0) && !(idle && self.program.chance == Chance::Fixed)
     }
 
-    /// Executes the instruction at hand.
+    /// Executes the current instruction.
     #[inline]
-    fn step(&mut self) -> Came {
+    fn step(&mut self) -> StepResult {
         if self.progress.ended || self.progress.idle > IDLE_INSTRUCTIONS_MAX {
-            return Came::End;
+            return StepResult::End;
         }
         let Some(&instruction) = self.program.code.get(self.at) else {
-            return if self.end_pass() { Came::Nothing } else { Came::End };
+            return if self.end_pass() { StepResult::Nothing } else { StepResult::End };
         };
         self.progress.idle += 1;
         self.at += 1;
         let op = match instruction {
-            Instruction::Repeat { counter, times, behind } => {
+            Instruction::Repeat { counter, times, after } => {
                 match times {
-                    0 => self.at = behind as usize,
+                    0 => self.at = after as usize,
                     _ => {
                         self.counters[usize::from(counter)] =
                             Counter { left: times, yielded_before: self.progress.yielded.ops };
                     }
                 }
-                return Came::Nothing;
+                return StepResult::Nothing;
             }
             Instruction::Again { counter, first, chance } => {
                 let counter = &mut self.counters[usize::from(counter)];
@@ -325,14 +326,14 @@ impl ProgramSource {
                 if counter.left > 0 && !futile {
                     self.at = first as usize;
                 }
-                return Came::Nothing;
+                return StepResult::Nothing;
             }
-            Instruction::Each { list, behind } => {
+            Instruction::Each { list, after } => {
                 match self.program.lists[list as usize].first() {
                     Some(&file) => self.places.push(Within { place: 0, file }),
-                    None => self.at = behind as usize,
+                    None => self.at = after as usize,
                 }
-                return Came::Nothing;
+                return StepResult::Nothing;
             }
             Instruction::NextFile { list, first } => {
                 if let Some(within) = self.places.last_mut() {
@@ -345,39 +346,39 @@ impl ProgramSource {
                         None => _ = self.places.pop(),
                     }
                 }
-                return Came::Nothing;
+                return StepResult::Nothing;
             }
             Instruction::Choose { first, count } => {
                 let point = self.draws.mixes.unit();
                 let branches = &self.program.branches[first as usize..(first + count) as usize];
                 let branch = branches.iter().find(|branch| point < branch.below).or(branches.last());
                 self.at = branch.expect("a mix has a choice").to as usize;
-                return Came::Nothing;
+                return StepResult::Nothing;
             }
             Instruction::Jump { to } => {
                 self.at = to as usize;
-                return Came::Nothing;
+                return StepResult::Nothing;
             }
             Instruction::Delay { time_ns } => {
-                return Came::Op(CallOp { length: time_ns, ..CallOp::of(OpKind::Delay, Call::Pause) });
+                return StepResult::Op(CallOp { length: time_ns, ..CallOp::of(OpKind::Delay, Call::Pause) });
             }
             // Yielded by `next`.
             Instruction::Transfer(_)
             | Instruction::TransferToWall(_)
             | Instruction::Trees(_)
-            | Instruction::Postmark => return Came::Nothing,
+            | Instruction::Postmark => return StepResult::Nothing,
             Instruction::Meet => {
                 match self.walls.meeting.as_mut() {
                     Some(meeting) if self.keeps_appointments => meeting.keep_appointment_at_step(),
                     Some(meeting) if self.transfers => meeting.meet_at_step(),
                     _ => {}
                 }
-                return Came::Nothing;
+                return StepResult::Nothing;
             }
             Instruction::EndIfWrong => {
-                // Who is stopped knows nothing of the others.
-                let is_wrong = !self.transfers || self.is_anything_wrong();
-                return if is_wrong { Came::End } else { Came::Nothing };
+                // A stopped worker knows nothing of the others.
+                let has_mismatch = !self.transfers || self.has_any_mismatch();
+                return if has_mismatch { StepResult::End } else { StepResult::Nothing };
             }
             Instruction::Call { call, file, other } => {
                 let op = self.program.calls[call as usize];
@@ -400,7 +401,7 @@ impl ProgramSource {
             Instruction::Whole { direction, handle, request } => {
                 let piece = self.set.as_mut().and_then(|set| set.whole(direction, handle, request));
                 if piece.as_ref().is_some_and(|piece| piece.goes_on) {
-                    // It stays the step at hand until its last request.
+                    // Stay at this step until its last request.
                     self.at -= 1;
                 }
                 piece.map(|piece| piece.op)
@@ -421,25 +422,25 @@ impl ProgramSource {
         match op {
             Some(op) => {
                 self.progress.worked += 1;
-                Came::Op(op)
+                StepResult::Op(op)
             }
             None => {
                 self.progress.skipped += 1;
-                Came::Nothing
+                StepResult::Nothing
             }
         }
     }
 
-    /// Whether any worker of the phase, here or elsewhere, has read what was not written.
-    fn is_anything_wrong(&mut self) -> bool {
-        let is_wrong = self.walls.mark.is_wrong();
+    /// Returns `true` if any worker of the phase, here or elsewhere, has read data that was not written.
+    fn has_any_mismatch(&mut self) -> bool {
+        let has_mismatch = self.walls.mark.has_mismatch();
         match self.walls.meeting.as_mut() {
-            Some(meeting) => meeting.meet_with(is_wrong.into()) > 0,
-            None => is_wrong,
+            Some(meeting) => meeting.meet_with(has_mismatch.into()) > 0,
+            None => has_mismatch,
         }
     }
 
-    /// An op on named files.
+    /// Completes an op on named files.
     fn named(&self, op: CallOp, file: Choose, other: Choose) -> CallOp {
         let within = self.places.last();
         let number = |choose: Choose| match choose {
@@ -447,7 +448,7 @@ impl ProgramSource {
             _ => u64::from(within.map_or(self.worker, |within| within.file)),
         };
         let other = if matches!(op.call, Call::Mkdir | Call::MkdirIfMissing) { op.other } else { number(other) };
-        // Where lengths are listed, each file of the list has its own.
+        // If lengths are listed, each file of the list has its own.
         let offset = if op.call == Call::OfFile { within.map_or(0, |within| within.place as u64) } else { op.offset };
         CallOp { file: number(file), other, offset, ..op }
     }
@@ -486,7 +487,7 @@ impl Source for ProgramSource {
                     Some(None)
                 }
                 Some(Instruction::Trees(_)) => Some(None),
-                Some(Instruction::Postmark) => Some(self.mill.as_mut().and_then(|mill| mill.next())),
+                Some(Instruction::Postmark) => Some(self.postmark.as_mut().and_then(|postmark| postmark.next())),
                 _ => None,
             };
             let op = match moved {
@@ -500,9 +501,9 @@ impl Source for ProgramSource {
                     continue;
                 }
                 None => match self.step() {
-                    Came::Op(op) => op,
-                    Came::Nothing => continue,
-                    Came::End => {
+                    StepResult::Op(op) => op,
+                    StepResult::Nothing => continue,
+                    StepResult::End => {
                         self.progress.ended = true;
                         return None;
                     }

@@ -10,22 +10,23 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// An open stream.
 pub(super) enum StdioStream {
-    /// The C library's.
+    /// A stream of the C library.
     Library(LibraryStream),
-    /// One that is gone through once.
+    /// A stream that is read or written only once, in order.
     Sequential(SequentialStream),
 }
 
-/// Makes the streams of a program.
+/// Creates the streams of a program.
 pub(super) struct Streams {
     sequential: bool,
-    /// The buffer of a stream that was closed.
+    /// The buffer of a closed stream, for reuse.
     spare: Vec<u8>,
 }
 
 impl Streams {
-    /// Those of a program. Where it goes through its streams once, nothing depends on the C library that is linked; where
-    /// it measures the library's calls for single characters, or seeks in what the library has buffered, it is that.
+    /// Chooses the streams of a program. If it goes through its streams once, in order, the result does not
+    /// depend on the linked C library. If it measures the library's single character calls, or seeks within
+    /// buffered data, it uses the library's streams.
     pub(super) fn of(program: &Program) -> Streams {
         let in_order = |transfer: &Transfer| {
             transfer.order == RecordOrder::Forward && transfer.does != Moves::Rewrite && transfer.detours.is_none()
@@ -43,12 +44,12 @@ impl Streams {
         Streams { sequential, spare: Vec::new() }
     }
 
-    /// Where nothing is opened as one.
+    /// For programs without streams.
     pub(super) fn none() -> Streams {
         Streams { sequential: true, spare: Vec::new() }
     }
 
-    /// Makes a stream of an open file.
+    /// Creates a stream from an open file.
     pub(super) fn open(&mut self, file: OwnedFd, open: &OpenStep) -> Result<StdioStream, Errno> {
         if self.sequential {
             let spare = std::mem::take(&mut self.spare);
@@ -58,7 +59,7 @@ impl Streams {
         opened.map(StdioStream::Library).map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))
     }
 
-    /// Closes a stream: an error of what was buffered surfaces here.
+    /// Closes a stream, which may report an error of buffered data.
     pub(super) fn close(&mut self, stream: StdioStream) -> Completion {
         match stream {
             StdioStream::Library(stream) => stream.close(),
@@ -71,7 +72,7 @@ impl Streams {
     }
 }
 
-/// The C library's stream that a step opens.
+/// Creates the C library's stream for a step.
 pub(super) fn library_stream(file: OwnedFd, open: &OpenStep) -> io::Result<LibraryStream> {
     let mode = match (open.read, open.write, open.append) {
         (true, true, true) => c"a+",
@@ -135,7 +136,7 @@ impl StdioStream {
         }
     }
 
-    /// The C library's, for calls of which it is the library that is measured.
+    /// Returns the C library's stream, for calls that measure the library itself.
     pub(super) fn library(&mut self) -> Result<&mut LibraryStream, Errno> {
         match self {
             StdioStream::Library(stream) => Ok(stream),

@@ -1,17 +1,17 @@
-//! A wait behind each op that is a share of the op's own time.
+//! A wait after each op, as a share of the op's own time.
 
 use crate::backend::Completion;
 use crate::clock::Clock;
 use crate::pacer::wait_out;
 
-/// How long is to be waited, ns.
+/// Length of the pending wait, ns.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct WaitBehind {
+pub(super) struct WaitAfterOp {
     ns: u64,
 }
 
-impl WaitBehind {
-    /// Makes an op, behind which this many millionths of its time are waited.
+impl WaitAfterOp {
+    /// Makes an op, and computes the wait after it: this many millionths of its time.
     #[cold]
     pub(super) fn timed(&mut self, ppm: u64, clock: &Clock, make: impl FnOnce() -> Completion) -> Completion {
         let began = clock.now();
@@ -21,7 +21,6 @@ impl WaitBehind {
         made
     }
 
-    /// Waits.
     #[inline]
     pub(super) fn wait(self, clock: &Clock) {
         if self.ns > 0 {
@@ -35,11 +34,11 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    // Protects md-workbench's -t: behind an op its share of the op's own time is waited, and never less.
+    // Protects md-workbench's -t: the wait after an op is at least its share of the op's own time.
     #[test]
     fn waits_are_a_share_of_the_ops_time() {
         let clock = Clock::monotonic();
-        let mut wait = WaitBehind::default();
+        let mut wait = WaitAfterOp::default();
         let made = wait.timed(500_000, &clock, || {
             clock.sleep(2_000_000);
             Ok(7)
@@ -49,6 +48,6 @@ mod tests {
         let began = Instant::now();
         wait.wait(&clock);
         assert!(began.elapsed() >= Duration::from_nanos(wait.ns));
-        assert_eq!(WaitBehind::default().ns, 0);
+        assert_eq!(WaitAfterOp::default().ns, 0);
     }
 }

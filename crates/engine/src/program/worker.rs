@@ -8,7 +8,7 @@ use super::file_table::FileTable;
 use super::files::{NamedRun, ScratchFiles};
 use super::kernel_aio::{AioLimits, KernelAio};
 use super::named_places::NamedPlaces;
-use super::nothing::{NamesOnly, NullCalls};
+use super::null_calls::{NamesOnly, NullCalls};
 use super::op::CallOp;
 use super::postmark::{FileMemory, KeptDraws};
 use super::rules::{Over, StepRules};
@@ -40,7 +40,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
-/// A worker of a program over a file set, planned.
+/// A planned worker of a program over a file set.
 pub(crate) struct SetWorker {
     pub(crate) program: Arc<Compiled>,
     pub(crate) state: SetState,
@@ -51,25 +51,25 @@ pub(crate) struct SetWorker {
     /// Number of the worker in its group.
     pub(crate) number: u32,
     pub(crate) stream: StreamId,
-    /// As `stream`, but different in every run, so that no two runs write the same bytes.
+    /// Like `stream`, but different in every run, so that no two runs write the same bytes.
     pub(crate) content_stream: StreamId,
     pub(crate) passes: Option<u64>,
     pub(crate) returned: ReturnedState,
 }
 
-/// Where the files of a set lie.
+/// Location of a set's files.
 pub(crate) enum SetRoot {
-    /// Below a directory, with its path for messages, and where files are copied to.
+    /// Below a directory, with its path for messages, and the destination of copied files.
     Directory { root: OwnedFd, place: PathBuf, copies: Option<(OwnedFd, PathBuf)> },
-    /// On a simulated device, one after another, and the device that they are copied to.
+    /// On a simulated device, one after another, with the device that they are copied to.
     Sim(SimDevice, Option<SimDevice>),
 }
 
-/// Where a worker that is a thread leaves the state of its files.
+/// Receives the state of a worker's files, if the worker is a thread.
 pub(crate) type ReturnedState = Arc<Mutex<Option<SetState>>>;
 
 impl SetWorker {
-    /// The worker's body.
+    /// Returns the function that the worker runs.
     pub(crate) fn body(self) -> Body {
         Box::new(move |barrier: &Barrier| self.run(barrier))
     }
@@ -88,7 +88,7 @@ impl SetWorker {
                 let largest = (self.program.max_request as usize).max(LINK_BYTES);
                 let memory =
                     || RecordMemory::with_content(ProgramMemory::default(), self.content, largest, self.content_stream);
-                // Not with the worker's own, so that a run's bytes do not depend on what was measured.
+                // Measured with separate memory, so that a run's bytes do not depend on the measurement.
                 barrier.report().times.fill_cost_ns.store(memory()?.fill_cost_ns(), Relaxed);
                 barrier.report().times.fill_cost_bytes.store(largest as u64, Relaxed);
                 let memory = memory()?;
@@ -112,8 +112,8 @@ impl SetWorker {
     }
 }
 
-/// The way a worker's files went, for a worker that was a process: its memory is gone, but the same source yields the
-/// same ops, so its state is recovered by going through them again without doing them.
+/// Recovers the state of a worker that was a process. Its memory is gone, but the same source yields the same ops, so
+/// they are repeated without being made.
 pub(crate) struct FileSetReplay {
     pub(crate) program: Arc<Compiled>,
     pub(crate) state: SetState,
@@ -122,7 +122,7 @@ pub(crate) struct FileSetReplay {
 }
 
 impl FileSetReplay {
-    /// The state after this many ops, of which some were not done.
+    /// Returns the state after these ops, some of which were not made.
     pub(crate) fn after(self, yielded: &Yielded) -> Option<SetState> {
         let mut source = ProgramSource::new(&self.program, 0, Some(self.state), self.stream, self.passes);
         let mut undone = yielded.undone.iter().peekable();
@@ -138,37 +138,38 @@ impl FileSetReplay {
     }
 }
 
-/// Where named files are.
+/// Location of named files.
 enum NamedFiles {
     /// Under their names.
     Names(Arc<FileTable>),
     /// In trees.
     Trees(Arc<TreeFiles>),
-    /// Nowhere.
+    /// Nowhere: only their names exist.
     Nothing(NamesOnly),
     /// On a simulated device, one after another by number.
     Sim(SimDevice),
 }
 
-/// What a program over named files makes its calls on.
+/// Backend of a program over named files.
 trait NamedCalls: SyncBackend<Op = CallOp> {
-    /// The rules of the steps that come next.
+    /// Sets the rules of the following steps.
     fn use_rules(&mut self, _rules: &Arc<Vec<StepRules>>) {}
 
-    /// Makes of an op what workers of other processes wait for, although this one has ended.
+    /// Makes the part of an op that workers of other processes wait for, although this worker has ended.
     fn take_part(&mut self, _op: &CallOp) {}
 
-    /// Whether a call failed that was made together with them.
+    /// Returns `true` if a collective call with those workers failed.
     fn has_failed_together(&self) -> bool {
         false
     }
 
-    /// Longest time of all calls that were made of one record, ns.
+    /// Returns the longest time of all calls for one record, ns.
     fn longest_record_ns(&self) -> Option<u64> {
         None
     }
 
-    /// From the first step in the clock to behind the last, ns; `None` where nothing but the calls takes time.
+    /// Returns the time from the first to the end of the last step within the clock, ns. `None`
+    /// if only the calls take time.
     fn steps_ns(&self) -> Option<u64> {
         None
     }
@@ -208,7 +209,7 @@ impl NamedCalls for SimulatedCalls {
     }
 }
 
-/// A worker of a program over named files, planned.
+/// A planned worker of a program over named files.
 pub(crate) struct NamedWorker {
     program: Arc<Program>,
     parts: [Arc<Compiled>; 3],
@@ -218,7 +219,7 @@ pub(crate) struct NamedWorker {
     stream: StreamId,
     content_stream: StreamId,
     passes: u64,
-    /// How far workers came behind the last wall of the target.
+    /// Progress that earlier phases of the target reached at their last wall.
     mark: Arc<WallMark>,
     draws: Arc<KeptDraws>,
     mpi_io: Option<Arc<dyn MpiIo>>,
@@ -226,20 +227,24 @@ pub(crate) struct NamedWorker {
     pub(crate) target_bytes: u64,
 }
 
-/// What a program over named files is to run on.
+/// Target of a program over named files.
 pub(crate) enum NamedTarget<'a> {
-    /// Files.
     Files(&'a ScratchFiles),
-    /// Names alone.
+    /// Names without files.
     Nothing(&'a NamesOnly),
-    /// A simulated device of this many equal parts.
-    Sim { device: &'a SimDevice, files: u64, bytes: u64, postmark: Option<&'a NamedRun> },
+    /// A simulated device, divided into this many equal parts.
+    Sim {
+        device: &'a SimDevice,
+        files: u64,
+        bytes: u64,
+        postmark: Option<&'a NamedRun>,
+    },
 }
 
-/// Plans a program on its named files: everything that can be wrong is found here, before anything starts.
+/// Plans a program on its named files. Reports all errors here, before anything starts.
 ///
 /// # Errors
-/// In words, with the seat.
+/// A message that names the seat.
 pub(crate) fn plan(
     seat: &WorkerSeat<'_>,
     program: &Program,
@@ -253,7 +258,7 @@ pub(crate) fn plan(
         Compiled::new(steps, Over::Names, count_transactions).map(Arc::new).map_err(|error| seat.error(error))
     };
     let [before, steps, after] = program.parts();
-    // Transfers of one clock go over the same bytes more often than not; what their files hold bounds them together.
+    // Transfers within one clock usually use the same bytes, so the size of their files bounds them together.
     let reach = program.reach_bytes();
     let touched = program.transfers().map(Transfer::touched_bytes).max().unwrap_or(0);
     let mark = match &target {
@@ -272,7 +277,7 @@ pub(crate) fn plan(
         }
         NamedTarget::Nothing(files) => (NamedFiles::Nothing(files.clone()), files.count, None),
         NamedTarget::Sim { device, files, bytes, postmark } => {
-            // Files that are not opened to move records may be small, and lie wherever there is a place.
+            // Files that are not opened to move records may be small, and may be anywhere.
             let (reach, opened) = match postmark {
                 Some(named) => (reach.max(named.run.high.0), files),
                 None => (reach, program.opened_files(seat.group.count, files)),
@@ -322,7 +327,7 @@ pub(crate) fn plan(
     })
 }
 
-/// What opens the files of a program that wants MPI-IO.
+/// Returns the MPI-IO implementation for a program that needs it.
 fn mpi_io(seat: &WorkerSeat<'_>, program: &Program, files: &ScratchFiles) -> Result<Arc<dyn MpiIo>, WorkerPlanError> {
     let Some(mpi_io) = &files.mpi_io else {
         return Err(
@@ -334,11 +339,12 @@ fn mpi_io(seat: &WorkerSeat<'_>, program: &Program, files: &ScratchFiles) -> Res
         let there_are = mpi_io.ranks();
         return Err(seat.error(format!("{ranks} ranks open its files together, but there are {there_are}; start more")));
     }
-    // MPI-IO takes what stands before a colon for a kind of file system, and would open another file than the guard has seen.
-    let is_wrong = |path: &PathBuf| path.as_os_str().as_encoded_bytes().contains(&b':');
-    match (0..files.count()).map(|number| files.path(number)).find(is_wrong) {
+    // MPI-IO takes the text before a colon for a kind of file system, and would open another
+    // file than the guard has checked.
+    let has_colon = |path: &PathBuf| path.as_os_str().as_encoded_bytes().contains(&b':');
+    match (0..files.count()).map(|number| files.path(number)).find(has_colon) {
         Some(path) => Err(seat.error(format!(
-            "{} has a colon, and MPI-IO takes what stands before it for a kind of file system; use a name without one",
+            "{} contains a colon, and MPI-IO takes the text before it for a file system type; use a name without a colon",
             path.display()
         ))),
         None => Ok(Arc::clone(mpi_io)),
@@ -346,7 +352,7 @@ fn mpi_io(seat: &WorkerSeat<'_>, program: &Program, files: &ScratchFiles) -> Res
 }
 
 impl NamedWorker {
-    /// The worker's body: what is before the clock happens ahead of the barrier.
+    /// Returns the function that the worker runs. Steps before the clock run ahead of the barrier.
     pub(crate) fn body(self) -> Body {
         Box::new(move |barrier: &Barrier| self.run(barrier))
     }
@@ -368,7 +374,7 @@ impl NamedWorker {
         Ok(calls.with_kernel_aio(self.kernel_aio()?))
     }
 
-    /// A queue that is deep enough for every transfer by kernel AIO, if there are any.
+    /// Returns a queue that is deep enough for every transfer by kernel AIO, if there are any.
     fn kernel_aio(&self) -> Result<Option<KernelAio>, WorkerError> {
         let transfers = || self.program.transfers().filter(|transfer| matches!(transfer.via, Via::KernelAio { .. }));
         let Some(depth) = transfers().filter_map(|transfer| AioLimits::of(transfer.via)).map(|of| of.depth).max()
@@ -376,7 +382,7 @@ impl NamedWorker {
             return Ok(None);
         };
         let largest = transfers().map(Transfer::largest_bytes).max().unwrap_or(0);
-        // Before there is memory: what the system has no room for is refused for that reason.
+        // Create the queue before allocating memory, so that an exhausted system limit is reported as such.
         let queue = KernelQueue::new(depth as u32);
         let queue = queue.map_err(|source| WorkerError::Backend { backend: "libaio", source })?;
         KernelAio::new(queue, depth, largest).map(Some)
@@ -401,12 +407,13 @@ impl NamedWorker {
             }
         };
         barrier.report().backend.write(b"script");
-        // The helpers of asynchronous I/O outlive a worker, with the table of whoever started them.
+        // The helper threads of asynchronous I/O outlive a worker, and use the descriptor table
+        // of the thread that started them.
         let has_helpers = self
             .program
             .all_steps()
             .any(|step| matches!(step, Step::Transfer(transfer) if matches!(transfer.via, Via::PosixAio { .. })));
-        // An MPI library has threads too, which share what it opens.
+        // An MPI library also has threads, which use the files that it opens.
         if barrier.is_alone() && !has_helpers && self.mpi_io.is_none() {
             unshare_fds::take(&[]);
         }
@@ -415,13 +422,13 @@ impl NamedWorker {
         self.run_on(barrier, calls)
     }
 
-    /// How many files are open at once.
+    /// Returns the number of files that are open at once.
     fn handles(&self) -> usize {
         // PostMark's files are opened as handle 0, which no step names.
         self.parts.iter().map(|part| part.handles).max().unwrap_or(0).max(1)
     }
 
-    /// With whom the worker moves or flushes each record.
+    /// Returns the ranks with which the worker moves or flushes each record.
     fn in_step(&self) -> Option<InStep> {
         let mpi_io = self.mpi_io.clone().filter(|_| self.program.moves_together())?;
         let ranks = self.program.opened_by_mpi().map(|open| open.ranks).max().unwrap_or(1);
@@ -458,13 +465,14 @@ impl NamedWorker {
         if calls.has_failed_together() {
             barrier.give_up();
         } else if ended != Ended::Done && self.mpi_io.is_some() {
-            // Before anything that waits: others may wait for this one in a call of MPI, and their ranks for them.
+            // Do this before anything that waits: other ranks may wait for this one in an MPI call,
+            // and their own ranks for them.
             timed.take_part_only(self.program.moves_together());
             while let Some(op) = timed.next() {
                 calls.take_part(&op);
             }
         }
-        // What no clock sees must not pass for what it saw.
+        // Unmeasured I/O must not be counted as measured, so wait for the coordinator's observation first.
         if self.program.changes_in_clock() && (ended == Ended::Stopped || !self.program.after.is_empty()) {
             barrier.await_look();
         }
@@ -481,7 +489,7 @@ impl NamedWorker {
     }
 }
 
-/// The run of PostMark that a step is a part of.
+/// Returns the run of PostMark that a step belongs to.
 fn postmark(step: &Step) -> Option<&Postmark> {
     match step {
         Step::Postmark(step) => Some(&step.run),
@@ -489,7 +497,7 @@ fn postmark(step: &Step) -> Option<&Postmark> {
     }
 }
 
-/// Makes the calls of steps that no clock sees.
+/// Makes the calls of unmeasured steps.
 fn perform(
     source: &mut ProgramSource,
     calls: &mut impl NamedCalls,

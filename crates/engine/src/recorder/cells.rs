@@ -1,4 +1,4 @@
-//! The memory that a worker records in.
+//! The shared memory that a worker records in.
 #![allow(unsafe_code)]
 
 use super::reading::read_times;
@@ -14,16 +14,16 @@ use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 /// The counts of one distribution of times.
 pub(super) type Buckets = [AtomicU64; BUCKETS];
 
-/// What a distribution of times keeps exactly.
+/// Exact values of a distribution of times.
 #[repr(C)]
 pub(super) struct TimeSums {
     pub(super) sum_ns: AtomicU64,
-    /// Smallest value, as its distance from `u64::MAX`, so that zeroed memory means "none yet".
+    /// Smallest value, stored as `u64::MAX - value`, so that zeroed memory means "none yet".
     pub(super) min_complement: AtomicU64,
     pub(super) max_ns: AtomicU64,
 }
 
-/// The words of one kind of op, those of every op in one cache line.
+/// The counters of one kind of op. Those that every op changes share a cache line.
 #[repr(C, align(64))]
 pub(super) struct KindWords {
     pub(super) count: AtomicU64,
@@ -33,7 +33,7 @@ pub(super) struct KindWords {
     pub(super) response: TimeSums,
     pub(super) submission: TimeSums,
     pub(super) completion: TimeSums,
-    /// Ops that were counted at the time of another.
+    /// Ops recorded with the time of another op.
     pub(super) untimed: AtomicU64,
 }
 
@@ -46,15 +46,15 @@ pub(super) struct KindBuckets {
     pub(super) completion: Buckets,
 }
 
-/// Everything that one worker records. The words come first, together in a page: who only wants to know how much was
-/// done reads nothing else.
+/// Everything that one worker records. The counters come first, together in one page: a
+/// reader of totals touches nothing else.
 #[repr(C, align(4096))]
 pub(crate) struct WorkerCells {
-    /// A bit for each kind that was recorded, and [`RESPONSES`].
+    /// A bit for each recorded kind, plus [`RESPONSES`] and [`SUBMISSIONS`].
     pub(super) used: AtomicU64,
     pub(super) transactions: AtomicU64,
     pub(super) errors: AtomicU64,
-    /// How often recording began and ended to begin anew: odd while it is being forgotten what was recorded.
+    /// Incremented before and after each reset of the records: odd while a reset is in progress.
     pub(super) edition: AtomicU64,
     pub(super) start_lag: TimeSums,
     pub(super) kinds: [KindWords; OpKind::COUNT],
@@ -62,7 +62,7 @@ pub(crate) struct WorkerCells {
     pub(super) start_lag_buckets: Buckets,
 }
 
-// SAFETY: repr(C), nothing but AtomicU64 and arrays of it.
+// SAFETY: repr(C), only AtomicU64 and arrays of it.
 unsafe impl Shareable for WorkerCells {}
 
 impl TimeSums {
@@ -73,7 +73,7 @@ impl TimeSums {
     }
 }
 
-/// A distribution of times with what it keeps exactly.
+/// A distribution of times with its exact values.
 #[repr(C)]
 pub(crate) struct SharedTimes {
     sums: TimeSums,
@@ -81,40 +81,39 @@ pub(crate) struct SharedTimes {
 }
 
 impl SharedTimes {
-    /// Adds a time; only one thread may.
+    /// Adds a time; only one thread may call this.
     pub(crate) fn add(&self, ns: u64) {
         add_time(&self.sums, &self.buckets, ns);
     }
 
-    /// What was added so far.
+    /// Returns the times added so far.
     pub(crate) fn read(&self) -> Histogram {
         match self.sums.min_complement.load(Relaxed) {
-            // Nothing was: looking at the buckets would give them memory.
+            // The distribution is empty: reading the buckets would allocate pages.
             0 => Histogram::new(),
             _ => read_times(&self.sums, &self.buckets),
         }
     }
 
-    /// Forgets what was added.
     pub(crate) fn forget(&self) {
         forget_times(&self.sums, &self.buckets);
     }
 }
 
-/// Forgets a distribution of times.
+/// Resets a distribution of times.
 fn forget_times(sums: &TimeSums, buckets: &Buckets) {
-    // Behind the largest there is nothing, and writing there would give it memory.
+    // Buckets above the largest value are empty, and writing to them would allocate pages.
     let used = bucket(sums.max_ns.load(Relaxed));
     buckets[..=used].iter().for_each(|cell| cell.store(0, Relaxed));
     sums.forget();
 }
 
-/// Times that ops take that nothing is waited for.
+/// Usual durations of ops that do not have to wait.
 const USUAL_NS: RangeInclusive<u64> = 64..=1 << 20;
 
 impl WorkerCells {
-    /// Gives memory to the cells that ops of these kinds write at first. Else the first few of them would each wait for a
-    /// page, which is more than a cached read takes.
+    /// Touches the cells that ops of these kinds usually write. Otherwise the first few ops would each take a page
+    /// fault, which costs more than a cached read.
     pub(crate) fn expect(&self, kinds: &BTreeSet<OpKind>) {
         let usual = bucket(*USUAL_NS.start())..=bucket(*USUAL_NS.end());
         for kind in kinds {
@@ -123,7 +122,7 @@ impl WorkerCells {
         }
     }
 
-    /// Forgets what was recorded, but for errors.
+    /// Resets everything but the errors.
     pub(super) fn forget(&self) {
         self.edition.fetch_add(1, AcqRel);
         let used = self.used.load(Relaxed);
@@ -149,10 +148,10 @@ impl WorkerCells {
     }
 }
 
-/// The bit of [`WorkerCells::used`] that says that there are response times.
+/// Bit of [`WorkerCells::used`]: response times were recorded.
 pub(super) const RESPONSES: u64 = 1 << 63;
 
-/// The bit of [`WorkerCells::used`] that says that service times were recorded in two parts as well.
+/// Bit of [`WorkerCells::used`]: service times were also recorded in two parts.
 pub(super) const SUBMISSIONS: u64 = 1 << 62;
 
 /// Adds to a cell that only this thread writes: a load and a store, not a locked instruction.
@@ -164,7 +163,8 @@ pub(super) fn add(cell: &AtomicU64, amount: u64) {
 /// Adds a time to a distribution.
 #[inline(always)]
 pub(super) fn add_time(sums: &TimeSums, buckets: &Buckets, ns: u64) {
-    // SAFETY: `bucket` maps every u64 below BUCKETS, which is the length. A look at that is two instructions of each op.
+    // SAFETY: `bucket` maps every u64 below BUCKETS, which is the length. A bounds check
+    // would cost two instructions per op.
     add(unsafe { buckets.get_unchecked(bucket(ns)) }, 1);
     add(&sums.sum_ns, ns);
     if !ns > sums.min_complement.load(Relaxed) {
@@ -175,7 +175,7 @@ pub(super) fn add_time(sums: &TimeSums, buckets: &Buckets, ns: u64) {
     }
 }
 
-/// Kinds of op of which a set of used cells speaks.
+/// Returns the kinds of op in a set of used cells.
 pub(super) fn kinds_of(used: u64) -> impl Iterator<Item = OpKind> {
     OpKind::ALL.iter().copied().filter(move |kind| used & (1 << *kind as u64) != 0)
 }

@@ -1,4 +1,4 @@
-//! What the coordinator reads of it.
+//! The coordinator's readings of a worker's cells.
 
 use super::cells::{Buckets, RESPONSES, SUBMISSIONS, TimeSums, WorkerCells, kinds_of};
 use plumb_result::Histogram;
@@ -15,9 +15,9 @@ pub(crate) struct Reading {
     pub(crate) kinds: BTreeMap<OpKind, KindReading>,
     pub(crate) start_lag: Histogram,
     pub(crate) transactions: u64,
-    /// Also those in the ramp: what fails there is no measurement, but it is news.
+    /// Includes errors in the ramp, which are reported but not measured.
     pub(crate) errors: u64,
-    /// Of another edition, all but the errors was recorded anew.
+    /// Number of restarts of the recording. In a later edition, everything but the errors starts from zero.
     edition: u64,
 }
 
@@ -33,7 +33,8 @@ pub(crate) struct KindReading {
     pub(crate) untimed: u64,
 }
 
-/// So often cells are read that are being forgotten meanwhile. Who forgets may have been killed amid it.
+/// Number of attempts to read cells while they are being reset. The process that resets
+/// them may have been killed halfway.
 const READING_TRIALS: u32 = 1000;
 
 impl Reading {
@@ -82,7 +83,7 @@ impl Reading {
         }
     }
 
-    /// What was recorded since an earlier reading of the same worker.
+    /// Returns the difference from an earlier reading of the same worker.
     pub(crate) fn since(&self, earlier: &Reading) -> Reading {
         if self.edition != earlier.edition {
             return Reading { errors: self.errors - earlier.errors, ..self.clone() };
@@ -105,7 +106,7 @@ impl Reading {
         }
         Reading {
             kinds,
-            // Against nothing, smallest and largest stay exact.
+            // Without an earlier value, minimum and maximum stay exact.
             start_lag: match earlier.start_lag.is_empty() {
                 true => self.start_lag.clone(),
                 false => self.start_lag.since(&earlier.start_lag),
@@ -133,27 +134,27 @@ impl Reading {
         self.errors += other.errors;
     }
 
-    /// Ops of all kinds.
+    /// Returns the number of ops of all kinds.
     pub(crate) fn count(&self) -> u64 {
         self.kinds.values().map(|kind| kind.service.count()).sum()
     }
 
-    /// Bytes of all kinds.
+    /// Returns the bytes of all kinds.
     pub(crate) fn bytes(&self) -> u64 {
         self.kinds.values().map(|kind| kind.bytes).sum()
     }
 
-    /// Reads, writes and trims that moved less than was asked.
+    /// Returns the number of reads, writes and trims that moved fewer bytes than requested.
     pub(crate) fn short(&self) -> u64 {
         self.kinds.values().map(|kind| kind.short).sum()
     }
 
-    /// Service times by kind of op.
+    /// Returns the service times by kind of op.
     pub(crate) fn services(&self) -> impl Iterator<Item = (OpKind, &Histogram)> {
         self.kinds.iter().map(|(kind, reading)| (*kind, &reading.service))
     }
 
-    /// By kind of op, as results have it.
+    /// Converts the reading to results by kind of op.
     pub(crate) fn measured(&self) -> BTreeMap<OpKind, OpMeasurement> {
         let some = |histogram: &Histogram| (!histogram.is_empty()).then(|| histogram.clone());
         let measured = self.kinds.iter().filter(|(_, reading)| !reading.service.is_empty());
@@ -173,13 +174,13 @@ impl Reading {
         }))
     }
 
-    /// Sum of all service times, ns.
+    /// Returns the sum of all service times, ns.
     pub(crate) fn service_sum_ns(&self) -> u128 {
         self.kinds.values().map(|kind| kind.service.sum()).sum()
     }
 }
 
-/// What was done with data, without distributions.
+/// Totals of data ops, without distributions.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DataTotals {
     pub(crate) count: u64,
@@ -202,10 +203,10 @@ impl DataTotals {
             .sum()
     }
 
-    /// What was done since an earlier reading.
+    /// Returns the difference from an earlier reading.
     pub(crate) fn since(&self, earlier: &DataTotals) -> DataTotals {
         DataTotals {
-            // Less than before: what is measured has begun anew.
+            // A smaller value means that the measurement was restarted.
             count: self.count.saturating_sub(earlier.count),
             bytes: self.bytes.saturating_sub(earlier.bytes),
             service_sum_ns: self.service_sum_ns.wrapping_sub(earlier.service_sum_ns),
@@ -225,10 +226,10 @@ impl std::iter::Sum for DataTotals {
 
 pub(super) fn read_times(sums: &TimeSums, buckets: &Buckets) -> Histogram {
     let max = sums.max_ns.load(Relaxed);
-    // A value recorded after this reading of `max` may lie above it; it belongs to the next reading.
+    // A value recorded after this reading of `max` may exceed it; it belongs to the next reading.
     let used = if sums.sum_ns.load(Relaxed) == 0 && max == 0 { 1 } else { bucket(max) + 1 };
     let min = !sums.min_complement.load(Relaxed);
-    // Below the smallest value there is nothing, and looking at it would give it memory.
+    // Buckets below the smallest value are empty, and reading them would allocate pages.
     let unused = bucket(min.min(max));
     let mut counts = vec![0; used];
     for (count, cell) in counts[unused..].iter_mut().zip(&buckets[unused..used]) {
@@ -237,7 +238,7 @@ pub(super) fn read_times(sums: &TimeSums, buckets: &Buckets) -> Histogram {
     Histogram::from_counts(counts, u128::from(sums.sum_ns.load(Relaxed)), min, max)
 }
 
-/// What a worker has done, without distributions: a page is read.
+/// Reads a worker's totals by kind, without distributions, which touches only one page.
 pub(super) fn moved_in(cells: &WorkerCells) -> BTreeMap<OpKind, Moved> {
     let moved = kinds_of(cells.used.load(Relaxed)).map(|kind| {
         let words = &cells.kinds[kind as usize];

@@ -1,9 +1,9 @@
 use super::*;
 use plumb_result::Histogram;
 
-// Protects: memory that is made ready for ops holds none.
+// Protects: memory prepared for ops does not count as recorded ops.
 #[test]
-fn what_is_only_expected_is_not_recorded() {
+fn expected_kinds_are_not_recorded_ops() {
     let cells = PhaseCells::new(1, Ramps::None).unwrap();
     cells.worker(0).expect(&[OpKind::Read, OpKind::Write].into());
     let reading = cells.read_worker(0);
@@ -16,7 +16,7 @@ fn what_is_only_expected_is_not_recorded() {
 }
 
 #[test]
-fn what_was_recorded_is_read_back_with_exact_extremes() {
+fn readings_have_exact_extremes() {
     let cells = PhaseCells::new(2, Ramps::None).unwrap();
     let mut recorder = Recorder::new(cells.worker(1));
     recorder.record(OpKind::Read, 4096, 1_234);
@@ -31,7 +31,7 @@ fn what_was_recorded_is_read_back_with_exact_extremes() {
 }
 
 #[test]
-fn the_difference_of_two_readings_is_what_came_between() {
+fn the_difference_of_two_readings_covers_the_time_between() {
     let cells = PhaseCells::new(1, Ramps::None).unwrap();
     let mut recorder = Recorder::new(cells.worker(0));
     recorder.record(OpKind::Write, 512, 10);
@@ -51,15 +51,15 @@ fn a_time_of_zero_counts() {
     assert_eq!(cells.read()[0].count(), 1);
 }
 
-// Protects: ops of the ramp are no part of what is measured, and the extremes of what is are exact.
+// Protects: ops of the ramp are excluded from the measurement, whose extremes stay exact.
 #[test]
-fn what_is_recorded_in_the_ramp_is_kept_apart() {
+fn records_of_the_ramp_are_kept_apart() {
     let cells = PhaseCells::new(1, Ramps::Some).unwrap();
     let mut recorder = Recorder::with_ramp(cells.ramp(0).unwrap(), cells.worker(0));
     recorder.record(OpKind::Read, 4096, 7);
     recorder.count_error();
     recorder.set_transactions(3);
-    assert_eq!((cells.read()[0].count(), cells.read()[0].errors), (0, 1), "an error is news all the same");
+    assert_eq!((cells.read()[0].count(), cells.read()[0].errors), (0, 1), "errors are reported anyway");
     recorder.end_ramp();
     recorder.record(OpKind::Read, 4096, 1_000_001);
     recorder.set_transactions(5);
@@ -70,9 +70,9 @@ fn what_is_recorded_in_the_ramp_is_kept_apart() {
     assert_eq!(cells.moved(0), [(OpKind::Read, Moved { count: 1, bytes: 4096 })].into());
 }
 
-// Protects: what was recorded for a search is no part of the result, whatever was read of it meanwhile.
+// Protects: records of a search are excluded from the result, even if they were read in the meantime.
 #[test]
-fn what_was_recorded_before_it_begins_anew_is_forgotten() {
+fn a_restart_resets_the_records() {
     let cells = PhaseCells::new(1, Ramps::None).unwrap();
     let mut recorder = Recorder::new(cells.worker(0));
     recorder.record(OpKind::Read, 4096, 1_000_000);
@@ -81,7 +81,7 @@ fn what_was_recorded_before_it_begins_anew_is_forgotten() {
     recorder.count_error();
     let search = cells.read();
     recorder.begin_anew();
-    assert_eq!((cells.read()[0].count(), cells.read()[0].errors), (0, 1), "an error is news all the same");
+    assert_eq!((cells.read()[0].count(), cells.read()[0].errors), (0, 1), "errors are reported anyway");
     recorder.record(OpKind::Read, 512, 77);
     let reading = &cells.read()[0];
     let ops = reading.measured();
@@ -93,7 +93,7 @@ fn what_was_recorded_before_it_begins_anew_is_forgotten() {
 }
 
 #[test]
-fn parts_of_service_times_are_kept_beside_them() {
+fn parts_of_service_times_are_also_recorded() {
     let cells = PhaseCells::new(1, Ramps::None).unwrap();
     let mut recorder = Recorder::new(cells.worker(0));
     recorder.record(OpKind::Write, 512, 9_000);
@@ -115,9 +115,9 @@ fn ops_of_a_group_count_one_by_one() {
     recorder.record_many(OpKind::Read, 0, 0, 100);
     recorder.record(OpKind::Write, 512, 900);
     let ops = cells.read()[0].measured();
-    assert_eq!(ops.len(), 1, "of reads there are none");
+    assert_eq!(ops.len(), 1, "there are no reads");
     let write = &ops[&OpKind::Write];
     assert_eq!((write.count, write.bytes), (17, 17 * 512));
     assert_eq!((write.service.count(), write.service.sum()), (17, 16 * 100 + 900));
-    assert_eq!(write.untimed_count, 15, "one of the group stands for its reading of the clock");
+    assert_eq!(write.untimed_count, 15, "one op of the group was timed");
 }

@@ -1,4 +1,4 @@
-//! Recorded calls, as whoever reads recordings gives them to the engine.
+//! Recorded calls, in the form in which readers of recordings pass them to the engine.
 
 use crate::op::Operation;
 use crate::source::trace::ReplayError;
@@ -6,38 +6,31 @@ use plumb_result::ReplayedSum;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
-/// What a call does.
+/// The operation of a recorded call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CallAct {
-    /// `openat`: `aux` has the flags of Linux on x86, and the mode above the 32nd bit.
+    /// `openat`: `aux` holds the flags of Linux on x86, and the mode from bit 32 on.
     Open,
-    /// `close`.
     Close,
     /// `pread`.
     Read,
     /// `pwrite`.
     Write,
-    /// Bytes are given back: a hole is punched.
+    /// Punches a hole.
     Trim,
-    /// `fsync`.
     Fsync,
-    /// `fdatasync`.
     Fdatasync,
     /// `fstat`, `fstatat`.
     Stat,
-    /// `unlink`.
     Unlink,
-    /// `mkdir`.
     Mkdir,
-    /// `rmdir`.
     Rmdir,
     /// `rename`; `aux` is the number of the other name.
     Rename,
     /// `link`; `aux` is the number of the other name.
     Link,
-    /// `symlink`; where it leads is not recorded.
+    /// `symlink`; its target is not recorded.
     Symlink,
-    /// `readlink`.
     Readlink,
     /// `truncate`, `ftruncate`.
     Truncate,
@@ -47,7 +40,7 @@ pub enum CallAct {
     List,
     /// `lseek`.
     Seek,
-    /// Times, mode, owner or extended attributes are changed: the times are set.
+    /// Changes times, mode, owner or extended attributes. The replay always sets the times.
     Attribute,
     /// `sync_file_range`.
     SyncRange,
@@ -56,7 +49,7 @@ pub enum CallAct {
 }
 
 impl CallAct {
-    /// As which op it counts.
+    /// Returns the kind of op that the call counts as.
     pub const fn kind(self) -> OpKind {
         match self {
             CallAct::Open => OpKind::Open,
@@ -84,12 +77,12 @@ impl CallAct {
         }
     }
 
-    /// Whether its `aux` is the number of another name.
+    /// Returns `true` if `aux` is the number of another name.
     pub(super) const fn has_other(self) -> bool {
         matches!(self, CallAct::Rename | CallAct::Link)
     }
 
-    /// Whether it may change what names there are.
+    /// Returns `true` if the call may create, remove or rename a name.
     pub(super) const fn changes_names(self) -> bool {
         matches!(
             self,
@@ -98,21 +91,20 @@ impl CallAct {
     }
 }
 
-/// A duration that the recording does not say.
+/// Marks a duration that the recording does not contain.
 pub(super) const UNKNOWN_NS: u64 = u64::MAX;
 
-/// A recorded call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordedCall {
-    /// When it began, from the beginning of the first, ns.
+    /// Start time, relative to the start of the first call, ns.
     pub at_ns: u64,
-    /// How long it took, ns; [`UNKNOWN_NS`] if the recording does not say.
+    /// Duration, ns; [`UNKNOWN_NS`] if the recording does not contain it.
     pub took_ns: u64,
-    /// Where in the file, bytes.
+    /// Offset in the file, bytes.
     pub offset: u64,
-    /// How much was asked for, bytes.
+    /// Requested length, bytes.
     pub length: u64,
-    /// What it returned: bytes, 0, or the negative number of an error.
+    /// Return value: bytes, 0, or a negative error number.
     pub result: i64,
     /// See [`CallAct`].
     pub aux: u64,
@@ -120,14 +112,13 @@ pub struct RecordedCall {
     pub file: u32,
     /// Number of the thread in [`CallSurvey::lanes`].
     pub task: u32,
-    /// The descriptor, plus 1; 0 where there is none.
+    /// The descriptor, plus 1; 0 if there is none.
     pub handle: u32,
-    /// What.
     pub act: CallAct,
 }
 
 impl RecordedCall {
-    /// When it had ended, as far as that is known.
+    /// Returns the end of the call, or its start if the duration is unknown.
     pub(super) fn end_ns(&self) -> u64 {
         match self.took_ns {
             UNKNOWN_NS => self.at_ns,
@@ -136,85 +127,83 @@ impl RecordedCall {
     }
 }
 
-/// The calls of a recording, in the order in which they began.
+/// The calls of a recording, in the order of their starts.
 pub type RecordedCalls = Box<dyn Iterator<Item = Result<RecordedCall, ReplayError>> + Send>;
 
-/// What is there before a recording begins.
+/// Kind of a file that exists before a recording begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InitialFileKind {
-    /// A directory.
     Directory,
-    /// A file of so many bytes.
+    /// A regular file with this many bytes.
     File {
-        /// Bytes.
         bytes: u64,
     },
-    /// A symbolic link that leads nowhere.
+    /// A dangling symbolic link.
     Link,
 }
 
-/// Something that must be there before a recording begins.
+/// A file, directory or link that must exist before a recording begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InitialFile {
     /// Number of the file in [`CallSurvey::paths`].
     pub file: u32,
-    /// What it is.
     pub kind: InitialFileKind,
 }
 
-/// What must be known of a recording of calls before it is replayed.
+/// Facts about a recording of calls that the replay needs before it begins.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CallSurvey {
     /// The paths of its files as recorded, by number.
     pub paths: Vec<String>,
-    /// What must be there; directories in which something lies are not mentioned.
+    /// Files that must exist. Directories that contain one of them are not listed.
     pub initial: Vec<InitialFile>,
-    /// Names that are not there before: the recording makes them, or finds them absent.
+    /// Names that must not exist: the recording creates them, or finds them absent.
     pub absent: Vec<u32>,
-    /// Bytes that its files hold at most, all of them together.
+    /// Upper bound for the bytes in all of its files together.
     pub reach_bytes: u64,
-    /// How far calls reach in each file, bytes.
+    /// Highest byte offset that calls reach in each file.
     pub reaches: Vec<u64>,
     /// The process of each thread.
     pub processes: Vec<u32>,
-    /// The lane of each thread, as if there were as many as there have to be.
+    /// The lane of each thread, numbered for the minimum number of lanes.
     pub lanes: Vec<u32>,
-    /// How many lanes there have to be.
+    /// Minimum number of lanes.
     pub lane_count: u32,
-    /// By thread, whether its calls are replayed here; empty if all are. Those of others are another process's.
+    /// By thread: whether this process replays its calls; empty if it replays all of
+    /// them. Other processes replay the rest.
     pub own: Vec<bool>,
-    /// What it does, by kind, failures among them.
+    /// Recorded operations by kind, including failed ones.
     pub ops: BTreeMap<OpKind, ReplayedSum>,
-    /// From the beginning of the first call to that of the last, ns.
+    /// Time from the start of the first call to the start of the last, ns.
     pub length_ns: u64,
     /// Durations of all calls, ns; `None` if some are unknown.
     pub busy_ns: Option<u64>,
-    /// Whether it has descriptors, and flags of opens.
+    /// Whether the recording has descriptors and open flags.
     pub has_handles: bool,
     /// Bytes of the largest read.
     pub largest_read: u64,
     /// Bytes of the largest write.
     pub largest_write: u64,
-    /// Records that are not replayed, by what they are called, with how many there are.
+    /// Names of the records that are not replayed, with their counts.
     pub left_out: Vec<(String, u64)>,
 }
 
-/// No descriptor.
+/// Marks a call without a descriptor.
 pub(super) const NO_SLOT: u32 = u32::MAX;
 
-/// A call, dealt.
+/// A recorded call with its dependencies, ready to be replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DealtCall {
     pub(super) call: RecordedCall,
-    /// Its number in the recording; all that it waits for have lower ones.
+    /// Number in the recording; all its dependencies have lower numbers.
     pub(super) number: u64,
-    /// Where its descriptor lies, or [`NO_SLOT`].
+    /// Slot of its descriptor, or [`NO_SLOT`].
     pub(super) slot: u32,
-    /// How many entries of its batch's `waits` are its own.
+    /// Number of its entries in its batch's `waits`.
     pub(super) waits: u32,
-    /// How long after what it waits for it began, ns.
+    /// Recorded time from the end of its last dependency to its start, ns.
     pub(super) think_ns: u64,
-    /// Calls that were in flight when it began.
+    /// Number of calls in flight when it was recorded.
     pub(super) in_flight: u32,
 }
 
@@ -227,7 +216,7 @@ impl Operation for DealtCall {
     fn offset(&self) -> u64 {
         self.call.offset
     }
-    /// What it moved when it was recorded: a read at the end of a file is not short.
+    /// The recorded byte count, so that a read at the end of a file is not short.
     #[inline(always)]
     fn length(&self) -> u64 {
         match self.call.act {

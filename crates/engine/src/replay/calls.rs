@@ -1,4 +1,4 @@
-//! Makes recorded calls below the directory of a replay, and compares what becomes of them.
+//! Makes recorded calls below the directory of a replay, and compares their results.
 
 use super::call::{CallAct, DealtCall, NO_SLOT};
 use super::deal::Deal;
@@ -14,19 +14,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
-/// `FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE` of fallocate(2). Not every system has names for them.
+/// `FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE` of fallocate(2). Not every system defines these names.
 const PUNCH_HOLE: u32 = 3;
 
-/// Where a symbolic link leads that was made: recordings do not say it, and it must not lead anywhere.
+/// Target of created symbolic links: recordings do not contain it, and it must not exist.
 const LINK_TARGET: &str = "not-recorded";
 
-/// Bytes of one listing of a directory.
+/// Buffer size for listing a directory, bytes.
 const LIST_BYTES: usize = 32 << 10;
 
-/// Longest content of a symbolic link that is read.
+/// Longest symbolic link target that is read.
 const LINK_BYTES: usize = 4096;
 
-/// Flags of open(2) that recordings have, which are those of Linux on x86, and their meaning here.
+/// Flags of open(2) in recordings, which are those of Linux on x86, and their values on this system.
 const OPEN_FLAGS: [(u64, OFlags); 9] = [
     (0o100, OFlags::CREATE),
     (0o200, OFlags::EXCL),
@@ -46,10 +46,10 @@ const DIRECT: OFlags = OFlags::empty();
 
 const TEMPORARY: u64 = 0o20_200_000;
 
-/// The flags and the mode of an open.
+/// Returns the flags and the mode of an open.
 fn opening(recorded: u64, has_flags: bool) -> (OFlags, Mode) {
     if !has_flags {
-        // The recording has no flags; whatever comes must be possible.
+        // The recording has no flags, so allow every kind of access.
         return (OFlags::RDWR | OFlags::CREATE, Mode::from_raw_mode(0o600));
     }
     let mut flags = match recorded & 3 {
@@ -68,16 +68,16 @@ fn opening(recorded: u64, has_flags: bool) -> (OFlags, Mode) {
         flags |= OFlags::TMPFILE;
     }
     if flags.contains(OFlags::CREATE) || recorded & TEMPORARY == TEMPORARY {
-        // Whoever replays it may be another user.
+        // The replay may run as another user.
         mode = Mode::from_raw_mode((recorded >> 32) as rustix::fs::RawMode & 0o777 | 0o600);
     }
     (flags, mode)
 }
 
-/// The calls of one lane.
+/// Makes the calls of one lane.
 pub(super) struct RecordedCalls {
     deal: Arc<Deal>,
-    /// The recording has flags of opens.
+    /// Whether the recording contains the flags of opens.
     has_flags: bool,
     directories: OpenDirectories,
     memory: Region,
@@ -97,15 +97,19 @@ impl RecordedCalls {
         RecordedCalls { deal: Arc::clone(deal), has_flags, directories, memory, filler, outcomes }
     }
 
-    /// Does something with an open file; one that was open before the recording began is opened.
-    fn with(&mut self, dealt: &DealtCall, does: impl FnOnce(BorrowedFd<'_>, &mut [u8]) -> Completion) -> Completion {
+    /// Calls `does` with an open file. A file that was open before the recording began is opened first.
+    fn with_file(
+        &mut self,
+        dealt: &DealtCall,
+        does: impl FnOnce(BorrowedFd<'_>, &mut [u8]) -> Completion,
+    ) -> Completion {
         let RecordedCalls { deal, directories, memory, outcomes, .. } = self;
         let slot = deal.slots.get(dealt.slot as usize).ok_or(Errno(libc::EBADF))?;
         let mut held = slot.read().unwrap_or_else(PoisonError::into_inner);
         if held.is_none() {
             drop(held);
-            outcomes.opened_beside();
-            let opened = open_beside(directories, dealt.call.file)?;
+            outcomes.count_unrecorded_open();
+            let opened = open_unrecorded(directories, dealt.call.file)?;
             *slot.write().unwrap_or_else(PoisonError::into_inner) = Some(opened);
             held = slot.read().unwrap_or_else(PoisonError::into_inner);
         }
@@ -127,7 +131,7 @@ impl RecordedCalls {
 
     fn close(&mut self, dealt: &DealtCall) -> Completion {
         let Some(slot) = self.deal.slots.get(dealt.slot as usize) else {
-            self.outcomes.closed_other();
+            self.outcomes.count_unmatched_close();
             return Ok(0);
         };
         let file = slot.write().unwrap_or_else(PoisonError::into_inner).take();
@@ -137,38 +141,38 @@ impl RecordedCalls {
         }
     }
 
-    fn of_data(&mut self, dealt: &DealtCall) -> Completion {
+    fn data_call(&mut self, dealt: &DealtCall) -> Completion {
         let (offset, length) = (dealt.call.offset, dealt.call.length);
         let most = self.memory.bytes();
         let bytes = usize::try_from(length).unwrap_or(usize::MAX).min(most);
         match dealt.call.act {
             CallAct::Read => {
-                self.with(dealt, |file, memory| Ok(rustix::io::pread(file, &mut memory[..bytes], offset)? as u64))
+                self.with_file(dealt, |file, memory| Ok(rustix::io::pread(file, &mut memory[..bytes], offset)? as u64))
             }
-            _ => self.with(dealt, |file, memory| Ok(rustix::io::pwrite(file, &memory[..bytes], offset)? as u64)),
+            _ => self.with_file(dealt, |file, memory| Ok(rustix::io::pwrite(file, &memory[..bytes], offset)? as u64)),
         }
     }
 
-    fn of_space(&mut self, dealt: &DealtCall) -> Completion {
+    fn space_call(&mut self, dealt: &DealtCall) -> Completion {
         let call = dealt.call;
         let flags = match call.act {
             CallAct::Trim => FallocateFlags::from_bits_retain(PUNCH_HOLE),
             _ => FallocateFlags::from_bits_truncate(call.aux as u32),
         };
-        self.with(dealt, |file, _| {
+        self.with_file(dealt, |file, _| {
             rustix::fs::fallocate(file, flags, call.offset, call.length)?;
             Ok(0)
         })
     }
 
-    /// Calls on names, and those that may be on a descriptor instead.
-    fn of_name(&mut self, dealt: &DealtCall) -> Completion {
+    /// Makes calls on names, including those that can use a descriptor instead.
+    fn name_call(&mut self, dealt: &DealtCall) -> Completion {
         let call = dealt.call;
         let has_slot = dealt.slot != NO_SLOT;
         let link = AtFlags::SYMLINK_NOFOLLOW;
         match call.act {
             CallAct::Stat if has_slot => {
-                self.with(dealt, |file, _| rustix::fs::fstat(file).map(|_| 0).map_err(Errno::from))
+                self.with_file(dealt, |file, _| rustix::fs::fstat(file).map(|_| 0).map_err(Errno::from))
             }
             CallAct::Stat => self.directories.at(call.file, |dir, name| {
                 let flags = if name.is_empty() { AtFlags::EMPTY_PATH } else { link };
@@ -178,17 +182,17 @@ impl RecordedCalls {
                 let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
                 let times = Timestamps { last_access: now, last_modification: now };
                 if has_slot {
-                    return self
-                        .with(dealt, |file, _| rustix::fs::futimens(file, &times).map(|()| 0).map_err(Errno::from));
+                    return self.with_file(dealt, |file, _| {
+                        rustix::fs::futimens(file, &times).map(|()| 0).map_err(Errno::from)
+                    });
                 }
                 self.directories.at(call.file, |dir, name| {
                     let name = if name.is_empty() { "." } else { name };
                     Ok(rustix::fs::utimensat(dir, name, &times, link).map(|()| 0)?)
                 })
             }
-            CallAct::Truncate if has_slot => {
-                self.with(dealt, |file, _| rustix::fs::ftruncate(file, call.length).map(|()| 0).map_err(Errno::from))
-            }
+            CallAct::Truncate if has_slot => self
+                .with_file(dealt, |file, _| rustix::fs::ftruncate(file, call.length).map(|()| 0).map_err(Errno::from)),
             CallAct::Truncate => self.directories.at(call.file, |dir, name| {
                 let file = open_beneath(dir, name, OFlags::WRONLY, Mode::empty())?;
                 Ok(rustix::fs::ftruncate(file, call.length).map(|()| 0)?)
@@ -251,29 +255,29 @@ impl RecordedCalls {
         match dealt.call.act {
             CallAct::Open => self.open(dealt),
             CallAct::Close => self.close(dealt),
-            CallAct::Read | CallAct::Write => self.of_data(dealt),
-            CallAct::Trim | CallAct::Allocate => self.of_space(dealt),
-            CallAct::Fsync => self.with(dealt, |file, _| Ok(rustix::fs::fsync(file).map(|()| 0)?)),
-            CallAct::Fdatasync => self.with(dealt, |file, _| Ok(rustix::fs::fdatasync(file).map(|()| 0)?)),
+            CallAct::Read | CallAct::Write => self.data_call(dealt),
+            CallAct::Trim | CallAct::Allocate => self.space_call(dealt),
+            CallAct::Fsync => self.with_file(dealt, |file, _| Ok(rustix::fs::fsync(file).map(|()| 0)?)),
+            CallAct::Fdatasync => self.with_file(dealt, |file, _| Ok(rustix::fs::fdatasync(file).map(|()| 0)?)),
             CallAct::SyncRange => {
                 let (offset, length) = (dealt.call.offset, dealt.call.length);
-                self.with(dealt, |file, _| Ok(crate::os::write_out(file, offset, length).map(|()| 0)?))
+                self.with_file(dealt, |file, _| Ok(crate::os::write_out(file, offset, length).map(|()| 0)?))
             }
             CallAct::SyncAll => Ok(sync_file_system(self.directories.root()).map(|()| 0)?),
             CallAct::Seek => {
                 let to = SeekFrom::Start(dealt.call.offset);
-                self.with(dealt, |file, _| rustix::fs::seek(file, to).map(|_| 0).map_err(Errno::from))
+                self.with_file(dealt, |file, _| rustix::fs::seek(file, to).map(|_| 0).map_err(Errno::from))
             }
-            // The position of the descriptor says what comes next.
-            CallAct::List => self.with(dealt, |file, _| list_some(file)),
-            _ => self.of_name(dealt),
+            // The position of the descriptor determines the next entries.
+            CallAct::List => self.with_file(dealt, |file, _| list_some(file)),
+            _ => self.name_call(dealt),
         }
     }
 }
 
-/// Opens what the recording uses and does not open.
+/// Opens a file that the recording uses without opening it.
 #[cold]
-fn open_beside(directories: &mut OpenDirectories, file: u32) -> Result<OwnedFd, Errno> {
+fn open_unrecorded(directories: &mut OpenDirectories, file: u32) -> Result<OwnedFd, Errno> {
     let mode = Mode::empty();
     directories.at(file, |dir, name| match open_beneath(dir, name, OFlags::RDWR, mode) {
         Err(_) => open_beneath(dir, name, OFlags::RDONLY, mode),
@@ -281,10 +285,11 @@ fn open_beside(directories: &mut OpenDirectories, file: u32) -> Result<OwnedFd, 
     })
 }
 
-/// How an outcome counts: as what the replay is told of, and whether it is the recorded one.
+/// Compares a result with the recorded one. Returns the outcome for the replay's statistics, and
+/// the replayed result if it differs.
 fn compare(act: CallAct, recorded: i64, replayed: Completion) -> (Completion, Option<i64>) {
     match (recorded, replayed) {
-        // As it was recorded.
+        // The recorded error occurred again.
         (..0, Err(errno)) if i64::from(errno.0) == -recorded => (Ok(0), None),
         (..0, Err(errno)) => (Ok(0), Some(-i64::from(errno.0))),
         (..0, Ok(moved)) => {
@@ -303,12 +308,12 @@ impl SyncBackend for RecordedCalls {
 
     fn execute(&mut self, dealt: &DealtCall) -> Completion {
         let replayed = self.make(dealt);
-        let (told, other) = compare(dealt.call.act, dealt.call.result, replayed);
+        let (outcome, other) = compare(dealt.call.act, dealt.call.result, replayed);
         if let Some(other) = other {
             let (kind, file) = (dealt.call.act.kind(), dealt.call.file);
-            self.outcomes.differ(kind, dealt.call.result, other, || self.directories.name(file));
+            self.outcomes.count_difference(kind, dealt.call.result, other, || self.directories.name(file));
         }
-        told
+        outcome
     }
 
     fn before(&mut self, dealt: &DealtCall) {
@@ -327,7 +332,7 @@ impl SyncBackend for RecordedCalls {
     }
 }
 
-/// Lists a part of a directory, by one call.
+/// Lists a part of a directory with one call.
 #[cfg(target_os = "linux")]
 fn list_some(directory: BorrowedFd<'_>) -> Completion {
     let mut buffer = [const { MaybeUninit::uninit() }; LIST_BYTES];
@@ -337,7 +342,7 @@ fn list_some(directory: BorrowedFd<'_>) -> Completion {
     }
 }
 
-/// There is no such call here.
+/// This system has no such call.
 #[cfg(not(target_os = "linux"))]
 fn list_some(_directory: BorrowedFd<'_>) -> Completion {
     Err(Errno(libc::ENOSYS))
@@ -348,19 +353,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_recorded_outcome_is_none_that_differs() {
+    fn the_recorded_outcome_is_not_a_difference() {
         let failed = |number| Err(Errno(number));
         assert_eq!(compare(CallAct::Stat, -2, failed(libc::ENOENT)), (Ok(0), None));
         assert_eq!(compare(CallAct::Stat, -2, failed(libc::ENOTDIR)), (Ok(0), Some(-20)));
         assert_eq!(compare(CallAct::Stat, -2, Ok(0)), (Ok(0), Some(0)));
-        assert_eq!(compare(CallAct::Open, 7, Ok(0)), (Ok(0), None), "descriptors have other numbers");
+        assert_eq!(compare(CallAct::Open, 7, Ok(0)), (Ok(0), None), "descriptor numbers may differ");
         assert_eq!(compare(CallAct::Open, 7, failed(libc::EACCES)), (failed(libc::EACCES), Some(-13)));
         assert_eq!(compare(CallAct::Read, 100, Ok(100)), (Ok(100), None));
         assert_eq!(compare(CallAct::Read, 100, Ok(4096)), (Ok(4096), Some(4096)));
     }
 
     #[test]
-    fn opens_keep_their_flags_and_can_be_written_by_who_replays_them() {
+    fn opens_keep_their_flags_and_are_writable_by_the_replay() {
         let (flags, mode) = opening(0o101 | 0o444 << 32, true);
         assert_eq!((flags, mode.as_raw_mode()), (OFlags::WRONLY | OFlags::CREATE, 0o644));
         let (flags, mode) = opening(0o4777 << 32, true);

@@ -1,5 +1,5 @@
-//! Deals the calls of a recording to lanes, ahead of their time: by a thread of its own, so that no lane reads or decodes
-//! anything. On virtual time, where everything is one thread, a lane deals when it has nothing left.
+//! Deals the calls of a recording to lanes ahead of time. A separate thread does this, so that no lane reads or decodes
+//! anything. On virtual time, which has only one thread, a lane without calls deals itself.
 
 use super::call::{CallAct, CallSurvey, DealtCall, NO_SLOT, RecordedCall, RecordedCalls};
 use super::order::{Ancestors, Order, WaitFor};
@@ -13,19 +13,19 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-/// Descriptors of the recording that are open at once at most.
+/// Maximum number of the recording's descriptors that are open at once.
 pub(super) const SLOTS_MAX: u32 = 1 << 16;
 
-/// Calls that are dealt before lanes get theirs.
+/// Number of calls dealt before they are handed to the lanes.
 const DEALT_AT_ONCE: u32 = 512;
 
-/// A pause of the dealer, who is far ahead.
+/// Pause of the dealer when it is far ahead.
 const FAR_AHEAD_PAUSE: Duration = Duration::from_micros(200);
 
-/// A lane without calls looks again after this.
+/// Poll interval of a lane without calls.
 const HUNGRY_PAUSE: Duration = Duration::from_millis(1);
 
-/// Calls of one lane, and what they wait for, one after another.
+/// Calls of one lane, with their dependencies in the same order.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) calls: VecDeque<DealtCall>,
@@ -42,34 +42,34 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the lanes of a replay share.
+/// State shared by the lanes of a replay.
 pub(super) struct Deal {
     pub(super) progress: Progress,
     /// Open files by slot.
     pub(super) slots: Box<[RwLock<Option<OwnedFd>>]>,
     queues: Box<[LaneQueue]>,
-    /// The dealer, where no thread of its own has it.
+    /// The dealer, if it has no thread of its own.
     dealer: Mutex<Option<Dealer>>,
     is_virtual: bool,
-    /// All calls are dealt.
+    /// Whether all calls are dealt.
     is_over: AtomicBool,
     pub(super) error: ReadingError,
 }
 
-/// How dealing ended for now.
+/// Result of one round of dealing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dealt {
     Some,
-    /// The first call that has not ended is too far behind.
+    /// Dealing must wait for the first call that has not ended.
     FarAhead,
     Over,
 }
 
 impl Deal {
-    /// Begins to deal.
+    /// Starts dealing.
     ///
     /// # Errors
-    /// Where no thread can be started.
+    /// The thread cannot be started.
     pub(super) fn begin(dealer: Dealer, lanes: u32, is_virtual: bool) -> std::io::Result<Arc<Deal>> {
         let deal = Arc::new(Deal {
             progress: Progress::new(lanes as usize, is_virtual),
@@ -92,7 +92,7 @@ impl Deal {
     }
 
     fn deal_all(this: &Arc<Deal>, mut dealer: Dealer) {
-        // Until everything is dealt, or nobody is left to deal to.
+        // Stop when everything is dealt, or no lane is left.
         while !this.progress.is_abandoned() && Arc::strong_count(this) > 1 {
             let dealt = dealer.deal(this);
             this.hand_over(&mut dealer);
@@ -106,7 +106,7 @@ impl Deal {
         (0..this.queues.len() as u32).for_each(|lane| this.progress.wake(lane));
     }
 
-    /// Gives each lane what was dealt to it.
+    /// Appends the dealt calls to the lanes' queues.
     fn hand_over(&self, dealer: &mut Dealer) {
         for (lane, (queue, dealt)) in self.queues.iter().zip(&mut dealer.dealt).enumerate() {
             if dealt.calls.is_empty() {
@@ -123,11 +123,11 @@ impl Deal {
         }
     }
 
-    /// The next calls of a lane; none where it has no more.
+    /// Returns the next calls of a lane; `None` if there are no more.
     pub(super) fn take(&self, lane: u32) -> Option<Batch> {
         let queue = &self.queues[lane as usize];
         loop {
-            // Before the look, so that what is dealt meanwhile is not missed.
+            // Read this before the queue, so that calls dealt in between are not missed.
             let is_over = self.is_over.load(SeqCst) || self.progress.is_abandoned();
             let batch = std::mem::take(&mut *locked(&queue.batch));
             if !batch.calls.is_empty() {
@@ -148,7 +148,7 @@ impl Deal {
         }
     }
 
-    /// Deals in the thread of a lane that has nothing left.
+    /// Deals in the thread of a lane that has no calls left.
     fn deal_here(&self) {
         let dealt = match &mut *locked(&self.dealer) {
             Some(dealer) => {
@@ -160,12 +160,12 @@ impl Deal {
         };
         match dealt {
             Dealt::Some => {}
-            Dealt::FarAhead => self.progress.listen(),
+            Dealt::FarAhead => self.progress.wait_for_event(),
             Dealt::Over => self.is_over.store(true, SeqCst),
         }
     }
 
-    /// Waits until a lane has something to begin with, or there is nothing for it near the beginning.
+    /// Waits until a lane has its first calls, or the recording has none for it. Gives up after 2 s.
     pub(super) fn await_first(&self, lane: u32) {
         if self.is_virtual {
             return;
@@ -185,18 +185,19 @@ pub(super) struct Dealer {
     order: Order,
     rule: ReplayOrder,
     processes: Vec<u32>,
-    /// By thread.
+    /// Lane of each thread.
     lane_of: Vec<u32>,
-    /// By thread, whether its calls are made here; empty if all are.
+    /// By thread: whether this process replays its calls; empty if it replays all of them.
     own: Vec<bool>,
-    /// By process and descriptor, or by file where there are no descriptors: where it lies, and which file it is.
+    /// Slot and file of each descriptor. The key is process and descriptor, or the file
+    /// if the recording has no descriptors.
     handles: HashMap<u64, (u32, u32)>,
-    /// Slots that are free once the call with this number has ended.
+    /// Slots that become free once the call with this number has ended.
     freed: VecDeque<(u64, u32)>,
     next_slot: u32,
     /// Number of the next call.
     number: u64,
-    /// The lowest number that has not ended, as far as it was looked.
+    /// Lowest number that had not ended at the last check.
     first_open: u64,
     dealt: Vec<Batch>,
     scratch: Vec<WaitFor>,
@@ -251,7 +252,7 @@ impl Dealer {
                 }
             };
             if let Err(error) = dealt {
-                deal.error.tell(&error);
+                deal.error.set(&error);
                 self.is_over = true;
                 return Dealt::Over;
             }
@@ -280,7 +281,7 @@ impl Dealer {
         Ok(())
     }
 
-    /// Where the descriptor of a call lies.
+    /// Returns the slot of a call's descriptor.
     fn slot(&mut self, call: &RecordedCall, deal: &Deal) -> Result<u32, ReplayError> {
         let key = match call.handle {
             0 => 1 << 63 | u64::from(call.file),
@@ -289,7 +290,7 @@ impl Dealer {
                 u64::from(process) << 32 & !(1 << 63) | u64::from(handle)
             }
         };
-        // A descriptor that was closed unseen, by another program's start, is another file's by now.
+        // Starting another program may have closed the descriptor without a record; then it belongs to another file.
         let known = self.handles.get(&key).filter(|(_, file)| *file == call.file).map(|(slot, _)| *slot);
         match call.act {
             CallAct::Open if call.result < 0 => Ok(NO_SLOT),
@@ -309,7 +310,7 @@ impl Dealer {
             | CallAct::Seek
             | CallAct::SyncRange => match known {
                 Some(slot) => Ok(slot),
-                // Opened before the recording began, inherited, or duplicated.
+                // The descriptor was opened before the recording began, inherited, or duplicated.
                 None => self.keep(key, call.file, deal),
             },
             _ if call.handle == 0 => Ok(NO_SLOT),
@@ -321,7 +322,7 @@ impl Dealer {
         }
     }
 
-    /// A place for a descriptor of a file; the one that it had before is free once nobody uses it.
+    /// Assigns a new slot to a descriptor of a file. Its previous slot becomes free once no call uses it.
     fn keep(&mut self, key: u64, file: u32, deal: &Deal) -> Result<u32, ReplayError> {
         let slot = self.new_slot(deal)?;
         if let Some((before, _)) = self.handles.insert(key, (slot, file)) {
@@ -335,7 +336,7 @@ impl Dealer {
             && number < self.first_open
         {
             self.freed.pop_front();
-            // Where nobody recorded its close, it still has the file of before.
+            // If no close was recorded, the slot still holds the previous file.
             deal.slots[slot as usize].write().unwrap_or_else(PoisonError::into_inner).take();
             return Ok(slot);
         }

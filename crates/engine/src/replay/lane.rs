@@ -1,4 +1,4 @@
-//! One lane of a replay: the source of a worker's calls, and the pacer that says when each may begin.
+//! One lane of a replay: the source of a worker's calls, and the pacer that decides when each may begin.
 
 use super::call::DealtCall;
 use super::deal::{Batch, Deal};
@@ -12,9 +12,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What the source and the pacer of a lane have in common: the call at hand.
+/// The current call, shared by the source and the pacer of a lane.
 #[derive(Default)]
-pub(super) struct AtHand {
+pub(super) struct CurrentCall {
     call: Cell<Option<DealtCall>>,
     waits: RefCell<Vec<WaitFor>>,
 }
@@ -24,18 +24,18 @@ pub(super) struct LaneSource {
     deal: Arc<Deal>,
     lane: u32,
     batch: Batch,
-    at_hand: Rc<AtHand>,
+    current: Rc<CurrentCall>,
     has_ended: bool,
 }
 
 impl LaneSource {
     pub(super) fn new(deal: &Arc<Deal>, lane: u32) -> LaneSource {
-        deal.progress.runs(lane);
-        LaneSource { deal: Arc::clone(deal), lane, batch: Batch::default(), at_hand: Rc::default(), has_ended: false }
+        deal.progress.register(lane);
+        LaneSource { deal: Arc::clone(deal), lane, batch: Batch::default(), current: Rc::default(), has_ended: false }
     }
 
-    pub(super) fn at_hand(&self) -> Rc<AtHand> {
-        Rc::clone(&self.at_hand)
+    pub(super) fn current(&self) -> Rc<CurrentCall> {
+        Rc::clone(&self.current)
     }
 }
 
@@ -53,10 +53,10 @@ impl Source for LaneSource {
             }
         }
         let call = self.batch.calls.pop_front()?;
-        let mut waits = self.at_hand.waits.borrow_mut();
+        let mut waits = self.current.waits.borrow_mut();
         waits.clear();
         waits.extend(self.batch.waits.drain(..call.waits as usize));
-        self.at_hand.call.set(Some(call));
+        self.current.call.set(Some(call));
         Some(call)
     }
 
@@ -66,7 +66,7 @@ impl Source for LaneSource {
 }
 
 impl Drop for LaneSource {
-    /// Nobody waits for calls that will never come.
+    /// Abandons the replay if the lane ends early, so that nothing waits for calls that will never be made.
     fn drop(&mut self) {
         if !self.has_ended {
             self.deal.progress.abandon();
@@ -74,22 +74,22 @@ impl Drop for LaneSource {
     }
 }
 
-/// A look again, where nobody says when it is time, ns.
-const LOOK_AGAIN_NS: u64 = 5_000;
+/// Poll interval if no event announces the right time, ns.
+const POLL_NS: u64 = 5_000;
 
-/// When the calls of a lane may begin.
+/// Decides when the calls of a lane may begin.
 pub(super) struct LanePacer {
     deal: Arc<Deal>,
     lane: u32,
     clock: Clock,
     timing: Timing,
-    at_hand: Rc<AtHand>,
+    current: Rc<CurrentCall>,
     ticks_per_ns: f64,
     started_at: Ticks,
-    /// When the last call of this lane ended, and the last of what the call at hand waits for.
-    behind: Ticks,
-    lane_behind: Ticks,
-    /// The call at hand waited for others when it was time.
+    /// End of the last dependency of the current call, and of this lane's last call.
+    dependencies_end: Ticks,
+    lane_end: Ticks,
+    /// Whether the current call had to wait for others when it was due.
     was_held: bool,
     tally: LaneTally,
 }
@@ -111,11 +111,11 @@ impl LanePacer {
             lane: source.lane,
             clock,
             timing,
-            at_hand: source.at_hand(),
+            current: source.current(),
             ticks_per_ns: clock.fractional_ticks(1.0) / speed.max(1e-9),
             started_at: 0,
-            behind: 0,
-            lane_behind: 0,
+            dependencies_end: 0,
+            lane_end: 0,
             was_held: false,
             tally,
         }
@@ -132,28 +132,29 @@ impl Pacer for LanePacer {
     }
 
     fn start(&mut self, at: Ticks) {
-        (self.started_at, self.behind, self.lane_behind) = (at, at, at);
+        (self.started_at, self.dependencies_end, self.lane_end) = (at, at, at);
     }
 
     fn due(&mut self, now: Ticks, _op: PacedOp) -> Due {
-        let Some(dealt) = self.at_hand.call.get() else { return Due::Now { intended: now } };
+        let Some(dealt) = self.current.call.get() else { return Due::Now { intended: now } };
         if let Timing::Recorded { .. } = self.timing {
             let intended = self.started_at + self.ticks(dealt.call.at_ns);
             if now < intended {
                 return Due::At(intended);
             }
         }
-        let mut waits = self.at_hand.waits.borrow_mut();
+        let mut waits = self.current.waits.borrow_mut();
         while let Some(&wait) = waits.last() {
-            if !self.deal.progress.has_come(wait) {
+            if !self.deal.progress.is_met(wait) {
                 self.was_held = true;
                 drop(waits);
                 self.deal.progress.wait_for(wait, self.lane);
-                // The loop looks whether the worker is to end, and asks again.
+                // The loop checks for shutdown and asks again.
                 return Due::At(now);
             }
             if !wait.is_beginning() {
-                self.behind = self.behind.max(self.deal.progress.ended_at(wait.number()).unwrap_or(0));
+                self.dependencies_end =
+                    self.dependencies_end.max(self.deal.progress.ended_at(wait.number()).unwrap_or(0));
             }
             waits.pop();
         }
@@ -162,21 +163,21 @@ impl Pacer for LanePacer {
             Timing::Recorded { .. } => self.started_at + self.ticks(dealt.call.at_ns),
             Timing::AsFastAsPossible => now,
             Timing::ThinkTimes => {
-                let intended = self.behind.max(self.lane_behind) + self.ticks(dealt.think_ns);
+                let intended = self.dependencies_end.max(self.lane_end) + self.ticks(dealt.think_ns);
                 if now < intended {
                     return Due::At(intended);
                 }
                 intended
             }
             Timing::InFlight => {
-                if !self.deal.progress.takes_off(dealt.in_flight) {
-                    return Due::At(now + self.clock.ticks(LOOK_AGAIN_NS).max(1));
+                if !self.deal.progress.try_begin(dealt.in_flight) {
+                    return Due::At(now + self.clock.ticks(POLL_NS).max(1));
                 }
                 now
             }
         };
         let overtaken = self.deal.progress.begin(dealt.number);
-        let possible = intended.max(self.lane_behind).max(self.behind);
+        let possible = intended.max(self.lane_end).max(self.dependencies_end);
         let own_lag_ns = self.clock.ns_between(possible.min(now), now);
         self.tally.begins(
             dealt.call.at_ns,
@@ -190,11 +191,11 @@ impl Pacer for LanePacer {
     }
 
     fn completed(&mut self, _kind: OpKind, _moved: u64, _service_ns: u64, now: Ticks) {
-        let Some(dealt) = self.at_hand.call.get() else { return };
+        let Some(dealt) = self.current.call.get() else { return };
         if self.timing == Timing::InFlight {
-            self.deal.progress.lands();
+            self.deal.progress.end_one();
         }
         self.deal.progress.end(dealt.number, now);
-        (self.behind, self.lane_behind) = (self.started_at, now);
+        (self.dependencies_end, self.lane_end) = (self.started_at, now);
     }
 }

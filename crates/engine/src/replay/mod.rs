@@ -1,10 +1,10 @@
-//! Replays of recorded calls on files: opened, read, renamed and removed again, by several threads, at the recorded times and in
+//! Replays recorded calls on files. Several threads open, read, rename and remove files at the recorded times, in
 //! an order that the recording allows.
 //!
-//! A [`dealer`](deal) reads the recording ahead of the replay, gives each call to a lane, and says what it waits for
-//! ([`order`]). A lane is a worker of the engine: its [source and pacer](lane) are bound to what was [dealt](progress), and the
-//! loop is that of all other work. [Calls](calls) are made below one directory ([`beneath`]), and what became of them is
-//! compared with the recording ([`tally`]).
+//! A [`dealer`](deal) reads the recording ahead of the replay, assigns each call to a lane, and computes its
+//! dependencies ([`order`]). A lane is a worker of the engine: its [source and pacer](lane) use the [dealt
+//! calls](progress), and its loop is the usual one. [Calls](calls) are made below one directory ([`beneath`]), and
+//! their results are compared with the recording ([`tally`]).
 
 mod call;
 mod calls;

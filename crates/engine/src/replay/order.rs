@@ -1,15 +1,15 @@
-//! What a recorded call waits for.
+//! Computes the calls that a recorded call waits for.
 //!
-//! A call never waits for one that had not ended when it began: those ran side by side, and nothing of the one can have been
-//! a reason for the other. Source of the rules by resource: Weiss et al., "ROOT: Replaying Multithreaded Traces with
-//! Resource-Oriented Ordering", SOSP 2013: names in the order of their generations, descriptors and files in stages.
+//! A call never waits for one that was still running when it began: the two overlapped, so neither can have caused the
+//! other. Source of the rules by resource: Weiss et al., "ROOT: Replaying Multithreaded Traces with Resource-Oriented
+//! Ordering", SOSP 2013: names in the order of their generations, descriptors and files in stages.
 
 use super::call::{CallAct, NO_SLOT, RecordedCall};
 use plumb_workload::ReplayOrder;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// What a call waits for, as one word: twice the number of another call, and 1 more where its beginning is enough.
+/// Dependency of a call, in one word: twice the number of the other call, plus 1 if waiting for its start is enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WaitFor(u64);
 
@@ -31,55 +31,55 @@ impl WaitFor {
     }
 }
 
-/// A call that used something.
+/// A call that used a resource.
 #[derive(Debug, Clone, Copy)]
-struct User {
+struct ResourceUse {
     number: u64,
     lane: u32,
     end_ns: u64,
 }
 
-/// Who uses something, and who changed it last.
+/// The recent users of a resource, and the last call that changed it.
 #[derive(Debug, Clone, Default)]
-struct Users {
-    changed: Option<User>,
-    /// Since then, the last of each lane.
-    used: Vec<User>,
+struct ResourceUses {
+    changed: Option<ResourceUse>,
+    /// The last user of each lane since that change.
+    used: Vec<ResourceUse>,
 }
 
-/// A call on its way to what it waits for.
-struct Asking<'a> {
-    user: User,
+/// A call whose dependencies are being collected.
+struct Dependencies<'a> {
+    user: ResourceUse,
     at_ns: u64,
     waits: &'a mut Vec<WaitFor>,
-    /// When the last of what it waits for had ended.
+    /// End of the latest dependency.
     after_ns: &'a mut u64,
 }
 
-impl Asking<'_> {
-    fn wait_for(&mut self, other: User) {
+impl Dependencies<'_> {
+    fn wait_for(&mut self, other: ResourceUse) {
         if other.number == self.user.number || other.end_ns > self.at_ns {
             return;
         }
         *self.after_ns = (*self.after_ns).max(other.end_ns);
-        // Those of the same lane come one after another anyway.
+        // Calls of the same lane run in order anyway.
         let wait = WaitFor::end_of(other.number);
         if other.lane != self.user.lane && !self.waits.contains(&wait) {
             self.waits.push(wait);
         }
     }
 
-    fn uses(&mut self, users: &mut Users) {
+    fn uses(&mut self, users: &mut ResourceUses) {
         if let Some(changed) = users.changed {
             self.wait_for(changed);
         }
         match users.used.iter_mut().find(|user| user.lane == self.user.lane) {
-            Some(user) => *user = User { end_ns: self.user.end_ns.max(user.end_ns), ..self.user },
+            Some(user) => *user = ResourceUse { end_ns: self.user.end_ns.max(user.end_ns), ..self.user },
             None => users.used.push(self.user),
         }
     }
 
-    fn changes(&mut self, users: &mut Users) {
+    fn changes(&mut self, users: &mut ResourceUses) {
         if let Some(changed) = users.changed {
             self.wait_for(changed);
         }
@@ -90,36 +90,37 @@ impl Asking<'_> {
     }
 }
 
-/// Directories are few, names are many: the way up from each name.
+/// Parents of directories and files. There are few directories and many names, so each name's
+/// ancestors are found by walking up.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ancestors {
-    /// The directory of each file, and of each directory behind the files; `u32::MAX` above the root.
+    /// Parent directory of each file, followed by the parent of each directory; `u32::MAX` above the root.
     pub(super) parents: Vec<u32>,
 }
 
-/// Says what each call waits for.
+/// Computes the dependencies of each call.
 pub(super) struct Order {
     rule: ReplayOrder,
     ancestors: Ancestors,
-    names: Vec<Users>,
-    /// What lies under each name now: its bytes.
+    names: Vec<ResourceUses>,
+    /// Number of the object (the bytes) currently under each name.
     objects: Vec<u32>,
-    data: Vec<Users>,
-    /// By slot.
-    descriptors: Vec<Users>,
+    data: Vec<ResourceUses>,
+    /// Recent uses of each slot.
+    descriptors: Vec<ResourceUses>,
     slot_objects: Vec<u32>,
-    /// Calls that have not ended, by when they do.
+    /// Calls that have not ended, ordered by their end.
     flying: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    /// Calls in the order of their ends, from the number `ended_from` of that order.
-    ended: VecDeque<User>,
+    /// Ended calls in order of their ends; `ended_from` is the position of the first one.
+    ended: VecDeque<ResourceUse>,
     ended_from: u64,
-    /// How far each lane had looked at them.
-    looked: Vec<u64>,
-    /// When the last call of each lane ended.
+    /// Position in `ended` up to which each lane has read.
+    read_until: Vec<u64>,
+    /// End of each lane's last call.
     lane_ends: Vec<Option<u64>>,
 }
 
-/// Ends that are remembered: a lane that looks less often misses those before.
+/// Number of ended calls kept. A lane that reads too rarely misses the earlier ones.
 const ENDED_MAX: usize = 4096;
 
 impl Order {
@@ -128,20 +129,21 @@ impl Order {
         Order {
             rule,
             ancestors,
-            names: vec![Users::default(); if rule == ReplayOrder::Resource { names } else { 0 }],
+            names: vec![ResourceUses::default(); if rule == ReplayOrder::Resource { names } else { 0 }],
             objects: (0..files as u32).collect(),
-            data: vec![Users::default(); files],
+            data: vec![ResourceUses::default(); files],
             descriptors: Vec::new(),
             slot_objects: Vec::new(),
             flying: BinaryHeap::new(),
             ended: VecDeque::new(),
             ended_from: 0,
-            looked: vec![0; lanes],
+            read_until: vec![0; lanes],
             lane_ends: vec![None; lanes],
         }
     }
 
-    /// What a call waits for, into `waits`; how long after the last of it the call began, ns; and how many were in flight then.
+    /// Collects the dependencies of a call into `waits`. Returns the think time between the end of the last dependency
+    /// and the call, ns, and the number of calls in flight at its start.
     pub(super) fn next(
         &mut self,
         call: &RecordedCall,
@@ -150,7 +152,7 @@ impl Order {
         slot: u32,
         waits: &mut Vec<WaitFor>,
     ) -> (u64, u32) {
-        let user = User { number, lane, end_ns: call.end_ns() };
+        let user = ResourceUse { number, lane, end_ns: call.end_ns() };
         let mut after_ns = self.lane_ends[lane as usize].filter(|end_ns| *end_ns <= call.at_ns).unwrap_or(0);
         while let Some(&Reverse((end_ns, other, other_lane))) = self.flying.peek()
             && end_ns <= call.at_ns
@@ -160,33 +162,33 @@ impl Order {
                 self.ended.pop_front();
                 self.ended_from += 1;
             }
-            self.ended.push_back(User { number: other, lane: other_lane, end_ns });
+            self.ended.push_back(ResourceUse { number: other, lane: other_lane, end_ns });
         }
         let in_flight = self.flying.len() as u32;
-        let mut asking = Asking { user, at_ns: call.at_ns, waits, after_ns: &mut after_ns };
+        let mut dependencies = Dependencies { user, at_ns: call.at_ns, waits, after_ns: &mut after_ns };
         match self.rule {
             ReplayOrder::None | ReplayOrder::Thread => {}
             ReplayOrder::Total => {
-                // Behind the beginning of the call before it, and so behind all that that one waited for.
+                // Wait for the start of the previous call, and so for everything that it waited for.
                 for ended in self.ended.drain(..) {
                     self.ended_from += 1;
-                    asking.wait_for(ended);
+                    dependencies.wait_for(ended);
                 }
                 if number > 0 {
-                    asking.waits.push(WaitFor::beginning_of(number - 1));
+                    dependencies.waits.push(WaitFor::beginning_of(number - 1));
                 }
             }
             ReplayOrder::Inferred => {
-                let looked = &mut self.looked[lane as usize];
-                let from = looked.saturating_sub(self.ended_from) as usize;
+                let read_until = &mut self.read_until[lane as usize];
+                let from = read_until.saturating_sub(self.ended_from) as usize;
                 let mut seen = 0_u64;
                 for ended in self.ended.iter().skip(from).rev() {
                     if seen >> (ended.lane & 63) & 1 == 0 {
                         seen |= 1 << (ended.lane & 63);
-                        asking.wait_for(*ended);
+                        dependencies.wait_for(*ended);
                     }
                 }
-                *looked = self.ended_from + self.ended.len() as u64;
+                *read_until = self.ended_from + self.ended.len() as u64;
             }
             ReplayOrder::Resource => self.by_resource(call, slot, user, waits, &mut after_ns),
         }
@@ -200,40 +202,40 @@ impl Order {
         &mut self,
         call: &RecordedCall,
         slot: u32,
-        user: User,
+        user: ResourceUse,
         waits: &mut Vec<WaitFor>,
         after_ns: &mut u64,
     ) {
         let Order { ancestors, names, objects, data, descriptors, slot_objects, .. } = self;
-        let mut asking = Asking { user, at_ns: call.at_ns, waits, after_ns };
-        let above = |asking: &mut Asking<'_>, names: &mut [Users], file: u32| {
+        let mut dependencies = Dependencies { user, at_ns: call.at_ns, waits, after_ns };
+        let above = |dependencies: &mut Dependencies<'_>, names: &mut [ResourceUses], file: u32| {
             let mut at = ancestors.parents.get(file as usize).copied().unwrap_or(u32::MAX);
             while let Some(users) = names.get_mut(at as usize) {
-                asking.uses(users);
+                dependencies.uses(users);
                 at = ancestors.parents.get(at as usize).copied().unwrap_or(u32::MAX);
             }
         };
         if slot != NO_SLOT && descriptors.len() <= slot as usize {
-            descriptors.resize(slot as usize + 1, Users::default());
+            descriptors.resize(slot as usize + 1, ResourceUses::default());
             slot_objects.resize(slot as usize + 1, u32::MAX);
         }
         let by_name = slot == NO_SLOT || call.act == CallAct::Open;
         let file = call.file as usize;
         if by_name {
-            above(&mut asking, names, call.file);
+            above(&mut dependencies, names, call.file);
             let changes = call.result >= 0
                 && (call.act.changes_names() || call.act == CallAct::Open && call.aux & 0o100 != 0)
                 && call.act != CallAct::Link;
             match names.get_mut(file) {
-                Some(users) if changes => asking.changes(users),
-                Some(users) => asking.uses(users),
+                Some(users) if changes => dependencies.changes(users),
+                Some(users) => dependencies.uses(users),
                 None => {}
             }
             if call.act.has_other() {
                 let other = call.aux as u32;
-                above(&mut asking, names, other);
+                above(&mut dependencies, names, other);
                 if let Some(users) = names.get_mut(other as usize) {
-                    if call.result >= 0 { asking.changes(users) } else { asking.uses(users) }
+                    if call.result >= 0 { dependencies.changes(users) } else { dependencies.uses(users) }
                 }
             }
         }
@@ -247,19 +249,19 @@ impl Order {
             let leaves = matches!(call.act, CallAct::Unlink | CallAct::Rmdir) || call.act == CallAct::Rename && has_two;
             if leaves && let Some(under) = objects.get_mut(file) {
                 *under = next;
-                data.push(Users::default());
+                data.push(ResourceUses::default());
             }
         }
         if slot != NO_SLOT {
             let at = slot as usize;
             match call.act {
                 CallAct::Open => {
-                    asking.changes(&mut descriptors[at]);
+                    dependencies.changes(&mut descriptors[at]);
                     slot_objects[at] = object;
                 }
-                CallAct::Close => asking.changes(&mut descriptors[at]),
+                CallAct::Close => dependencies.changes(&mut descriptors[at]),
                 _ => {
-                    asking.uses(&mut descriptors[at]);
+                    dependencies.uses(&mut descriptors[at]);
                     if slot_objects[at] != u32::MAX {
                         object = slot_objects[at];
                     }
@@ -268,9 +270,9 @@ impl Order {
         }
         if let Some(users) = data.get_mut(object as usize) {
             match call.act {
-                CallAct::Write | CallAct::Trim | CallAct::Truncate | CallAct::Allocate => asking.changes(users),
-                CallAct::Open if call.aux & 0o1000 != 0 => asking.changes(users),
-                CallAct::Read | CallAct::Fsync | CallAct::Fdatasync | CallAct::SyncRange => asking.uses(users),
+                CallAct::Write | CallAct::Trim | CallAct::Truncate | CallAct::Allocate => dependencies.changes(users),
+                CallAct::Open if call.aux & 0o1000 != 0 => dependencies.changes(users),
+                CallAct::Read | CallAct::Fsync | CallAct::Fdatasync | CallAct::SyncRange => dependencies.uses(users),
                 _ => {}
             }
         }
@@ -286,7 +288,7 @@ mod tests {
         RecordedCall { at_ns, took_ns, offset: 0, length: 1, result: 1, aux: 0, file, task: 0, handle: 0, act }
     }
 
-    /// Numbers of the calls whose end each call waits for.
+    /// Returns, for each call, the numbers of the calls whose end it waits for.
     fn ends(rule: ReplayOrder, parents: &[u32], calls: &[(u32, u32, RecordedCall)]) -> Vec<Vec<u64>> {
         let mut order = Order::new(rule, Ancestors { parents: parents.to_vec() }, parents.len(), 4);
         let each = calls.iter().enumerate().map(|(number, (lane, slot, call))| {
@@ -300,7 +302,7 @@ mod tests {
     const TOP: u32 = u32::MAX;
 
     #[test]
-    fn a_file_is_used_behind_its_making_and_before_its_removal() {
+    fn a_file_is_used_between_its_creation_and_its_removal() {
         let made = RecordedCall { aux: 0o100, ..call(0, 1, CallAct::Open, 0) };
         let calls = [
             (0, NO_SLOT, call(0, 1, CallAct::Mkdir, 1)),
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ran_side_by_side_is_not_put_in_order() {
+    fn overlapping_calls_are_not_ordered() {
         let calls = [
             (0, 0, call(0, 10, CallAct::Write, 0)),
             (1, 0, call(5, 10, CallAct::Write, 0)),
@@ -327,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_call_of_every_other_thread_is_waited_for_where_order_is_inferred() {
+    fn inferred_order_waits_for_the_last_call_of_every_other_thread() {
         let calls = [
             (0, NO_SLOT, call(0, 1, CallAct::Stat, 0)),
             (0, NO_SLOT, call(2, 1, CallAct::Stat, 0)),
@@ -339,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn think_times_are_from_the_last_end_and_depths_count_what_has_not_ended() {
+    fn think_times_start_at_the_last_end_and_depths_count_unfinished_calls() {
         let mut order = Order::new(ReplayOrder::Thread, Ancestors::default(), 1, 2);
         let mut next = |call: RecordedCall, number, lane| order.next(&call, number, lane, NO_SLOT, &mut Vec::new());
         assert_eq!(next(call(100, 50, CallAct::Stat, 0), 0, 0), (100, 0));

@@ -1,7 +1,7 @@
-//! Resolves recorded paths below the replay's directory, and nowhere else.
+//! Resolves recorded paths below the replay's directory, and never outside it.
 //!
-//! A recorded path is taken apart by its names alone: `/` at its beginning, `.` and `..` never lead out. What is left is opened
-//! beneath the root: no link is followed and no mount is entered (openat2(2), `RESOLVE_BENEATH`, or step by step).
+//! A recorded path is split into its names: a leading `/`, `.` and `..` never lead out. The rest is opened beneath the
+//! root, without following links or entering mounts (openat2(2), `RESOLVE_BENEATH`, or step by step).
 
 use super::order::Ancestors;
 use crate::backend::{Completion, Errno};
@@ -16,34 +16,34 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// In place of the number of a file: the recording mentions none.
+/// Stands for a file number when the recording does not mention the directory.
 const NOT_MENTIONED: u32 = u32::MAX;
 
-/// Directories that a lane keeps open.
+/// Maximum number of directories that a lane keeps open.
 const DIRECTORIES_MAX: usize = 256;
 
-/// Opens what lies below a directory, one name or several.
+/// Opens a path of one or several names below a directory.
 pub(super) fn open_beneath(dir: BorrowedFd<'_>, path: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     Ok(crate::guard::open_beneath(dir, path.as_bytes(), flags, mode, Mounts::Refused)?)
 }
 
-/// Where the files of a recording lie.
+/// Paths of a recording's files.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
-    /// By file: its directory, and its name there; an empty name is the root itself.
+    /// By file: the index of its directory and its name there. An empty name is the root itself.
     files: Vec<(u32, Box<str>)>,
     /// Paths of directories; the first is the root.
     directories: Vec<Box<str>>,
-    /// By file: the nearest directory above it that the recording mentions.
+    /// By file: its nearest ancestor directory that the recording mentions.
     ancestors: Ancestors,
-    /// By file: whether it is such a directory.
+    /// By file: whether it is such an ancestor.
     is_above: Box<[bool]>,
-    /// How often a directory was removed or got another name.
+    /// Number of removals and renames of directories.
     changes: AtomicU64,
 }
 
 impl Paths {
-    /// Of recorded paths.
+    /// Splits recorded paths into directories and names.
     pub(super) fn new(recorded: &[String]) -> Paths {
         let mut directories: Vec<Box<str>> = vec!["".into()];
         let mut known: HashMap<String, u32> = HashMap::from([(String::new(), 0)]);
@@ -62,7 +62,7 @@ impl Paths {
             });
             files.push((directory, name.into()));
         }
-        // No call makes, removes or renames a directory that the recording does not mention.
+        // No call creates, removes or renames a directory that the recording does not mention.
         let of_directory: Vec<u32> =
             directories.iter().map(|path| by_path.get(&**path).copied().unwrap_or(NOT_MENTIONED)).collect();
         let nearest = |path: &str| {
@@ -94,12 +94,11 @@ impl Paths {
         Paths { files, directories, ancestors: Ancestors { parents }, is_above, changes: AtomicU64::new(0) }
     }
 
-    /// The directory of each file, where it is mentioned.
     pub(super) fn ancestors(&self) -> Ancestors {
         self.ancestors.clone()
     }
 
-    /// The path of a file, from the root of the replay on.
+    /// Returns the path of a file relative to the root of the replay.
     pub(super) fn path(&self, file: u32) -> String {
         match self.files.get(file as usize) {
             Some((directory, name)) => match &*self.directories[*directory as usize] {
@@ -110,7 +109,7 @@ impl Paths {
         }
     }
 
-    /// A directory may have another name now, or be gone.
+    /// Notes that a directory may have been renamed or removed.
     pub(super) fn directory_changes(&self, file: u32) {
         if self.is_above.get(file as usize) == Some(&true) {
             self.changes.fetch_add(1, Relaxed);
@@ -118,7 +117,7 @@ impl Paths {
     }
 }
 
-/// Directories of a lane, kept open.
+/// A lane's cache of open directories.
 pub(super) struct OpenDirectories {
     root: OwnedFd,
     place: PathBuf,
@@ -136,12 +135,12 @@ impl OpenDirectories {
         self.root.as_fd()
     }
 
-    /// The path of a file, for messages.
+    /// Returns the path of a file, for messages.
     pub(super) fn path(&self, file: u32) -> PathBuf {
         self.place.join(self.paths.path(file))
     }
 
-    /// The same, from the root of the replay on.
+    /// Returns the path of a file relative to the root of the replay.
     pub(super) fn name(&self, file: u32) -> String {
         self.paths.path(file)
     }
@@ -150,7 +149,7 @@ impl OpenDirectories {
         self.paths.directory_changes(file);
     }
 
-    /// Does something with a file's directory and its name there.
+    /// Calls `does` with a file's directory and its name there.
     pub(super) fn at<T>(
         &mut self,
         file: u32,
@@ -185,7 +184,7 @@ impl OpenDirectories {
     }
 }
 
-/// A name that removes or makes nothing: the root of the replay itself.
+/// Refuses the replay's root, whose name is empty: no call may create or remove it.
 pub(super) fn refuse_root(name: &str) -> Completion {
     if name.is_empty() { Err(Errno(libc::EBUSY)) } else { Ok(0) }
 }
@@ -213,14 +212,14 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_directory_that_is_mentioned_is_above() {
+    fn the_parent_is_the_nearest_mentioned_directory() {
         let paths = Paths::new(&["/a/b/c/f", "/a/b", "/a", "/g", "/"].map(str::to_owned));
         assert_eq!(paths.ancestors().parents, [1, 2, u32::MAX, u32::MAX, u32::MAX]);
     }
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn links_are_not_followed_wherever_they_are() {
+    fn links_are_not_followed_anywhere() {
         let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(outside.path().join("secret"), "x").unwrap();
         symlink(outside.path(), inside.path().join("way-out")).unwrap();
@@ -238,10 +237,11 @@ mod tests {
         assert_eq!(open(1), Err(Errno(libc::ELOOP)));
         assert_eq!(open(2), Err(Errno(libc::ELOOP)));
         assert_eq!(open(3), Ok(()));
-        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1, "nothing was made outside");
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1, "nothing was created outside");
     }
 
-    /// Creates, renames and removes files in 2,000 rounds while their directory is exchanged with a link to another one.
+    /// Creates, renames and removes files in 2,000 rounds while their directory is exchanged
+    /// with a link to another one.
     #[test]
     #[cfg(target_os = "linux")]
     fn an_exchanged_directory_leads_nowhere() {
@@ -266,10 +266,10 @@ mod tests {
         assert!(swaps > 100, "only {swaps} exchanges");
     }
 
-    /// A directory that is replaced is not remembered.
+    /// Protects: a replaced directory does not stay in the cache.
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_directory_that_got_another_name_is_opened_anew() {
+    fn a_renamed_directory_is_reopened() {
         let place = tempfile::tempdir().unwrap();
         fs::create_dir(place.path().join("d")).unwrap();
         let paths = Arc::new(Paths::new(&["/d/f", "/d"].map(str::to_owned)));

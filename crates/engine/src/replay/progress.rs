@@ -1,4 +1,4 @@
-//! How far a replay is: which calls have begun and ended, and who waits for them.
+//! Progress of a replay: the calls that have begun and ended, and the lanes that wait for them.
 
 use super::order::WaitFor;
 use crate::clock::Ticks;
@@ -9,38 +9,38 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::thread::Thread;
 use std::time::Duration;
 
-/// Calls that are read ahead of the first that has not ended. A power of two.
+/// Maximum number of calls dealt ahead of the first one that has not ended. A power of two.
 pub(super) const AHEAD_MAX: u64 = 1 << 17;
 
-/// No wait is longer than this without a look whether the worker is to end.
+/// Longest wait without a check for shutdown.
 const LONGEST_WAIT: Duration = Duration::from_millis(5);
 
-/// So often a wait looks before it sleeps: to sleep and to be woken takes longer than most calls.
-const LOOKS: u32 = 300;
+/// Number of polls before a waiting lane sleeps: sleeping and waking up takes longer than most calls.
+const SPINS: u32 = 300;
 
-/// The state of one call: of the last one that has this place.
+/// State of the last call that uses this place.
 #[derive(Debug, Default)]
 struct Place {
-    /// Twice its number, and 1 more when it has begun, 2 more when it has ended.
+    /// Twice the call's number, plus 1 once it has begun, or plus 2 once it has ended.
     state: AtomicU64,
-    /// When it ended.
+    /// Time at which the call ended.
     ended_at: AtomicU64,
-    /// The lanes that sleep for it, as bits.
+    /// Bit set of the lanes that sleep until this call changes.
     sleepers: AtomicU64,
 }
 
-/// How far all lanes of a replay are.
+/// Progress of all lanes of a replay.
 pub(super) struct Progress {
     places: Box<[Place]>,
-    /// By lane, once it runs.
+    /// Threads by lane, set once they run.
     threads: Box<[OnceLock<Thread>]>,
     is_virtual: bool,
-    /// Waits on virtual time.
+    /// Number of waits on virtual time.
     listeners: AtomicU32,
-    /// A lane has ended before its last call: nobody waits for anything any more.
+    /// Whether a lane has ended before its last call. Nothing waits any more after that.
     is_abandoned: AtomicBool,
     in_flight: AtomicU32,
-    /// One more than the highest number that has begun.
+    /// Highest number that has begun, plus one.
     furthest: AtomicU64,
 }
 
@@ -61,26 +61,26 @@ impl Progress {
         &self.places[(number & (AHEAD_MAX - 1)) as usize]
     }
 
-    /// The thread at hand has this lane.
-    pub(super) fn runs(&self, lane: u32) {
+    /// Registers the current thread as this lane's.
+    pub(super) fn register(&self, lane: u32) {
         let _ = self.threads[lane as usize].set(std::thread::current());
     }
 
-    /// Wakes whoever has this lane.
+    /// Wakes the thread of this lane.
     pub(super) fn wake(&self, lane: u32) {
         if let Some(thread) = self.threads[lane as usize].get() {
             thread.unpark();
         }
     }
 
-    /// A call begins. Whether one that comes behind it in the recording has begun already.
+    /// Marks a call as begun. Returns `true` if a later call of the recording has already begun.
     pub(super) fn begin(&self, number: u64) -> bool {
         let is_overtaken = self.furthest.fetch_max(number + 1, Relaxed) > number;
         self.reach(number, (number << 1) + 1);
         is_overtaken
     }
 
-    /// A call has ended.
+    /// Marks a call as ended.
     pub(super) fn end(&self, number: u64, at: Ticks) {
         self.place(number).ended_at.store(at, Relaxed);
         self.reach(number, (number << 1) + 2);
@@ -105,59 +105,58 @@ impl Progress {
         }
     }
 
-    /// Whether a call has ended.
     pub(super) fn has_ended(&self, number: u64) -> bool {
         self.place(number).state.load(Acquire) >= (number << 1) + 2
     }
 
-    /// Whether what is waited for has come.
-    pub(super) fn has_come(&self, wait: WaitFor) -> bool {
+    /// Returns `true` if the dependency is met.
+    pub(super) fn is_met(&self, wait: WaitFor) -> bool {
         let wanted = (wait.number() << 1) + if wait.is_beginning() { 1 } else { 2 };
         self.place(wait.number()).state.load(SeqCst) >= wanted || self.is_abandoned.load(Relaxed)
     }
 
-    /// When a call ended, where its place is still its own.
+    /// Returns the end time of a call; `None` if it has not ended or a later call reuses its place.
     pub(super) fn ended_at(&self, number: u64) -> Option<Ticks> {
         let place = self.place(number);
         let at = place.ended_at.load(Relaxed);
         (place.state.load(Acquire) == (number << 1) + 2).then_some(at)
     }
 
-    /// Waits for a while, or until it has come.
+    /// Waits until the dependency is met, or for a while.
     pub(super) fn wait_for(&self, wait: WaitFor, lane: u32) {
         if self.is_virtual {
-            return self.listen();
+            return self.wait_for_event();
         }
-        for _ in 0..LOOKS {
-            if self.has_come(wait) {
+        for _ in 0..SPINS {
+            if self.is_met(wait) {
                 return;
             }
             std::hint::spin_loop();
         }
         self.place(wait.number()).sleepers.fetch_or(1 << lane, SeqCst);
-        if !self.has_come(wait) {
+        if !self.is_met(wait) {
             std::thread::park_timeout(LONGEST_WAIT);
         }
     }
 
-    /// Waits until something has happened, on virtual time.
-    pub(super) fn listen(&self) {
+    /// Waits for the next event on virtual time.
+    pub(super) fn wait_for_event(&self) {
         self.listeners.fetch_add(1, Relaxed);
         virtual_time::wait_for_news();
         self.listeners.fetch_sub(1, Relaxed);
     }
 
-    /// Whether fewer calls are in flight, or as many; if so, one more is.
-    pub(super) fn takes_off(&self, most: u32) -> bool {
+    /// Counts one more call in flight, unless more than `most` are. Returns `true` if it did.
+    pub(super) fn try_begin(&self, most: u32) -> bool {
         self.in_flight.fetch_update(Relaxed, Relaxed, |flying| (flying <= most).then_some(flying + 1)).is_ok()
     }
 
-    /// One call less is in flight.
-    pub(super) fn lands(&self) {
+    /// Counts one call less in flight.
+    pub(super) fn end_one(&self) {
         let _ = self.in_flight.fetch_update(Relaxed, Relaxed, |flying| flying.checked_sub(1));
     }
 
-    /// A lane ends, however that comes.
+    /// Marks the replay as abandoned because a lane has ended, for any reason.
     pub(super) fn abandon(&self) {
         self.is_abandoned.store(true, SeqCst);
         if self.is_virtual {

@@ -1,4 +1,5 @@
-//! Recorded calls on a simulated device: its files lie one after another, and every call comes to what it came to.
+//! Recorded calls on a simulated device: the files are laid out one after another, and
+//! every call returns its recorded result.
 
 use super::call::{CallAct, DealtCall};
 use crate::backend::{Completion, SyncBackend};
@@ -8,7 +9,7 @@ use plumb_workload::OpKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where the files of a recording lie on a device.
+/// Positions of a recording's files on a device.
 #[derive(Debug)]
 pub(super) struct Layout {
     starts: Vec<u64>,
@@ -16,7 +17,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Files that reach so far, on a device of so many bytes. What does not fit begins at its start again.
+    /// Lays out files with these sizes. Files beyond the end of the device wrap around to its start.
     pub(super) fn new(reaches: &[u64], bytes: u64) -> Layout {
         let mut at = 0_u64;
         let starts = reaches.iter().map(|reach| {
@@ -33,7 +34,7 @@ impl Layout {
     }
 }
 
-/// A call, as the device has it.
+/// A call at its position on the device.
 #[derive(Debug, Clone, Copy)]
 struct Placed {
     kind: OpKind,
@@ -53,7 +54,7 @@ impl Operation for Placed {
     }
 }
 
-/// The calls of one lane.
+/// Makes the calls of one lane.
 pub(super) struct SimulatedCalls {
     device: SimDevice,
     layout: Arc<Layout>,

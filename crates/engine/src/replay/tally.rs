@@ -1,4 +1,5 @@
-//! What a replay did, beside what its recording says: counted by each lane alone, and added up when it ends.
+//! Statistics of a replay, and its differences from the recording. Each lane counts alone; the counts
+//! are added up when it ends.
 
 use super::call::CallSurvey;
 use crate::source::trace::{RecordedOp, ReplayError};
@@ -7,16 +8,17 @@ use plumb_workload::blocks::trace::Recording;
 use plumb_workload::{OpKind, Timing};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Gaps are counted by their magnitude and the four bits below its highest.
+/// Number of gap buckets. The bucket follows from the gap's magnitude and the four bits below its highest bit.
 const GAP_BUCKETS: usize = 64 * 16;
 
-/// Rates are compared in so many pieces of the recording's length at most.
+/// Maximum number of pieces that a recording is divided into to compare rates.
 const PIECES: u64 = 1024;
 
-/// Most pieces of a replay that takes longer.
+/// Maximum number of pieces if the replay takes longer than the recording.
 const PIECES_MAX: usize = 4 * PIECES as usize;
 
-/// No piece is shorter. Others are twice as long, four times and so on, so that those of several processes can be added.
+/// Minimum length of a piece. Other lengths are this times a power of two, so that the pieces
+/// of several processes can be added.
 const PIECE_NS: u64 = 10_000_000;
 
 fn piece_ns(length_ns: u64) -> u64 {
@@ -31,7 +33,7 @@ fn bucket(ns: u64) -> usize {
     }
 }
 
-/// What one lane counted, or all of them.
+/// Counts of one lane, or the sum over lanes.
 #[derive(Debug, Clone, Default)]
 struct Counted {
     begun: u64,
@@ -41,7 +43,7 @@ struct Counted {
     counts: ReplayCounts,
     different: Vec<DifferentOutcome>,
     different_count: u64,
-    /// Files that were opened although the recording has no open of theirs.
+    /// Files that had to be opened because the recording has no open of them.
     opened_beside: u64,
     /// Closes of descriptors that the recording did not open.
     closes_of_others: u64,
@@ -63,7 +65,7 @@ impl Counted {
     }
 }
 
-/// What the lanes of a replay bring together.
+/// Sum of the lanes' counts, with the recording's totals.
 #[derive(Debug)]
 pub(crate) struct ReplayTally {
     lanes: Mutex<Counted>,
@@ -77,7 +79,7 @@ pub(crate) struct ReplayTally {
     lanes_wanted: u32,
 }
 
-/// Recorded times at the asked speed.
+/// Scales recorded times to the replay's speed.
 fn at_speed(ns: u64, timing: Timing) -> u64 {
     match timing {
         Timing::Recorded { speed_percent } => (ns as f64 * 100.0 / speed_percent) as u64,
@@ -105,10 +107,10 @@ impl ReplayTally {
         }
     }
 
-    /// Of block I/O from one queue, which reads the whole recording once.
+    /// Creates the tally for block I/O from one queue. Reads the whole recording once.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// The recording cannot be read, or the timing needs durations that it lacks.
     pub(crate) fn of_ops(
         recording: &Recording,
         ops: impl Iterator<Item = Result<RecordedOp, ReplayError>>,
@@ -136,11 +138,11 @@ impl ReplayTally {
         Ok(ReplayTally { order: None, ..ReplayTally::new(&survey, timing, plumb_workload::ReplayOrder::None, 1) })
     }
 
-    /// The tally of a lane.
+    /// Creates the start statistics of a lane.
     pub(crate) fn lane(self: &Arc<ReplayTally>) -> LaneTally {
         let counts = ReplayCounts {
             gaps: [vec![0; GAP_BUCKETS], vec![0; GAP_BUCKETS]],
-            // Nothing is allocated while calls are made.
+            // Allocate in advance: nothing may be allocated while calls are made.
             rates: [0, 1].map(|_| Vec::with_capacity(PIECES_MAX + 1)),
             piece_ns: piece_ns(at_speed(self.length_ns, self.timing)),
             ..ReplayCounts::default()
@@ -149,16 +151,16 @@ impl ReplayTally {
         LaneTally { tally: Arc::clone(self), counted, before_ns: None, timing: self.timing }
     }
 
-    /// What became of outcomes, for the backend of a lane.
+    /// Creates the result statistics for the backend of a lane.
     pub(super) fn outcomes(self: &Arc<ReplayTally>) -> Outcomes {
         Outcomes { tally: Arc::clone(self), counted: Counted::default() }
     }
 
-    fn bring(&self, counted: Counted) {
+    fn add(&self, counted: Counted) {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner).add(counted);
     }
 
-    /// All of it.
+    /// Returns the measurement over all lanes.
     pub(crate) fn measured(&self) -> ReplayMeasurement {
         let counted = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut measured = ReplayMeasurement {
@@ -168,7 +170,7 @@ impl ReplayTally {
             threads_recorded: self.lanes_wanted,
             recorded: self.recorded.clone(),
             recorded_length_ns: at_speed(self.length_ns, self.timing),
-            // The first is due at the start, however late it is.
+            // The first call is due at the start, however late it actually begins.
             replayed_length_ns: counted.last_ns.1,
             recorded_busy_ns: self.busy_ns,
             begun: counted.begun,
@@ -190,7 +192,7 @@ impl ReplayTally {
     }
 }
 
-/// What one lane counts of beginnings.
+/// Start statistics of one lane.
 pub(crate) struct LaneTally {
     tally: Arc<ReplayTally>,
     counted: Counted,
@@ -199,7 +201,8 @@ pub(crate) struct LaneTally {
 }
 
 impl LaneTally {
-    /// A call begins, so long after the start, and so late behind all that it had to wait for.
+    /// Counts a call that begins. `at_ns` is its recorded and `now_ns` its actual time after the start. `own_lag_ns` is
+    /// its delay after everything that it had to wait for.
     pub(crate) fn begins(&mut self, at_ns: u64, now_ns: u64, own_lag_ns: u64, is_overtaken: bool, was_held: bool) {
         let recorded_ns = at_speed(at_ns, self.timing);
         let counted = &mut self.counted;
@@ -214,7 +217,7 @@ impl LaneTally {
         }
         let piece_ns = counted.counts.piece_ns;
         for (rates, ns) in counted.counts.rates.iter_mut().zip([recorded_ns, now_ns]) {
-            // What is later than that shows in the length of the replay.
+            // Later pieces are merged; the excess shows in the length of the replay.
             let piece = ((ns / piece_ns) as usize).min(PIECES_MAX);
             if rates.len() <= piece {
                 rates.resize(piece + 1, 0);
@@ -226,22 +229,28 @@ impl LaneTally {
 
 impl Drop for LaneTally {
     fn drop(&mut self) {
-        self.tally.bring(std::mem::take(&mut self.counted));
+        self.tally.add(std::mem::take(&mut self.counted));
     }
 }
 
-/// What one lane counts of outcomes.
+/// Result statistics of one lane.
 pub(super) struct Outcomes {
     tally: Arc<ReplayTally>,
     counted: Counted,
 }
 
 impl Outcomes {
-    /// A call came to something else than it did when it was recorded. Both are bytes, 0, or the negative number of an error.
+    /// Counts a call whose result differs from the recorded one. Both results are bytes, 0, or a negative error number.
     #[cold]
-    pub(super) fn differ(&mut self, kind: OpKind, recorded: i64, replayed: i64, path: impl FnOnce() -> String) {
+    pub(super) fn count_difference(
+        &mut self,
+        kind: OpKind,
+        recorded: i64,
+        replayed: i64,
+        path: impl FnOnce() -> String,
+    ) {
         self.counted.different_count += 1;
-        // Bytes differ in many ways, and are one kind of difference.
+        // Differing byte counts all belong to one kind of difference.
         let [recorded, replayed] = [recorded, replayed].map(|result| result.min(i64::from(result > 0)));
         let known = self
             .counted
@@ -253,20 +262,20 @@ impl Outcomes {
         ReplayMeasurement::add_different(&mut self.counted.different, outcome);
     }
 
-    /// A file was opened that the recording has no open of.
+    /// Counts a file that was opened without a recorded open.
     #[cold]
-    pub(super) fn opened_beside(&mut self) {
+    pub(super) fn count_unrecorded_open(&mut self) {
         self.counted.opened_beside += 1;
     }
 
-    /// A descriptor was closed that the recording has no open of.
-    pub(super) fn closed_other(&mut self) {
+    /// Counts a closed descriptor without a recorded open.
+    pub(super) fn count_unmatched_close(&mut self) {
         self.counted.closes_of_others += 1;
     }
 }
 
 impl Drop for Outcomes {
     fn drop(&mut self) {
-        self.tally.bring(std::mem::take(&mut self.counted));
+        self.tally.add(std::mem::take(&mut self.counted));
     }
 }

@@ -1,4 +1,4 @@
-//! Whole replays without the loop: what is dealt, in which order, and to whom.
+//! Tests of the dealer without the worker loop: which calls it deals, in which order, and to which lane.
 
 use super::call::{CallAct, CallSurvey, DealtCall, NO_SLOT, RecordedCall};
 use super::deal::{Deal, Dealer};
@@ -32,11 +32,11 @@ fn deal(calls: Vec<Result<RecordedCall, ReplayError>>, order: ReplayOrder, lanes
     };
     let ancestors = Ancestors { parents: vec![u32::MAX] };
     let dealer = Dealer::new(Box::new(calls.into_iter()), &survey, ancestors, order, lanes);
-    // Without a thread, so that nothing is dealt before it is asked for.
+    // Deals in this thread, so that nothing is dealt ahead.
     Deal::begin(dealer, lanes, true).unwrap()
 }
 
-/// All calls of a lane, each ended at once.
+/// Takes all calls of a lane and ends each immediately.
 fn all(deal: &Deal, lane: u32) -> Vec<DealtCall> {
     let mut found = Vec::new();
     while let Some(batch) = deal.take(lane) {
@@ -59,7 +59,7 @@ fn each_thread_has_its_lane_and_its_order() {
 }
 
 #[test]
-fn descriptors_have_places_of_their_own_as_long_as_they_are_open() {
+fn open_descriptors_have_their_own_slots() {
     let calls = [
         call(0, CallAct::Open, 0, 4),
         call(1, CallAct::Open, 1, 5),
@@ -73,13 +73,13 @@ fn descriptors_have_places_of_their_own_as_long_as_they_are_open() {
     ];
     let deal = deal(calls.into_iter().map(Ok).collect(), ReplayOrder::Thread, 1);
     let slots: Vec<u32> = all(&deal, 0).iter().map(|dealt| dealt.slot).collect();
-    // The fourth is open again before its first place is free; nobody opened 9, and 12 was open before.
+    // Descriptor 4 opens again before its first slot is free; 9 was never opened, and 12 was open before the recording.
     assert_eq!(slots, [0, 1, 0, 0, 2, 2, NO_SLOT, 3, NO_SLOT]);
 }
 
-/// Another program was started, which closed the descriptor unseen.
+/// Another program was started, which closed the descriptor without a recorded call.
 #[test]
-fn a_descriptor_of_another_file_is_another_one() {
+fn a_reused_descriptor_number_gets_a_new_slot() {
     let calls = [
         call(0, CallAct::Open, 0, 4),
         RecordedCall { file: 1, ..call(1, CallAct::Read, 0, 4) },
@@ -90,14 +90,14 @@ fn a_descriptor_of_another_file_is_another_one() {
 }
 
 #[test]
-fn a_file_that_was_not_opened_fails_and_gets_no_place() {
+fn a_failed_open_gets_no_slot() {
     let failed = RecordedCall { result: -2, handle: 0, ..call(0, CallAct::Open, 0, 0) };
     let deal = deal(vec![Ok(failed)], ReplayOrder::Thread, 1);
     assert_eq!(all(&deal, 0)[0].slot, NO_SLOT);
 }
 
 #[test]
-fn what_is_wrong_in_the_midst_ends_the_replay_and_is_told() {
+fn an_error_within_a_recording_ends_the_replay_and_is_reported() {
     let calls = vec![
         Ok(call(0, CallAct::Stat, 0, 0)),
         Err(ReplayError::Read("line 7: `x` is no number".into())),
@@ -108,9 +108,9 @@ fn what_is_wrong_in_the_midst_ends_the_replay_and_is_told() {
     assert_eq!(deal.error.text().as_deref(), Some("line 7: `x` is no number"));
 }
 
-/// Another process makes the calls of the other thread, and this one opens by itself what was opened there.
+/// Another process makes the calls of the other thread, and this one opens the files that were opened there itself.
 #[test]
-fn calls_of_other_processes_are_left_to_them() {
+fn calls_of_other_processes_are_not_dealt_here() {
     let calls = [
         call(0, CallAct::Open, 0, 4),
         call(1, CallAct::Read, 1, 4),
@@ -130,7 +130,11 @@ fn calls_of_other_processes_are_left_to_them() {
     let dealer = Dealer::new(Box::new(calls.into_iter()), &survey, ancestors, ReplayOrder::Thread, 1);
     let deal = Deal::begin(dealer, 1, true).unwrap();
     let made: Vec<_> = all(&deal, 0).iter().map(|dealt| (dealt.call.at_ns, dealt.call.act, dealt.slot)).collect();
-    assert_eq!(made, [(1_000, CallAct::Read, 0), (3_000, CallAct::Stat, NO_SLOT)], "at the times of the whole");
+    assert_eq!(
+        made,
+        [(1_000, CallAct::Read, 0), (3_000, CallAct::Stat, NO_SLOT)],
+        "at the times of the complete recording"
+    );
 }
 
 #[test]
@@ -141,9 +145,9 @@ fn too_many_open_files_are_refused() {
     assert!(deal.error.text().unwrap().contains("more than 65536"), "{:?}", deal.error.text());
 }
 
-/// The dealer's thread is ahead of the replay, but not by more than its places.
+/// The dealer's thread runs ahead of the replay, but only as far as it has places.
 #[test]
-fn a_thread_deals_to_several_lanes_until_the_end() {
+fn the_dealer_thread_serves_several_lanes_until_the_end() {
     let many = 300_000_u64;
     let calls = (0..many).map(|number| Ok(call(number, CallAct::Stat, (number % 4) as u32, 0)));
     let survey = CallSurvey { processes: vec![7; 4], lanes: (0..4).collect(), lane_count: 4, ..CallSurvey::default() };
@@ -153,12 +157,12 @@ fn a_thread_deals_to_several_lanes_until_the_end() {
         .map(|lane| {
             let deal = Arc::clone(&deal);
             std::thread::spawn(move || {
-                deal.progress.runs(lane);
+                deal.progress.register(lane);
                 let mut count = 0;
                 while let Some(mut batch) = deal.take(lane) {
                     for dealt in batch.calls {
                         for wait in batch.waits.drain(..dealt.waits as usize) {
-                            while !deal.progress.has_come(wait) {
+                            while !deal.progress.is_met(wait) {
                                 deal.progress.wait_for(wait, lane);
                             }
                         }

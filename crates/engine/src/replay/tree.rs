@@ -1,4 +1,4 @@
-//! Makes what must be there before a recording begins, through the write guard.
+//! Creates the files that must exist before a recording begins, through the write guard.
 
 use super::call::{CallSurvey, InitialFileKind};
 use super::paths::{Paths, open_beneath};
@@ -21,10 +21,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where the links lead that were there: it is not recorded, and they must not lead anywhere.
+/// Target of recreated symbolic links: recordings do not contain it, and it must not exist.
 const LINK_TARGET: &str = "not-recorded";
 
-/// The files of a recording, laid out.
+/// The files of a recording, after layout.
 pub(crate) struct OpenRecorded {
     pub(super) root: GuardedDir,
     pub(super) survey: Arc<CallSurvey>,
@@ -33,22 +33,22 @@ pub(crate) struct OpenRecorded {
 }
 
 impl OpenRecorded {
-    /// The path of its root.
+    /// Path of the root directory.
     pub(crate) fn path(&self) -> &Path {
         self.root.path()
     }
 
-    /// The files that are there before the recording begins.
+    /// Returns the paths of the files that exist before the recording begins.
     pub(crate) fn initial_files(&self) -> impl Iterator<Item = PathBuf> {
         let files = self.survey.initial.iter().filter(|entry| matches!(entry.kind, InitialFileKind::File { .. }));
         let paths = files.filter_map(|entry| self.survey.paths.get(entry.file as usize));
         let paths = paths.map(|path| self.path().join(path_names(path).join("/")));
-        // Of what lies in a file, that is a directory.
+        // A recorded file that contains other files is actually a directory.
         paths.filter(|path| std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file()))
     }
 }
 
-/// The replay that uses a target, and what must be known of its recording.
+/// Surveys the recording of the replay that uses a target.
 pub(super) fn surveyed(setting: &Setting<'_>, replay: &Replay) -> Result<CallSurvey, ReplayError> {
     let Some(recordings) = setting.recordings else {
         let text = format!("{}: recordings cannot be read here; use the `plumb` command", replay.path.display());
@@ -61,10 +61,10 @@ pub(super) fn surveyed(setting: &Setting<'_>, replay: &Replay) -> Result<CallSur
     Ok(survey)
 }
 
-/// Opens the directory of a recording's files, and makes them.
+/// Opens the directory of a recording's files, and creates the files.
 ///
 /// # Errors
-/// [`EngineError::Refused`], [`EngineError::Tree`]; [`EngineError::Prepare`] where a signal stopped it.
+/// [`EngineError::Refused`], [`EngineError::Tree`]; [`EngineError::Prepare`] after a stop signal.
 pub(crate) fn open_recorded(
     name: &str,
     target: &RecordedTree,
@@ -72,21 +72,21 @@ pub(crate) fn open_recorded(
     workload: &Workload,
     guard: &Guard,
     setting: &Setting<'_>,
-    say: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&str),
 ) -> Result<OpenRecorded, EngineError> {
     let failed = |reason: String| EngineError::Tree { target: name.to_owned(), reason };
     let mut groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
     let replay = groups.find_map(|group| group.work.replay());
     let replay = replay.ok_or_else(|| failed("no replay uses it; add a group with `work.replay`".to_owned()))?;
-    say("reading the recording");
+    report("reading the recording");
     let survey = surveyed(setting, replay).map_err(|error| failed(error.to_string()))?;
     let root = guard.open_dir_in(dir, &target.path, survey.reach_bytes)?;
     let stream = content_stream(workload, setting, u32::MAX >> 9, 0);
     let mut filler = Filler::new(target.content, stream);
     let files = survey.initial.iter().filter(|entry| matches!(entry.kind, InitialFileKind::File { .. })).count();
-    say(&format!("making {files} files and the directories that the recording needs"));
-    let making = Making { root: root.as_fd(), stop: setting.stop, prepare: target.prepare };
-    match making.all(&survey, &mut |buffer| filler.fill(buffer)) {
+    report(&format!("creating {files} files and the directories that the recording needs"));
+    let builder = TreeBuilder { root: root.as_fd(), stop: setting.stop, prepare: target.prepare };
+    match builder.create_all(&survey, &mut |buffer| filler.fill(buffer)) {
         Ok(()) => {}
         Err(MakeError::Stopped) => {
             return Err(EngineError::Prepare(PrepareError::Stopped { signal: setting.stop.signal() }));
@@ -97,7 +97,7 @@ pub(crate) fn open_recorded(
     Ok(OpenRecorded { root, survey: Arc::new(survey), paths, content: target.content })
 }
 
-/// Why files could not be made.
+/// Error from creating the files.
 #[derive(Debug, thiserror::Error)]
 enum MakeError {
     #[error("stopped")]
@@ -106,13 +106,13 @@ enum MakeError {
     Call { what: &'static str, path: String, source: std::io::Error },
 }
 
-struct Making<'a> {
+struct TreeBuilder<'a> {
     root: BorrowedFd<'a>,
     stop: StopFlag,
     prepare: Prepare,
 }
 
-/// What lies under a path.
+/// Kind of file to create at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Made {
     Directory,
@@ -120,15 +120,15 @@ enum Made {
     Link,
 }
 
-impl Making<'_> {
-    fn all(&self, survey: &CallSurvey, fill: &mut dyn FnMut(&mut [u8])) -> Result<(), MakeError> {
+impl TreeBuilder<'_> {
+    fn create_all(&self, survey: &CallSurvey, fill: &mut dyn FnMut(&mut [u8])) -> Result<(), MakeError> {
         let mut made: BTreeMap<String, Made> = BTreeMap::new();
         let above = |path: &[&str], made: &mut BTreeMap<String, Made>| {
             for length in 1..path.len() {
                 made.insert(path[..length].join("/"), Made::Directory);
             }
         };
-        // Not collected, here and below: that sorts, and is compiled anew.
+        // Insert in a loop, here and below: `collect` would sort, and would compile another instance.
         let mut initial: BTreeMap<u32, InitialFileKind> = BTreeMap::new();
         for entry in &survey.initial {
             initial.insert(entry.file, entry.kind);
@@ -145,10 +145,10 @@ impl Making<'_> {
                 InitialFileKind::File { bytes } => Made::File(*bytes),
                 InitialFileKind::Link => Made::Link,
             };
-            // What something lies in is a directory, whatever else is known of it.
+            // A path that contains files is a directory, whatever else is known about it.
             made.entry(path.join("/")).or_insert(kind);
         }
-        // Everything else has a directory to be in, unless the recording makes that itself.
+        // All other files need their directories, unless the recording creates these itself.
         let mut absent: BTreeSet<String> = BTreeSet::new();
         for path in survey.absent.iter().filter_map(|file| survey.paths.get(*file as usize)) {
             absent.insert(path_names(path).join("/"));
@@ -161,19 +161,19 @@ impl Making<'_> {
                     break;
                 }
                 let known = made.entry(directory).or_insert(Made::Directory);
-                // Of which nothing is known but that it is there.
+                // Only the existence of the path is known.
                 if *known == Made::File(0) {
                     *known = Made::Directory;
                 }
             }
         }
         let mut piece = Vec::new();
-        // In the order of their names, directories come before what lies in them.
+        // Sorted by path, so directories come before their contents.
         for (path, kind) in &made {
             if self.stop.requested() {
                 return Err(MakeError::Stopped);
             }
-            self.one(path, *kind, &mut piece, fill)?;
+            self.create_one(path, *kind, &mut piece, fill)?;
         }
         crate::os::sync_file_system(self.root).map_err(|source| MakeError::Call {
             what: "flush",
@@ -182,7 +182,7 @@ impl Making<'_> {
         })
     }
 
-    fn one(
+    fn create_one(
         &self,
         path: &str,
         kind: Made,

@@ -25,20 +25,20 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Most that one call moves.
+/// Maximum bytes of one call.
 const MOVED_MAX: u64 = 64 << 20;
 
-/// Least memory of a lane.
+/// Minimum memory of a lane.
 const MEMORY_MIN: u64 = 32 << 10;
 
-/// What a replay is on.
+/// Storage that a replay uses.
 #[derive(Clone)]
 enum Place {
     Files { root: Arc<OwnedFd>, path: PathBuf, paths: Arc<Paths>, content: Content },
     Sim { device: SimDevice, layout: Arc<Layout> },
 }
 
-/// What the workers of a group of replay have in common.
+/// State shared by the workers of a replay group.
 #[derive(Clone)]
 pub(crate) struct ReplayGroup {
     replay: Replay,
@@ -49,7 +49,7 @@ pub(crate) struct ReplayGroup {
 }
 
 impl ReplayGroup {
-    /// On files.
+    /// Prepares a replay on files.
     pub(crate) fn on_files(
         seat: &WorkerSeat<'_>,
         replay: &Replay,
@@ -68,7 +68,7 @@ impl ReplayGroup {
         ReplayGroup::new(seat, replay, Arc::clone(&files.survey), &paths, place, setting)
     }
 
-    /// On a simulated device.
+    /// Prepares a replay on a simulated device.
     pub(crate) fn on_device(
         seat: &WorkerSeat<'_>,
         replay: &Replay,
@@ -104,7 +104,7 @@ impl ReplayGroup {
     }
 }
 
-/// What cannot be replayed as it was asked for.
+/// Checks that the recording supports the requested timing, and that its calls are not too large.
 fn check(replay: &Replay, survey: &CallSurvey) -> Result<(), ReplayError> {
     let timing = match replay.timing {
         Timing::InFlight => Some("in-flight"),
@@ -125,17 +125,17 @@ fn check(replay: &Replay, survey: &CallSurvey) -> Result<(), ReplayError> {
     Ok(())
 }
 
-/// A worker of a replay, planned.
+/// A worker of a replay before it starts.
 pub(crate) struct ReplayWorker {
     pub(crate) group: ReplayGroup,
     /// Number of the worker in its group.
     pub(crate) lane: u32,
-    /// Different in every run.
+    /// Random stream of the content, different in every run.
     pub(crate) content_stream: StreamId,
 }
 
 impl ReplayWorker {
-    /// The worker's body.
+    /// Returns the function that the worker runs.
     pub(crate) fn body(self) -> Body {
         Box::new(move |barrier: &Barrier| self.run(barrier))
     }
@@ -173,7 +173,7 @@ impl ReplayWorker {
         deal.await_first(self.lane);
         let ended = run_to_end(barrier, &mut source, &mut backend, &mut pacer);
         match (ended, deal.error.text()) {
-            // What came before was replayed.
+            // The calls before the read error were replayed.
             (Ended::Done, Some(text)) => Err(ReplayError::Read(text.into()).into()),
             (ended, _) => Ok(ended),
         }

@@ -1,29 +1,30 @@
-//! fio's random numbers: which generators, and how each draw of a job gets a seed of its own.
+//! fio's random numbers: its generators, and the seed of each draw of a job.
 //!
-//! Facts, found in what fio 3.33 does: the generators are Tausworthe's taus88 and taus258 (L'Ecuyer, "Tables of maximally
+//! Facts, observed in fio 3.33: the generators are Tausworthe's taus88 and taus258 (L'Ecuyer, "Tables of maximally
 //! equidistributed combined LFSR generators", Mathematics of Computation 68, 1999). A state is filled from a seed by a
-//! multiplicative chain that begins at 53, each word is raised above the number of bits that its step drops, and six
-//! numbers are thrown away. The seed of draw `i` of a worker is `seed * worker + i`, where the seed is multiplied by
-//! a constant four times before the first draw and once after each.
+//! multiplicative chain that begins at 53. Each word is raised above the number of bits that its step drops, and the
+//! first six numbers are discarded. The seed of draw `i` of a worker is `seed * worker + i`, where the seed is
+//! multiplied by a constant four times before the first draw and once after each.
 
 use plumb_workload::blocks::fio::Seeding;
 
 /// Multiplier between the seeds of one job's draws.
 const SEED_STEP: u64 = 0x9e37_0001;
-/// The seed of draws that do not follow from the job's seed.
+/// Seed of the draws that do not depend on the job's seed.
 const FIXED_SEED: u64 = 0xb189_9bed;
 /// First word of the chain that fills a generator's state.
 const FIRST_WORD: u64 = 53;
-/// Numbers that are thrown away after a state was filled.
+/// Numbers discarded after a state was filled.
 const WARM_UP: u32 = 6;
 
-/// Tausworthe's generator of 32 bits.
+/// 32-bit Tausworthe generator (taus88).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Taus88 {
     words: [u32; 3],
 }
 
-/// The first words of a generator whose words go up to `most`, each at least as large as its part of the generator needs.
+/// Returns the initial words of a generator. Words are at most `most`, and each is at
+/// least the minimum of its component.
 fn seeded<const WORDS: usize>(seed: u64, factor: u64, most: u64, least: [u64; WORDS]) -> [u64; WORDS] {
     let mut word = FIRST_WORD;
     least.map(|least| {
@@ -54,20 +55,20 @@ impl Taus88 {
         *a ^ *b ^ *c
     }
 
-    /// In [0, 1).
+    /// Draws from [0, 1).
     #[inline(always)]
     pub(crate) fn share(&mut self) -> f64 {
         f64::from(self.next()) * (1.0 / (1u64 << 32) as f64)
     }
 
-    /// 1 to 100.
+    /// Draws from 1 to 100.
     #[inline(always)]
     pub(crate) fn percent(&mut self) -> u8 {
         1 + (100.0 * self.share()) as u8
     }
 }
 
-/// Tausworthe's generator of 64 bits.
+/// 64-bit Tausworthe generator (taus258).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Taus258 {
     words: [u64; 5],
@@ -94,14 +95,14 @@ impl Taus258 {
     }
 }
 
-/// One of the two.
+/// A generator of either width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taus {
     Narrow(Taus88),
     Wide(Taus258),
 }
 
-/// How many bits a generator has.
+/// Width of a generator: 32 or 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Width {
     Narrow,
@@ -124,7 +125,7 @@ impl Taus {
         }
     }
 
-    /// The largest number that it gives.
+    /// Returns the largest number that the generator yields.
     #[inline]
     pub(crate) fn largest(&self) -> u64 {
         match self {
@@ -133,7 +134,7 @@ impl Taus {
         }
     }
 
-    /// In [0, 1); 1 itself for the last 2^10 of 2^64 numbers, which rounding carries there.
+    /// Draws from [0, 1). The last 2^10 of 2^64 numbers round up to 1.
     #[inline]
     pub(crate) fn share(&mut self) -> f64 {
         match self {
@@ -148,21 +149,21 @@ impl Taus {
 pub(crate) struct Seeds {
     /// Sizes of reads, writes and trims.
     pub(crate) sizes: [u64; 3],
-    /// Content of blocks that are verified.
+    /// Content of verified blocks.
     pub(crate) stamps: u64,
-    /// Read or write.
+    /// Whether to read or write.
     pub(crate) mix: u64,
-    /// Which file.
+    /// Choice of the file.
     pub(crate) file: u64,
-    /// Where.
+    /// Choice of the offset.
     pub(crate) offset: u64,
-    /// Which writes are trimmed later.
+    /// Choice of the writes that are trimmed later.
     pub(crate) trim: u64,
-    /// In sequence or at random.
+    /// Whether to go on sequentially or at random.
     pub(crate) order: u64,
-    /// Which zone.
+    /// Choice of the zone.
     pub(crate) zone: u64,
-    /// Which blocks are written again on the way to a steady state.
+    /// Choice of the blocks that are overwritten on the way to a steady state.
     pub(crate) again: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Backends over a simulated device: ops are with it for as long as it says, on virtual time.
+//! Backends on a simulated device: ops take as long as the device computes, on virtual time.
 
 use super::device::Served;
 use super::run::{SimDevice, now_ns, ticks_at};
@@ -10,10 +10,10 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::path::PathBuf;
 
-/// One op at a time.
+/// Executes one op at a time.
 pub(crate) struct SimCalls<Op> {
     device: SimDevice,
-    /// Number of the file that an op is on; where the target has files, they lie one after another on the device.
+    /// Returns the number of an op's file. If the target has files, they are laid out one after another on the device.
     file: Box<dyn FnMut(&Op) -> u64>,
 }
 
@@ -39,7 +39,7 @@ impl<Op: Operation> SyncBackend for SimCalls<Op> {
     }
 }
 
-/// An op that is with the device; the earliest to be done first, and in order of submission where times are equal.
+/// An op in flight. Ordered by completion time, earliest first, then by submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Pending {
     done_ns: u64,
@@ -47,21 +47,21 @@ struct Pending {
     slot: Slot,
 }
 
-/// Behind all times of a device.
+/// Later than any time of a device.
 const NEVER_NS: u64 = u64::MAX;
 
-/// Several ops in flight.
+/// Keeps several ops in flight.
 pub(crate) struct SimQueue {
     device: SimDevice,
     pending: BinaryHeap<Reverse<Pending>>,
     sequence: u64,
-    /// By slot.
+    /// Ops in flight by slot.
     served: Vec<Option<Served>>,
     done: VecDeque<Done>,
 }
 
 impl SimQueue {
-    /// Room for this many ops in flight.
+    /// Allocates slots for `depth` ops in flight.
     pub(crate) fn new(device: SimDevice, depth: u32) -> SimQueue {
         let slots = depth as usize;
         SimQueue {
@@ -73,7 +73,7 @@ impl SimQueue {
         }
     }
 
-    /// Takes back what is done by now.
+    /// Collects the ops that are complete by now.
     fn take_back(&mut self) {
         let now_ns = now_ns();
         while let Some(&Reverse(Pending { done_ns, slot, .. })) = self.pending.peek()

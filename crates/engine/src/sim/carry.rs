@@ -1,10 +1,10 @@
-//! Work that runs on simulated devices leave behind for the next runs of their comparison.
+//! Aftereffects of runs on simulated devices for the next runs of their comparison.
 
 use plumb_workload::{Target, Workload};
 use std::time::Duration;
 
-/// The share by which the next run of a comparison is slower, on whichever device: what earlier runs left behind (fault
-/// `carry`). Each run halves it, and debts add up.
+/// Slowdown of the next run of a comparison on any device, as a share, due to earlier runs (fault `carry`). Each run
+/// halves the debt, and debts add up.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CarriedDebt(f64);
 
@@ -19,7 +19,7 @@ impl CarriedDebt {
         self.0
     }
 
-    /// Returns what is left after a pause: in the time of a run it halves.
+    /// Returns the remaining debt after a pause; it halves in the time of one run.
     pub fn after_pause(self, pause: Duration, run: Duration) -> CarriedDebt {
         if run.is_zero() {
             return self;
@@ -27,13 +27,14 @@ impl CarriedDebt {
         CarriedDebt(self.0 * 0.5f64.powf(pause.as_secs_f64() / run.as_secs_f64()))
     }
 
-    /// Returns what is owed after a run that leaves this share behind.
+    /// Returns the debt after a run that leaves this share behind.
     pub fn after(self, left_behind: f64) -> CarriedDebt {
         CarriedDebt(self.0 / 2.0 + left_behind)
     }
 }
 
-/// Share by which a run of this workload makes the next one slower: of several devices, the largest counts.
+/// Returns the share by which a run of this workload slows the next one. With
+/// several devices, the largest share counts.
 pub fn left_behind(workload: &Workload) -> f64 {
     let carry = |target: &Target| match target {
         Target::Sim(sim) => sim.device.carry,
@@ -57,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_next_runs_pay_and_each_pays_half_of_the_one_before() {
+    fn only_the_next_runs_are_slower_each_by_half_of_the_previous_one() {
         let (clean, leaves) = (left_behind(&on("sim:ssd")), left_behind(&on("sim:ssd?carry=10%")));
         assert_eq!((clean, leaves), (0.0, 0.1));
         let mut debt = CarriedDebt::default().after(leaves);
@@ -70,15 +71,15 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_pays_debts_as_runs_do() {
+    fn a_pause_reduces_debts_like_runs() {
         let (debt, second) = (CarriedDebt::of_share(0.1).unwrap(), Duration::from_secs(1));
         assert_eq!(debt.after_pause(Duration::ZERO, second).share(), 0.1);
         assert!((debt.after_pause(2 * second, second).share() - 0.025).abs() < 1e-12);
-        assert_eq!(debt.after_pause(second, Duration::ZERO).share(), 0.1, "nothing is known of the time of a run");
+        assert_eq!(debt.after_pause(second, Duration::ZERO).share(), 0.1, "the duration of a run is unknown");
     }
 
     proptest! {
-        /// However long a comparison is, the debt stays below twice of what one run leaves behind.
+        /// In a comparison of any length, the debt stays below twice the share that one run leaves behind.
         #[test]
         fn debts_add_up_to_less_than_twice_the_carry(order in prop::collection::vec(any::<bool>(), 0..200)) {
             let carry = |is_left: bool| if is_left { 0.1 } else { 0.0 };

@@ -11,19 +11,19 @@ use plumb_result::observe::{DeviceCounters, Extents, OwnIo, ProcessIo, Residency
 use plumb_workload::{CachePolicy, OpKind, SimDevice, SimModel, SimTarget};
 use std::collections::{BTreeMap, HashSet};
 
-/// Which run it is. Everything that varies between runs is drawn from these.
+/// Identifies a run. Everything that varies between runs is drawn from these numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SimRun {
     /// Seed of all draws.
     pub seed: u64,
-    /// Place of the run in time, from 0, over all sides of a comparison: `drift` grows with it, and each index draws its
-    /// own speed (`cv`, `bimodal`).
+    /// Position of the run in time, from 0, over all sides of a comparison. `drift` grows with it, and each index
+    /// draws its own speed (`cv`, `bimodal`).
     pub run_index: u32,
-    /// Number of the provisioning that it runs on; `plot` and `session` are drawn from it.
+    /// Number of the provisioning that the run uses; `plot` and `session` are drawn from it.
     pub plot_index: u32,
 }
 
-/// What the device makes of an op: when it is done, and with what.
+/// Result of an op on the device.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Served {
     /// Virtual time of completion, ns.
@@ -34,14 +34,14 @@ pub(super) struct Served {
     effect: Effect,
 }
 
-/// A device and the target that it is.
+/// A device with the name of its target.
 #[derive(Debug, Clone)]
 pub(super) struct NamedDevice {
     pub(super) target: String,
     pub(super) device: Device,
 }
 
-/// Who served an op. The device's queue counts only what it served itself.
+/// The layer that served an op. The device's queue counts only its own ops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Memory,
@@ -49,7 +49,7 @@ enum Place {
     Device,
 }
 
-/// What an op adds to the counters once it is done.
+/// Counter changes of an op at its completion.
 #[derive(Debug, Clone, Copy, Default)]
 struct Effect {
     returned_bytes: u64,
@@ -58,19 +58,19 @@ struct Effect {
     read_bytes: u64,
     writes: u64,
     write_bytes: u64,
-    /// Of `write_bytes`, what this op did not give itself but an earlier one did.
+    /// The part of `write_bytes` that earlier ops had left in the page cache.
     written_back_bytes: u64,
     flushes: u64,
     discard_bytes: u64,
 }
 
-/// A simulated device on the virtual clock. Times passed to it must not fall.
+/// A simulated device on the virtual clock. Times passed to it must not decrease.
 #[derive(Debug, Clone)]
 pub(super) struct Device {
     name: String,
     target: SimTarget,
     media: Media,
-    /// All that makes this run's device slower, but for throttling.
+    /// Factor of everything that slows this run's device, except throttling.
     slowness: f64,
     jitter: Jitter,
     chance: Rng,
@@ -82,20 +82,20 @@ pub(super) struct Device {
     journal_offset: u64,
     stall_after_ops: Option<u64>,
     measuring: bool,
-    /// In this phase.
+    /// Whether this phase has written.
     written: bool,
-    /// In this run: there are no holes any more.
+    /// Whether this run has ever written, after which there are no holes.
     ever_written: bool,
-    /// MiB that the run has written, where the first write is slower.
+    /// MiB-sized pieces written in this run, for devices with a slower first write.
     allocated: HashSet<u64>,
-    /// When the bucket of a dry token bucket holds a token again.
+    /// Time at which the empty token bucket has a token again.
     tokens_free_ns: u64,
     totals: Totals,
     media_errors: u64,
     kernel_log: Vec<String>,
 }
 
-/// Writes in the page cache that nobody has flushed.
+/// Writes in the page cache that are not flushed yet.
 #[derive(Debug, Clone, Copy, Default)]
 struct Dirty {
     bytes: u64,
@@ -103,7 +103,7 @@ struct Dirty {
     cost_ns: f64,
 }
 
-/// Cumulative counters, as `/proc/diskstats` and `/proc/self/io` have them.
+/// Cumulative counters, as in `/proc/diskstats` and `/proc/self/io`.
 #[derive(Debug, Clone, Copy, Default)]
 struct Totals {
     now_ns: u64,
@@ -131,17 +131,17 @@ impl Totals {
     }
 }
 
-/// A copy out of or into the page cache.
+/// Time of a copy from or into the page cache.
 const CACHED_OP_NS: f64 = 1_000.0;
 const CACHED_NS_PER_BYTE: f64 = 0.1;
-/// Metadata that one change puts into the journal.
+/// Journal bytes per metadata change.
 const JOURNAL_CHANGE_BYTES: u64 = 1 << 10;
-/// The journal is written when it holds this much, or on `fsync`.
+/// The journal is written when it holds this many bytes, or on `fsync`.
 const JOURNAL_BYTES: u64 = 1 << 20;
 const PAGE_BYTES: u64 = 4096;
-/// What is allocated, or left unallocated, at once.
+/// Unit of allocation and of holes.
 const PIECE_BYTES: u64 = 1 << 20;
-/// Of an NVMe drive at work in moving air, and of one that has none.
+/// Temperatures of a busy NVMe drive with and without airflow.
 const CALM_CELSIUS: f64 = 42.0;
 const HOT_CELSIUS: f64 = 78.0;
 /// Usual limits of NVMe drives (WCTEMP, CCTEMP).
@@ -149,19 +149,19 @@ const WARNING_CELSIUS: f64 = 70.0;
 const CRITICAL_CELSIUS: f64 = 85.0;
 /// Lines of the kernel's log that are kept.
 const LOG_LINES: usize = 8;
-/// Size of the requests of a neighbour or a resync.
+/// Request size of a neighbor or a resync.
 const OTHERS_REQUEST_BYTES: u64 = 256 << 10;
-/// The share of others is kept below all, or nothing would ever complete.
+/// Maximum share of others. At a share of 1, no op would ever complete.
 const OTHERS_LARGEST: f64 = 0.95;
 
 impl Device {
-    /// The device of a target in one run. `number` tells the devices of a run apart.
+    /// Creates the device of a target in one run. `number` distinguishes the devices of a run.
     pub(super) fn new(target: &SimTarget, number: u32, run: SimRun) -> Device {
         let faults = &target.device;
         let stream = |index: u32, place: u32| {
             StreamId { seed: run.seed, phase: index, worker: number << 8 | place }.rng(Purpose::Device)
         };
-        // Every draw is made whatever the faults are, so that one fault does not shift the draws of another.
+        // Make every draw regardless of the faults, so that one fault does not shift the draws of another.
         let mut of_run = stream(run.run_index, 0);
         let speed = log_normal(faults.cv, &mut of_run);
         let slow_mode = of_run.unit() < faults.bimodal;
@@ -196,24 +196,24 @@ impl Device {
         }
     }
 
-    /// Makes every op take longer by this share.
+    /// Slows every op down by this share.
     pub(super) fn slow_down(&mut self, share: f64) {
         self.slowness *= 1.0 + share;
     }
 
-    /// The clock has started: from here on a stall may come.
+    /// Starts the clock; from now on a stall may occur.
     pub(crate) fn start_measuring(&mut self) {
         self.measuring = true;
     }
 
-    /// Sets what the page cache holds for the next phase. Under [`CachePolicy::Direct`] it is bypassed; under
-    /// [`CachePolicy::Warm`] it holds everything; else the share that the `cached` fault says, in spite of eviction.
+    /// Sets the contents of the page cache for the next phase. [`CachePolicy::Direct`] bypasses it, and
+    /// [`CachePolicy::Warm`] fills it. Otherwise it holds the share given by the `cached` fault, despite eviction.
     pub(crate) fn begin_phase(&mut self, cache: CachePolicy) {
         self.written = false;
         self.set_cache(cache);
     }
 
-    /// The same from here on, within a phase.
+    /// Changes the contents of the page cache within a phase.
     pub(crate) fn set_cache(&mut self, cache: CachePolicy) {
         let faults = &self.target.device;
         (self.cached, self.buffered) = match cache {
@@ -223,8 +223,8 @@ impl Device {
         };
     }
 
-    /// Takes an op on what begins at byte `start` at `now_ns`, and says when it will be done. [`Device::finish`] must follow
-    /// at that time.
+    /// Submits an op at `now_ns`; its offset is relative to byte `start`. Returns its completion time and result. The
+    /// caller must call [`Device::finish`] at that time.
     #[inline]
     pub(super) fn submit(&mut self, now_ns: u64, op: &impl Operation, start: u64) -> Served {
         self.totals.advance(now_ns);
@@ -247,7 +247,7 @@ impl Device {
         served
     }
 
-    /// Counts an op as done, at its time of completion.
+    /// Counts an op at its completion.
     #[inline]
     pub(super) fn finish(&mut self, served: &Served) {
         self.totals.advance(served.done_ns);
@@ -264,7 +264,7 @@ impl Device {
         totals.own.rchar_bytes += effect.returned_bytes;
         totals.own.wchar_bytes += effect.given_bytes;
         totals.own.read_bytes += effect.read_bytes;
-        // /proc/self/io counts what is dirtied, when it is dirtied.
+        // /proc/self/io counts bytes when they are dirtied.
         let direct_bytes = effect.write_bytes - effect.written_back_bytes;
         totals.own.write_bytes += effect.given_bytes.max(direct_bytes);
     }
@@ -280,8 +280,9 @@ impl Device {
         Stretch { device: self.slowness * throttle, jitter: self.jitter.next() }
     }
 
-    /// When a token bucket that has run dry lets an op through that would be done at `done_ns`.
-    fn let_through(&mut self, now_ns: u64, length: u64, done_ns: u64) -> u64 {
+    /// Returns the completion time of an op after the empty token bucket; without it,
+    /// the op would complete at `done_ns`.
+    fn throttle_completion(&mut self, now_ns: u64, length: u64, done_ns: u64) -> u64 {
         let rate = self.target.device.throttle_rate.0;
         if rate == 0 || !self.throttled() {
             return done_ns;
@@ -291,8 +292,8 @@ impl Device {
         done_ns.max(self.tokens_free_ns)
     }
 
-    /// Whether a piece was never written. Holes are spread evenly: the pieces' multiples of the golden ratio, modulo 1,
-    /// are.
+    /// Returns `true` if a piece was never written. Holes are spread evenly, because the pieces' multiples of
+    /// the golden ratio, modulo 1, are.
     fn is_hole(&self, offset: u64) -> bool {
         const GOLDEN: f64 = 0.618_033_988_749_895;
         let holes = self.target.device.holes;
@@ -303,14 +304,14 @@ impl Device {
         if self.target.device.empty {
             return self.copied(now_ns, 0);
         }
-        let length = if self.happens(self.target.device.short) { range.length / 2 } else { range.length };
+        let length = if self.draw_chance(self.target.device.short) { range.length / 2 } else { range.length };
         let returned = Effect { returned_bytes: length, ..Effect::default() };
-        if self.is_hole(range.offset) || self.happens(self.cached) {
+        if self.is_hole(range.offset) || self.draw_chance(self.cached) {
             return Served { effect: returned, ..self.copied(now_ns, length) };
         }
         let (stretch, queued) = (self.stretch(), self.totals.in_flight);
         let done_ns = self.media.read(now_ns, Range { length, ..range }, queued, stretch);
-        let done_ns = self.let_through(now_ns, length, done_ns);
+        let done_ns = self.throttle_completion(now_ns, length, done_ns);
         Served::device(done_ns, length, Effect { reads: 1, read_bytes: length, ..returned })
     }
 
@@ -324,14 +325,14 @@ impl Device {
             self.dirty.cost_ns += self.media.writeback_cost(range);
             return Served { effect: given, ..self.copied(now_ns, range.length) };
         }
-        // A full page cache makes the writer write back as much as it brings.
+        // If the page cache is full, a write must wait for the writeback of as many bytes.
         let mut stretch = self.stretch();
         let thin = self.target.device.thin;
         if thin > 0.0 && self.allocated.insert(range.offset / PIECE_BYTES) {
             stretch.device *= 1.0 + thin;
         }
         let done_ns = self.media.write(now_ns, range, stretch);
-        let done_ns = self.let_through(now_ns, range.length, done_ns);
+        let done_ns = self.throttle_completion(now_ns, range.length, done_ns);
         Served::device(done_ns, range.length, Effect { writes: 1, write_bytes: range.length, ..given })
     }
 
@@ -366,7 +367,7 @@ impl Device {
         Served::device(done_ns, 0, effect)
     }
 
-    /// Writes the journal: one sequential write in an area of its own, behind the data.
+    /// Writes the journal: one sequential write in its own area after the data.
     fn commit(&mut self, now_ns: u64, stretch: Stretch) -> Served {
         let length = std::mem::take(&mut self.journal_bytes).next_multiple_of(PAGE_BYTES) + PAGE_BYTES;
         let offset = self.target.size.0.saturating_add(self.journal_offset);
@@ -376,7 +377,7 @@ impl Device {
     }
 
     fn metadata(&mut self, now_ns: u64, kind: OpKind) -> Served {
-        // Processor time of a warm journalling file system, ns.
+        // Processor time of a warm journaling file system, ns.
         let (nominal_ns, journalled) = match kind {
             OpKind::Create => (20_000.0, true),
             OpKind::Unlink => (15_000.0, true),
@@ -390,7 +391,7 @@ impl Device {
             OpKind::Readdir => (10_000.0, false),
             OpKind::Open => (4_000.0, false),
             OpKind::Close => (1_000.0, false),
-            // Stat and readlink; the ops that move or flush data do not come here.
+            // Stat and readlink; ops that move or flush data do not get here.
             _ => (2_000.0, false),
         };
         let stretch = self.stretch();
@@ -404,14 +405,14 @@ impl Device {
         Served { place: Place::FileSystem, ..Served::memory(done_ns) }
     }
 
-    /// A copy between the page cache and the program: memory, which no fault slows.
+    /// Copies between the page cache and the program. No fault slows memory.
     fn copied(&mut self, now_ns: u64, length: u64) -> Served {
         let ns = (CACHED_OP_NS + length as f64 * CACHED_NS_PER_BYTE) * self.jitter.next();
         Served { completion: Ok(length), ..Served::memory(now_ns + ns as u64) }
     }
 
     #[inline]
-    fn happens(&mut self, share: f64) -> bool {
+    fn draw_chance(&mut self, share: f64) -> bool {
         share > 0.0 && self.chance.unit() < share
     }
 
@@ -426,7 +427,7 @@ impl Device {
             Some(left) if self.measuring => *left -= 1,
             _ => {}
         }
-        if self.happens(self.target.device.errors) {
+        if self.draw_chance(self.target.device.errors) {
             served.completion = Err(Errno(libc::EIO));
             served.effect = Effect::default();
             self.media_errors += 1;
@@ -439,20 +440,20 @@ impl Device {
     }
 }
 
-/// What a probe would see of the device.
+/// Observations that a probe would make of the device.
 impl Device {
-    /// The kernel's name for it: `sim0`.
+    /// The kernel's name of the device: `sim0`.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its counters at a time not before the last op's, with the I/O of others.
+    /// Returns its counters, including others' I/O. `now_ns` must not be before the last op.
     pub(super) fn counters(&mut self, now_ns: u64) -> DeviceCounters {
         self.totals.advance(now_ns);
         let totals = &self.totals;
         let others = self.others(now_ns);
         let share = others_share(&self.target.device);
-        // Others take their share of the time in which we are idle too.
+        // Others also take their share of our idle time.
         let idle_ns = totals.now_ns - totals.busy_ns;
         let busy_ns = totals.busy_ns + (idle_ns as f64 * share) as u64;
         let weighted_ns = totals.weighted_ns + (totals.now_ns as f64 * share) as u128;
@@ -465,22 +466,21 @@ impl Device {
             busy_ms: busy_ns / 1_000_000,
             weighted_ms: (weighted_ns / 1_000_000) as u64,
             discard_bytes: totals.discard_bytes,
-            // Nothing is merged, and the times of requests are not kept apart.
+            // No requests are merged, and their times are not kept.
             ..DeviceCounters::default()
         }
     }
 
-    /// Whether the phase has written to it.
     pub(crate) fn was_written_this_phase(&self) -> bool {
         self.written
     }
 
-    /// What Plumb itself did on it.
+    /// Returns Plumb's own I/O on the device.
     pub(super) fn own_io(&self) -> OwnIo {
         self.totals.own
     }
 
-    /// Bytes that others have moved since the clock began, half of them reads.
+    /// Returns the bytes that others have moved since the clock began, half of them reads.
     fn others(&self, now_ns: u64) -> ProcessIo {
         let faults = &self.target.device;
         let bytes = others_share(faults) * Media::bytes_per_second(faults.model) as f64 * now_ns as f64 / 1e9;
@@ -488,7 +488,7 @@ impl Device {
         ProcessIo { pid: 0, command: String::new(), read_bytes: half, write_bytes: half, with_children: false }
     }
 
-    /// The processes behind the I/O of others between two times, largest first.
+    /// Returns the processes that caused others' I/O between two times, largest first.
     pub(crate) fn other_processes(&self, from_ns: u64, to_ns: u64) -> Vec<ProcessIo> {
         let faults = &self.target.device;
         let (before, after) = (self.others(from_ns), self.others(to_ns));
@@ -511,7 +511,7 @@ impl Device {
         processes
     }
 
-    /// The target's pages in the page cache now.
+    /// Returns the target's pages in the page cache now.
     pub(super) fn residency(&self) -> Residency {
         let total_bytes = self.target.size.0;
         let clean_bytes = (total_bytes as f64 * self.cached) as u64 / PAGE_BYTES * PAGE_BYTES;
@@ -524,7 +524,7 @@ impl Device {
         }
     }
 
-    /// Where the target's bytes lie: in one piece, but for the holes between.
+    /// Returns the extents of the target: one piece, with its holes.
     pub(super) fn extents(&self) -> Extents {
         let total_bytes = self.target.size.0;
         let pieces = 0..total_bytes.div_ceil(PIECE_BYTES);
@@ -541,25 +541,24 @@ impl Device {
         }
     }
 
-    /// Whether a worker's op is done before its next one is taken.
+    /// Returns `true` if each op of a worker completes before its next one starts.
     pub(crate) fn is_serial(&self) -> bool {
         self.target.device.serial
     }
 
-    /// What the layers beneath do on their own account.
+    /// Returns the background work of the layers below.
     pub(super) fn upkeep(&self) -> Option<Upkeep> {
         let kind = UpkeepKind::Resync;
         (self.target.device.resync > 0.0).then(|| Upkeep { on: self.name.clone(), kind, detail: String::new() })
     }
 
-    /// Its temperature.
     pub(super) fn heat(&self) -> Heat {
         let celsius = if self.target.device.hot { HOT_CELSIUS } else { CALM_CELSIUS };
         let (warning_celsius, critical_celsius) = (Some(WARNING_CELSIUS), Some(CRITICAL_CELSIUS));
         Heat { celsius, warning_celsius, critical_celsius, alarm: false }
     }
 
-    /// What it says of its health.
+    /// Returns the health that the device reports.
     pub(super) fn health(&self) -> DeviceHealth {
         let faults = &self.target.device;
         DeviceHealth {
@@ -570,17 +569,17 @@ impl Device {
         }
     }
 
-    /// Lines of the simulated kernel's log since this was last asked.
+    /// Takes the lines of the simulated kernel's log since the previous call.
     pub(crate) fn take_kernel_log(&mut self) -> Vec<String> {
         std::mem::take(&mut self.kernel_log)
     }
 
-    /// True where the model has a volatile cache that a flush must empty.
+    /// Returns `true` if the model has a volatile cache that must be flushed.
     pub(crate) fn has_volatile_cache(model: SimModel) -> bool {
         model != SimModel::Ram
     }
 
-    /// Bytes per second of the model's link, as a probe would read it: nothing can pass it.
+    /// Returns the speed of the model's link as a probe would read it, which no run can exceed.
     pub(crate) fn ceiling_bytes_per_second(model: SimModel) -> u64 {
         Media::link_bytes_per_second(model)
     }
@@ -596,7 +595,7 @@ impl Served {
     }
 }
 
-/// Share of the device's time that others take.
+/// Returns the share of the device's time that others take.
 fn others_share(faults: &SimDevice) -> f64 {
     (faults.background + faults.resync).min(OTHERS_LARGEST)
 }

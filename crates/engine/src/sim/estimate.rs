@@ -1,38 +1,35 @@
-//! How long a simulated device would take for requests that another one counted.
+//! Estimates the time of a simulated device for requests that another device counted.
 
 use super::media::{Media, Range, Stretch};
 use crate::rng::{Purpose, StreamId};
 use plumb_workload::SimModel;
 
-/// Requests of one device, as its counters have them.
+/// Requests of one device, from its counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Requests {
-    /// Reads.
     pub reads: u64,
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Writes.
     pub writes: u64,
-    /// Bytes written.
     pub written_bytes: u64,
     /// Flushes of the device's cache.
     pub flushes: u64,
 }
 
-/// Where the requests lie, which counters do not say.
+/// Positions of the requests, which counters do not contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Positions {
-    /// Reads one behind the other, and writes too: the fastest.
+    /// Reads are contiguous, and so are writes: the fastest case.
     Contiguous,
-    /// Each anywhere on the device.
+    /// Each request is at a random position.
     Scattered,
 }
 
-/// Requests that are served one by one; of more, the time is extrapolated.
+/// Maximum number of requests that are simulated; the time of more is extrapolated.
 const SERVED_MAX: u64 = 50_000;
 
-/// Time that a healthy device of this model takes for these requests, ns: one after another, reads and writes evenly
-/// mixed and of their mean size, and everything on the medium at the end. The same numbers always give the same time.
+/// Returns the time that a healthy device of this model takes for these requests, ns. Requests come one after
+/// another, reads and writes evenly mixed and of their mean size, and everything is on the medium at the end. The
+/// same numbers always give the same time.
 pub fn busy_ns(model: SimModel, size_bytes: u64, requests: Requests, positions: Positions) -> u64 {
     let total = requests.reads + requests.writes;
     let served = total.min(SERVED_MAX);
@@ -42,7 +39,7 @@ pub fn busy_ns(model: SimModel, size_bytes: u64, requests: Requests, positions: 
     let plain = Stretch { device: 1.0, jitter: 1.0 };
     let length = |bytes: u64, count: u64| bytes.checked_div(count).unwrap_or(0);
     let (read, write) = (length(requests.read_bytes, requests.reads), length(requests.written_bytes, requests.writes));
-    // Whether the next one is due, when `count` of all are spread evenly.
+    // Returns `true` if request `at` is one of `count` that are spread evenly.
     let is_due = |at: u64, count: u64| {
         let until = |at: u64| u128::from(at) * u128::from(count) / u128::from(total.max(1));
         until(at + 1) > until(at)
@@ -77,10 +74,10 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_pays_for_positions_and_for_bytes() {
+    fn a_disk_takes_time_for_positions_and_for_bytes() {
         let reads = Requests { reads: 100, read_bytes: 100 << 12, ..Requests::default() };
         let (near, far) = (hdd(reads, Positions::Contiguous), hdd(reads, Positions::Scattered));
-        // A lone random read: half a rotation (4.2 ms) and a seek of some ms.
+        // A single random read takes half a rotation (4.2 ms) and a seek of a few ms.
         assert!((500_000_000..2_000_000_000).contains(&far), "{far}");
         assert!(near * 50 < far, "{near} {far}");
         let large = Requests { reads: 100, read_bytes: 210_000_000, ..Requests::default() };

@@ -1,21 +1,21 @@
-//! Queueing models of what stores the bytes: one head over a spinning disk, or many flash channels behind a link.
+//! Queueing models of storage media: one head over a spinning disk, or many flash channels behind a link.
 //!
-//! Both answer at once when an op will be done. Times are virtual ns, asked for in rising order.
+//! Both compute immediately when an op will complete. Times are virtual ns, passed in ascending order.
 
 use crate::rng::Rng;
 use plumb_workload::SimModel;
 
-/// How much longer than the nominal time an op takes.
+/// Factors on the nominal time of an op.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stretch {
-    /// Of the whole device: slow, drift, throttling, others' share …
+    /// Factor of the whole device: slow, drift, throttling, others' share …
     pub(super) device: f64,
-    /// Of this op.
+    /// Factor of this op.
     pub(super) jitter: f64,
 }
 
 impl Stretch {
-    /// For what this op has to itself.
+    /// Stretches time that this op does not share with others.
     pub(super) fn all(self, ns: f64) -> u64 {
         Stretch::bounded(ns * self.device * self.jitter)
     }
@@ -23,7 +23,7 @@ impl Stretch {
     /// 13 days, so that sums of absurd faults stay within `u64`; a phase is refused long before.
     pub(super) const LONGEST_NS: u64 = 1 << 50;
 
-    /// For what is shared by all ops in flight, where one op's bad luck must not lower the ceiling.
+    /// Stretches time on a resource that all ops in flight share. The jitter of one op must not lower the ceiling.
     fn shared(self, ns: f64) -> u64 {
         Stretch::bounded(ns * self.device)
     }
@@ -33,7 +33,7 @@ impl Stretch {
     }
 }
 
-/// Where and how much.
+/// A range of bytes on the device.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Range {
     pub(super) offset: u64,
@@ -46,7 +46,7 @@ impl Range {
     }
 }
 
-/// What stores the bytes.
+/// Model of a storage medium.
 #[derive(Debug, Clone)]
 pub(super) enum Media {
     Disk(Disk),
@@ -63,7 +63,8 @@ impl Media {
         }
     }
 
-    /// Coefficient of variation of one op's time. A disk's is mostly its seek and rotation, which are drawn apart.
+    /// Returns the coefficient of variation of one op's time. A disk varies mostly by seek
+    /// and rotation, which are drawn separately.
     pub(super) const fn jitter_cv(model: SimModel) -> f64 {
         match model {
             SimModel::Hdd => 0.02,
@@ -72,7 +73,7 @@ impl Media {
         }
     }
 
-    /// What the device moves in a second when nothing slows it.
+    /// Returns the device's nominal throughput.
     pub(super) const fn bytes_per_second(model: SimModel) -> u64 {
         match model {
             SimModel::Hdd => Disk::BYTES_PER_SECOND,
@@ -82,7 +83,8 @@ impl Media {
         }
     }
 
-    /// What its link can carry in a second: more, or a lucky run would be an impossible one.
+    /// Returns the capacity of the link. It exceeds the nominal throughput, so that a
+    /// lucky run does not look impossible.
     pub(super) const fn link_bytes_per_second(model: SimModel) -> u64 {
         match model {
             SimModel::Hdd => SATA_BYTES_PER_SECOND,
@@ -92,7 +94,7 @@ impl Media {
         }
     }
 
-    /// When a read is done. `queued`: ops in flight before it.
+    /// Returns the completion time of a read. `queued` is the number of ops in flight before it.
     pub(super) fn read(&mut self, now_ns: u64, range: Range, queued: u64, stretch: Stretch) -> u64 {
         match self {
             Media::Disk(disk) => disk.read(now_ns, range, queued, stretch),
@@ -100,7 +102,7 @@ impl Media {
         }
     }
 
-    /// When a write is done, into the device's own volatile cache where there is room.
+    /// Returns the completion time of a write, into the device's own volatile cache while there is room.
     pub(super) fn write(&mut self, now_ns: u64, range: Range, stretch: Stretch) -> u64 {
         match self {
             Media::Disk(disk) => disk.write(now_ns, range, stretch),
@@ -112,7 +114,7 @@ impl Media {
         }
     }
 
-    /// Nominal time that this write will take of the device when a page cache writes it back, ns.
+    /// Returns the nominal device time of this write when a page cache writes it back, ns.
     pub(super) fn writeback_cost(&mut self, range: Range) -> f64 {
         match self {
             Media::Disk(disk) => disk.write_cost(range),
@@ -120,7 +122,8 @@ impl Media {
         }
     }
 
-    /// When everything written so far, and `writeback_ns` of deferred writes before it, has reached the medium.
+    /// Returns the time at which everything written so far, and `writeback_ns` of deferred writes
+    /// before it, is on the medium.
     pub(super) fn flush(&mut self, now_ns: u64, writeback_ns: f64, stretch: Stretch) -> u64 {
         match self {
             Media::Disk(disk) => disk.flush(now_ns, writeback_ns, stretch),
@@ -128,7 +131,7 @@ impl Media {
         }
     }
 
-    /// One server is busy until then, whatever it does.
+    /// Keeps one server busy until `until_ns`.
     pub(super) fn hold(&mut self, until_ns: u64) {
         match self {
             Media::Disk(disk) => disk.head_free_ns = disk.head_free_ns.max(until_ns),
@@ -142,18 +145,18 @@ const SATA_BYTES_PER_SECOND: u64 = 600_000_000;
 /// PCIe 3.0 with four lanes, 8 GT/s each with 128b/130b coding.
 const PCIE_BYTES_PER_SECOND: u64 = 3_938_000_000;
 
-/// A 7200 rpm disk: one head, first come first served, behind a volatile write cache.
+/// A 7200 rpm disk: one head, first come first served, with a volatile write cache.
 #[derive(Debug, Clone)]
 pub(super) struct Disk {
     size_bytes: f64,
     rng: Rng,
     head_free_ns: u64,
-    /// Where the head is.
+    /// Position of the head.
     head: u64,
-    /// Where the last read and the last write ended: a stream that goes on there needs no positioning.
+    /// End of the last read and of the last write. A stream that continues there needs no positioning.
     read_end: u64,
     write_end: u64,
-    /// Work of writes in the cache that the head has yet to do; it does them when it is idle.
+    /// Time that the head still needs for the writes in the cache, which it does when idle.
     deferred_ns: u64,
 }
 
@@ -166,13 +169,13 @@ impl Disk {
     const ROTATION_NS: f64 = 60e9 / 7200.0;
     /// To the next track.
     const SEEK_SHORTEST_NS: f64 = 800_000.0;
-    /// More, from the first track to the last.
+    /// In addition, from the first track to the last.
     const SEEK_STROKE_NS: f64 = 11_000_000.0;
-    /// A gap of this length is waited out rather than sought over.
+    /// The disk waits out a gap up to this length instead of seeking.
     const SKIP_BYTES: u64 = 1 << 20;
     /// Native command queueing holds this many ops.
     const QUEUE: u64 = 32;
-    /// Positioning of writes out of the cache, which the disk sorts, relative to that of a lone op.
+    /// Positioning time of writes from the cache, which the disk sorts, relative to that of a lone op.
     const SORTED: f64 = 0.4;
     /// The write cache, as time: 64 MiB at the medium's rate.
     const WRITE_CACHE_NS: u64 = ((64 << 20) as f64 * Disk::NS_PER_BYTE) as u64;
@@ -182,7 +185,8 @@ impl Disk {
         Disk { size_bytes, rng, head_free_ns: 0, head: 0, read_end: 0, write_end: 0, deferred_ns: 0 }
     }
 
-    /// Seek and rotation to `offset` for a stream that last ended at `stream_end`, and the move of the head.
+    /// Moves the head to the end of the range. Returns the seek and rotation time for a
+    /// stream that last ended at `stream_end`.
     fn position(&mut self, range: Range, stream_end: u64) -> f64 {
         let from = std::mem::replace(&mut self.head, range.end());
         if let Some(gap) = range.offset.checked_sub(stream_end)
@@ -191,12 +195,13 @@ impl Disk {
             return gap as f64 * Disk::NS_PER_BYTE;
         }
         let distance = (from.abs_diff(range.offset) as f64 / self.size_bytes).min(1.0);
-        // The arm accelerates half the way and brakes the other half: time goes with the root of the distance.
+        // The arm accelerates half of the way and brakes the other half, so the time is proportional
+        // to the root of the distance.
         let seek = Disk::SEEK_SHORTEST_NS + Disk::SEEK_STROKE_NS * distance.sqrt();
         seek + Disk::ROTATION_NS * self.rng.unit()
     }
 
-    /// Lets the head work off the write cache in the time that it was idle.
+    /// Writes out the cache during the head's idle time.
     fn settle(&mut self, now_ns: u64) {
         let idle_ns = now_ns.saturating_sub(self.head_free_ns);
         self.deferred_ns = self.deferred_ns.saturating_sub(idle_ns);
@@ -207,8 +212,8 @@ impl Disk {
         self.settle(now_ns);
         let position = self.position(range, self.read_end);
         self.read_end = range.end();
-        // The disk serves the nearest of what is queued. The root law gives the threefold gain at depth 32 that such
-        // disks show.
+        // The disk serves the nearest of the queued ops. The root law gives the threefold gain at
+        // depth 32 that such disks show.
         let nearest = 1.0 / (1.0 + queued.min(Disk::QUEUE - 1) as f64 / 4.0).sqrt();
         let nominal = Disk::COMMAND_NS + position * nearest + range.length as f64 * Disk::NS_PER_BYTE;
         self.head_free_ns += stretch.all(nominal);
@@ -225,7 +230,7 @@ impl Disk {
         self.settle(now_ns);
         let cost_ns = stretch.all(Disk::COMMAND_NS + self.write_cost(range));
         let wanted_ns = self.deferred_ns + cost_ns;
-        // What does not fit into the cache claims the head, in turn with the reads.
+        // Writes that do not fit into the cache take the head, in turn with the reads.
         let excess_ns = wanted_ns.saturating_sub(Disk::WRITE_CACHE_NS);
         self.deferred_ns = wanted_ns - excess_ns;
         let sent_ns = now_ns + stretch.all(Disk::COMMAND_NS + range.length as f64 * Disk::LINK_NS_PER_BYTE);
@@ -244,17 +249,17 @@ impl Disk {
     }
 }
 
-/// Numbers of a device without moving parts. Each op holds one channel, and the link for its bytes.
+/// Parameters of a device without moving parts. Each op holds one channel, and the link for its bytes.
 #[derive(Debug, Clone, Copy)]
 struct FlashSpec {
     read_ns: f64,
     write_ns: f64,
     flush_ns: f64,
     channels: usize,
-    /// What the controller moves, of what the link could carry.
+    /// Throughput of the controller, below the capacity of the link.
     bytes_per_second: u64,
     link_bytes_per_second: u64,
-    /// Time that each command takes of the link, whatever its length: the ceiling on ops per second.
+    /// Link time of each command, regardless of its length: the ceiling on ops per second.
     command_ns: f64,
 }
 
@@ -279,7 +284,7 @@ impl FlashSpec {
         link_bytes_per_second: PCIE_BYTES_PER_SECOND,
         command_ns: 1_000.0,
     };
-    /// 1 µs.
+    /// 4 KiB: 1 µs.
     const RAM: FlashSpec = FlashSpec {
         read_ns: 790.0,
         write_ns: 790.0,
@@ -293,11 +298,11 @@ impl FlashSpec {
 
 const CHANNELS_MAX: usize = 64;
 
-/// Flash, or memory: channels that work side by side, and one link.
+/// Flash or memory: parallel channels, and one link.
 #[derive(Debug, Clone)]
 pub(super) struct Flash {
     spec: FlashSpec,
-    /// When each channel is free: a binary heap with the earliest first.
+    /// Time at which each channel becomes free: a binary heap with the earliest first.
     free_ns: [u64; CHANNELS_MAX],
     link_free_ns: u64,
     last_write_ns: u64,
@@ -312,7 +317,7 @@ impl Flash {
         self.spec.command_ns + length as f64 * (1e9 / self.spec.bytes_per_second as f64)
     }
 
-    /// The same for this run. A link carries no more than it can, however lucky the run.
+    /// Returns the link time in this run. Even a lucky run cannot exceed the link's capacity.
     fn stretched_link_ns(&self, length: u64, stretch: Stretch) -> u64 {
         let least_ns = length as f64 * (1e9 / self.spec.link_bytes_per_second as f64);
         stretch.shared(self.link_ns(length)).max(least_ns.ceil() as u64)
@@ -341,15 +346,15 @@ impl Flash {
     fn serve(&mut self, now_ns: u64, channel_ns: f64, length: u64, stretch: Stretch) -> u64 {
         let channel_done_ns = self.free_ns[0].max(now_ns) + stretch.all(channel_ns);
         self.occupy_earliest(channel_done_ns);
-        // The link is a meter, not a queue: channels finish out of order, and a queue in order of submission would
-        // let one late op hold the link idle.
+        // The link is a meter, not a queue: channels finish out of order, and a queue in order of submission would let
+        // one late op hold the link idle.
         let link_ns = self.stretched_link_ns(length, stretch);
         self.link_free_ns = self.link_free_ns.max(now_ns) + link_ns;
         self.link_free_ns.max(channel_done_ns + link_ns)
     }
 
     fn flush(&mut self, now_ns: u64, writeback_ns: f64, stretch: Stretch) -> u64 {
-        // What is written back crosses the link too: no quicker than the link is.
+        // Writeback also crosses the link, so it cannot be faster than the link.
         let most = self.spec.bytes_per_second as f64 / self.spec.link_bytes_per_second as f64;
         let stretch = Stretch { device: stretch.device.max(most), ..stretch };
         self.link_free_ns = self.link_free_ns.max(now_ns) + stretch.shared(writeback_ns);

@@ -1,13 +1,13 @@
 //! The simulated device, on virtual time.
 //!
-//! A simulated phase goes the same way as one on real storage, by the same coordinator, workers, loops, pacers and
-//! recorders; what differs is that its clock is [virtual](crate::virtual_time) and its backend is a model. So a run takes
-//! as long as its ops take to compute, however slow the device is, and everything follows from the seed and the numbers in
-//! [`SimRun`]: the same run gives the same measurement, to the bit.
+//! A simulated phase uses the same coordinator, workers, loops, pacers and recorders as one on real storage. Only
+//! its clock is [virtual](crate::virtual_time), and its backend is a model. A run takes as long as computing its
+//! ops, however slow the device is. Everything follows from the seed and the numbers in [`SimRun`]: the same run
+//! gives the same measurement, to the bit.
 //!
-//! `device` is the device with its faults, over the queueing models of `media`; `backend` gives it ops, and `run` holds the
-//! devices of a run; `observe` is what a probe would have seen. Every fault shows in the observations as it would on a real
-//! machine, because the checks are tested on them.
+//! `device` is the device with its faults, based on the queueing models of `media`; `backend` passes ops to it, and
+//! `run` holds the devices of a run; `observe` returns what a probe would have seen. Every fault shows in the
+//! observations as on a real machine, because the checks are tested on them.
 
 pub(crate) mod backend;
 mod carry;

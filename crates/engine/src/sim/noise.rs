@@ -1,7 +1,7 @@
 //! Random variation of the simulated device.
 //!
-//! Tables and per-run factors are made with [`crate::math`] and rounded to 2^-32, so that a simulated run is the same on
-//! every machine.
+//! Tables and per-run factors are computed with [`crate::math`] and rounded to 2^-32, so that a simulated run
+//! is the same on every machine.
 
 use crate::math::{exp, ln};
 use crate::rng::Rng;
@@ -9,14 +9,14 @@ use crate::rng::Rng;
 /// Entries of a [`Jitter`] table, a power of two.
 const ENTRIES: usize = 1024;
 
-/// Rounds to 2^-32.
+/// Rounds to a multiple of 2^-32.
 pub(super) fn rounded(value: f64) -> f64 {
     const STEPS: f64 = 4_294_967_296.0;
     (value * STEPS).round() / STEPS
 }
 
-/// Quantile of the standard normal distribution, for 0 < `p` < 1; relative error below 1.2e-9. Source: P. J. Acklam,
-/// "An algorithm for computing the inverse normal cumulative distribution function", 2003.
+/// Returns the quantile of the standard normal distribution for 0 < `p` < 1; relative error below 1.2e-9. Source: P. J.
+/// Acklam, "An algorithm for computing the inverse normal cumulative distribution function", 2003.
 fn normal_quantile(p: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969683028665376e1,
@@ -59,26 +59,26 @@ fn normal_quantile(p: f64) -> f64 {
     }
 }
 
-/// σ of the logarithm of a log-normal variable with this coefficient of variation.
+/// Returns σ of the logarithm of a log-normal variable with this coefficient of variation.
 pub(super) fn sigma(cv: f64) -> f64 {
     ln(1.0 + cv * cv).sqrt()
 }
 
-/// A draw from the standard normal distribution.
+/// Draws from the standard normal distribution.
 pub(super) fn normal(rng: &mut Rng) -> f64 {
-    // Half a step up, so that the quantile of 0 is never asked for.
+    // Add half a step, so that the quantile of 0 is never computed.
     let p = rng.unit() + 0.5 / (1u64 << 53) as f64;
     normal_quantile(p.min(1.0 - f64::EPSILON))
 }
 
-/// A draw from the log-normal distribution with mean 1 and this coefficient of variation.
+/// Draws from the log-normal distribution with mean 1 and this coefficient of variation.
 pub(super) fn log_normal(cv: f64, rng: &mut Rng) -> f64 {
     let sigma = sigma(cv);
     rounded(exp(sigma * normal(rng) - sigma * sigma / 2.0))
 }
 
-/// Per-op factors: log-normal with mean exactly 1, from a table, because an exponential an op would cost more than the
-/// rest of the op.
+/// Per-op factors: log-normal with mean exactly 1. They come from a table, because computing an exponential per op
+/// would cost more than the rest of the op.
 #[derive(Debug, Clone)]
 pub(super) struct Jitter {
     table: Box<[f64]>,
@@ -86,7 +86,7 @@ pub(super) struct Jitter {
 }
 
 impl Jitter {
-    /// Factors with this coefficient of variation.
+    /// Creates factors with this coefficient of variation.
     pub(super) fn new(cv: f64, rng: Rng) -> Jitter {
         let sigma = sigma(cv);
         let quantile = |i: usize| (i as f64 + 0.5) / ENTRIES as f64;
@@ -95,7 +95,7 @@ impl Jitter {
         Jitter { table: raw.iter().map(|value| value / mean).collect(), rng }
     }
 
-    /// The next factor.
+    /// Draws the next factor from the table.
     #[inline]
     pub(super) fn next(&mut self) -> f64 {
         self.table[(self.rng.next_u64() >> 54) as usize]
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_normal_distribution() {
+    fn quantiles_match_the_normal_distribution() {
         for (p, z) in [(0.5, 0.0), (0.975, 1.959963984540054), (0.001, -3.090232306167814), (0.9, 1.2815515655446004)] {
             assert!((normal_quantile(p) - z).abs() < 1e-8, "{p}: {}", normal_quantile(p));
         }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn run_factors_have_the_asked_mean_and_spread() {
+    fn run_factors_have_the_configured_mean_and_spread() {
         let mut rng = Rng::new(3);
         let draws: Vec<f64> = (0..20_000).map(|_| log_normal(0.10, &mut rng)).collect();
         let mean = draws.iter().sum::<f64>() / 20_000.0;

@@ -1,4 +1,4 @@
-//! What a probe would have seen of the simulated storage.
+//! Observations that a probe would have made of the simulated storage.
 
 use super::device::{Device, NamedDevice};
 use super::run::SimDevice;
@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 const SIMULATED: &str = "simulated: does not apply";
 
-/// The storage under a simulated target: one layer, with the model and the faults as its settings. `number` is that of
-/// the device within the simulation.
+/// Returns the storage under a simulated target: one layer, with the model and the faults as its settings. `number` is
+/// the number of the device within the simulation.
 pub fn target_facts(number: u32, target: &SimTarget) -> TargetFacts {
     let name = format!("sim{number}");
     let (path, model) = (target.device.to_string(), target.device.model);
@@ -50,7 +50,7 @@ pub fn target_facts(number: u32, target: &SimTarget) -> TargetFacts {
     TargetFacts { path, filesystem: Seen::no("simulated"), stack: vec![layer], leaves: vec![name], unseen: Vec::new() }
 }
 
-/// Counters of all devices at a time.
+/// Returns the counters of all devices at `now_ns`.
 pub(super) fn counters(devices: &[SimDevice], now_ns: u64) -> Counters {
     let mut own = OwnIo::default();
     let mut by_name = BTreeMap::new();
@@ -74,16 +74,16 @@ pub(super) fn counters(devices: &[SimDevice], now_ns: u64) -> Counters {
     }
 }
 
-/// What was seen as the clock started.
+/// Observations at the start of the clock.
 #[derive(Debug)]
 pub(super) struct AtStart {
     counters: Counters,
-    /// By device.
+    /// Residency by device.
     residency: Vec<Residency>,
     conditions: Conditions,
 }
 
-/// Looks at everything that changes, as the clock starts.
+/// Observes everything that changes, at the start of the clock.
 pub(super) fn at_start(devices: &[SimDevice], now_ns: u64) -> AtStart {
     AtStart {
         counters: counters(devices, now_ns),
@@ -92,16 +92,16 @@ pub(super) fn at_start(devices: &[SimDevice], now_ns: u64) -> AtStart {
     }
 }
 
-/// What was seen as the clock stopped.
+/// Observations at the end of the clock.
 #[derive(Debug)]
 pub(super) struct AtEnd {
     counters: Counters,
-    /// By device.
+    /// Residency by device.
     residency: Vec<Residency>,
     conditions: Conditions,
 }
 
-/// Looks at everything that changes, as the clock stops.
+/// Observes everything that changes, at the end of the clock.
 pub(super) fn at_end(devices: &[SimDevice], now_ns: u64) -> AtEnd {
     AtEnd {
         counters: counters(devices, now_ns),
@@ -110,7 +110,7 @@ pub(super) fn at_end(devices: &[SimDevice], now_ns: u64) -> AtEnd {
     }
 }
 
-/// The state of the devices at a time; the machine around them is none.
+/// Returns the current state of the devices. There is no machine around them to observe.
 fn conditions(devices: &[SimDevice]) -> Conditions {
     fn by_name<T>(devices: &[SimDevice], seen: fn(&Device) -> T) -> BTreeMap<String, Seen<T>> {
         let of = |named: &NamedDevice| (named.device.name().to_owned(), Seen::Yes(seen(&named.device)));
@@ -128,7 +128,7 @@ fn conditions(devices: &[SimDevice]) -> Conditions {
     }
 }
 
-/// All that was seen around a phase.
+/// Combines all observations around a phase.
 pub(super) fn phase(name: &str, devices: &[SimDevice], start: AtStart, end: AtEnd) -> PhaseObservations {
     let (from_ns, to_ns) = (start.counters.at_ns, end.counters.at_ns);
     let by_target = |residency: Vec<Residency>| {

@@ -1,4 +1,4 @@
-//! One run on virtual time: its devices, and where its time stands between phases.
+//! One run on virtual time: its devices, and its clock between phases.
 
 use super::carry::CarriedDebt;
 use super::device::{Device, NamedDevice, Served, SimRun};
@@ -15,17 +15,17 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A target's device, or its part of one, for all who use it: its workers are on one thread, and nobody waits for it.
+/// A target's device, or its part of one, shared by its users. Its workers are on one thread, so the lock never blocks.
 #[derive(Debug, Clone)]
 pub(crate) struct SimDevice {
     device: Arc<Mutex<NamedDevice>>,
     target: Arc<str>,
-    /// Where its part begins.
+    /// Offset of its part on the device.
     start: u64,
-    /// How many files it has, 0 for none: file `n` begins at the `n`th equal part.
+    /// Number of files, or 0 for none: file `n` begins at the `n`th equal part.
     files: u64,
     file_bytes: u64,
-    /// Lengths of files that have any, where programs ask for them.
+    /// Lengths of the files that have one, for programs that query them.
     lengths: Arc<Mutex<HashMap<u64, u64>>>,
 }
 
@@ -48,7 +48,7 @@ impl SimDevice {
         SimDevice { device, target: Arc::from(target), start, files, file_bytes, lengths: Arc::default() }
     }
 
-    /// Hands an op on a numbered file over, now.
+    /// Submits an op on a numbered file at the current time.
     #[inline]
     pub(super) fn submit(&self, op: &impl Operation, file: u64) -> Served {
         let start = if self.files > 0 { self.start + file % self.files * self.file_bytes } else { self.start };
@@ -57,13 +57,13 @@ impl SimDevice {
         served
     }
 
-    /// Counts an op as done, when it is.
+    /// Counts an op at its completion.
     #[inline]
     pub(super) fn finish(&self, served: &Served) {
         self.lock().device.finish(served);
     }
 
-    /// Hands an op on a numbered file over, and waits until it is done.
+    /// Submits an op on a numbered file and waits until it completes.
     #[inline]
     pub(crate) fn serve(&self, op: &impl Operation, file: u64) -> Completion {
         let served = self.submit(op, file);
@@ -72,7 +72,7 @@ impl SimDevice {
         served.completion
     }
 
-    /// A file has this length from here on.
+    /// Sets the length of a file.
     pub(crate) fn set_length(&self, file: u64, bytes: u64) {
         let mut lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
         if bytes > 0 {
@@ -82,47 +82,47 @@ impl SimDevice {
         }
     }
 
-    /// The length of a file, bytes.
+    /// Returns the length of a file, bytes.
     pub(crate) fn length(&self, file: u64) -> u64 {
         let lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
         lengths.get(&file).copied().unwrap_or(0)
     }
 
-    /// Sets what the page cache holds from here on.
+    /// Changes the contents of the page cache from now on.
     pub(crate) fn set_cache(&self, cache: CachePolicy) {
         self.lock().device.set_cache(cache);
     }
 
-    /// Whether a worker's op is done before its next one is taken.
+    /// Returns `true` if each op of a worker completes before its next one starts.
     pub(crate) fn is_serial(&self) -> bool {
         self.lock().device.is_serial()
     }
 
-    /// The target that it is, which stands for its path.
+    /// Returns the target's name in place of a path.
     pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(&*self.target)
     }
 }
 
-/// The latest time of devices.
+/// Latest time of a device.
 const LATEST_NS: u64 = virtual_time::LATEST - virtual_time::BEGINNING;
 
-/// The time of devices, which begins with their run.
+/// Returns the device time, which starts with the run.
 pub(super) fn now_ns() -> u64 {
     virtual_time::now() - virtual_time::BEGINNING
 }
 
-/// A time of devices, as workers see it.
+/// Converts a device time to the workers' ticks.
 pub(super) fn ticks_at(ns: u64) -> Ticks {
     ns.saturating_add(virtual_time::BEGINNING)
 }
 
-/// One run: its devices, in the order of their targets, and the time.
+/// One run: its devices, in the order of their targets, and its clock.
 #[derive(Debug)]
 pub(crate) struct Simulation {
-    /// Each as the target that it is named after has it.
+    /// Whole devices, by the targets that own them.
     devices: Vec<SimDevice>,
-    /// Parts of them that other targets have.
+    /// Parts of devices that other targets share.
     parts: Vec<SimDevice>,
     now: Ticks,
     before: Option<AtStart>,
@@ -130,7 +130,7 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
-    /// The devices of a run at virtual time 0. The kernel calls them `sim0`, `sim1` … in this order.
+    /// Creates the devices of a run at virtual time 0. The kernel's names for them are `sim0`, `sim1` … in this order.
     pub(crate) fn new<'a>(targets: impl IntoIterator<Item = (&'a str, &'a SimTarget)>, run: SimRun) -> Simulation {
         let (owners, sharers): (Vec<_>, Vec<_>) = targets.into_iter().partition(|(_, target)| target.shares.is_none());
         let (mut devices, mut parts) = (Vec::with_capacity(owners.len()), Vec::new());
@@ -152,7 +152,7 @@ impl Simulation {
         Simulation { devices, parts, now: virtual_time::BEGINNING, before: None, after: None }
     }
 
-    /// Makes all devices slower by what earlier runs left behind.
+    /// Slows all devices down by the debt of earlier runs.
     pub(crate) fn owing(self, debt: CarriedDebt) -> Simulation {
         for device in &self.devices {
             device.lock().device.slow_down(debt.share());
@@ -160,12 +160,12 @@ impl Simulation {
         self
     }
 
-    /// The device of a target.
+    /// Returns the device of a target.
     pub(crate) fn device(&self, target: &str) -> Option<SimDevice> {
         self.devices.iter().chain(&self.parts).find(|device| &*device.target == target).cloned()
     }
 
-    /// A phase begins where the last one ended, with this in the page cache.
+    /// Begins a phase at the end of the last one, with this page cache state.
     pub(crate) fn begin_phase(&mut self, cache: CachePolicy) {
         virtual_time::set(self.now);
         for device in &self.devices {
@@ -174,7 +174,7 @@ impl Simulation {
         (self.before, self.after) = (None, None);
     }
 
-    /// The ramp is over.
+    /// Ends the ramp: takes the observations at the start of the clock.
     pub(crate) fn clock_starts(&mut self) {
         self.before = Some(observe::at_start(&self.devices, now_ns()));
         for device in &self.devices {
@@ -182,18 +182,18 @@ impl Simulation {
         }
     }
 
-    /// Counters of its devices now.
+    /// Returns the current counters of the devices.
     pub(crate) fn counters(&self) -> Counters {
         observe::counters(&self.devices, now_ns())
     }
 
-    /// The clock has stopped.
+    /// Takes the observations at the end of the clock.
     pub(crate) fn clock_stopped(&mut self) {
         self.after = Some(observe::at_end(&self.devices, now_ns()));
     }
 
-    /// Flushes what the phase has written, on all devices at once, and says how long the last one took, ns. `None` where
-    /// there was nothing to flush.
+    /// Flushes the phase's writes on all devices at once. Returns the time until the last one finished, ns; `None`
+    /// if there was nothing to flush.
     pub(crate) fn flush(&mut self, flush: Flush) -> Result<Option<u64>, Box<Fault>> {
         let kind = match flush {
             Flush::None | Flush::Close => return Ok(None),
@@ -228,7 +228,7 @@ impl Simulation {
         }
     }
 
-    /// What a probe would have seen around the phase, which is over. `None` where its clock never ran.
+    /// Returns the observations around the finished phase; `None` if its clock never ran.
     pub(crate) fn end_phase(&mut self, name: &str) -> Option<PhaseObservations> {
         self.now = virtual_time::now();
         let (before, after) = (self.before.take()?, self.after.take()?);

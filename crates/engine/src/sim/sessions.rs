@@ -5,11 +5,11 @@ use crate::math::{exp, ln};
 use crate::rng::{Purpose, StreamId};
 use plumb_workload::SimSessions;
 
-/// The place of sessions among the streams of a device.
+/// Stream number of the sessions among the streams of a device.
 const PLACE: u32 = 5;
 
-/// Returns the factor on the speed of session `session`, counted from 0. A session that depends on earlier ones draws all of them again,
-/// so that each can be computed alone. `number` distinguishes the devices of a run.
+/// Returns the speed factor of session `session`, counted from 0. A session that depends on earlier ones draws all of
+/// them again, so that each can be computed alone. `number` distinguishes the devices of a run.
 pub(super) fn speed(sessions: &SimSessions, seed: u64, number: u32, session: u32) -> f64 {
     if *sessions == SimSessions::CALM {
         return 1.0;
@@ -20,7 +20,7 @@ pub(super) fn speed(sessions: &SimSessions, seed: u64, number: u32, session: u32
     let mut is_slow = false;
     for index in 0..=session {
         let mut stream = StreamId { seed, phase: index, worker: number << 8 | PLACE }.rng(Purpose::Device);
-        // All draws are made in each session, so that one fault does not shift the draws of another.
+        // Make all draws in each session, so that one fault does not shift the draws of another.
         let draw = normal(&mut stream);
         let squares: f64 = (0..3).map(|_| normal(&mut stream).powi(2)).sum();
         let (step_drawn, slow_drawn, level_drawn, switch_drawn) =
@@ -64,12 +64,12 @@ mod tests {
     }
 
     #[test]
-    fn a_device_without_them_is_the_same_in_each_session() {
+    fn a_device_without_session_faults_is_constant() {
         assert!(logs("sim:ssd?cv=3%&plot=5%", 5).iter().all(|&log| log == 0.0));
     }
 
     #[test]
-    fn sessions_vary_as_asked() {
+    fn sessions_vary_as_configured() {
         let independent = logs("sim:ssd?session=3%", 1500);
         assert!((spread(&independent) - 0.03).abs() < 0.002 && neighbours(&independent).abs() < 0.1);
         let remembered = logs("sim:ssd?session=3%&session-memory=80%", 1500);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_sessions_are_as_frequent_and_as_slow_as_asked() {
+    fn slow_sessions_have_the_configured_frequency_and_speed() {
         let slow = logs("sim:ssd?session-slow=20%&session-slow-by=11%", 1500);
         let share = slow.iter().filter(|&&log| log < -0.05).count() as f64 / 1500.0;
         assert!((share - 0.2).abs() < 0.04, "{share}");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_hold_as_long_as_asked() {
+    fn levels_hold_for_the_configured_time() {
         let levels = logs("sim:ssd?session-switch=10%", 1500);
         let switches = levels.windows(2).filter(|pair| pair[0] != pair[1]).count() as f64 / 1499.0;
         assert!((switches - 0.1).abs() < 0.03, "{switches}");

@@ -1,4 +1,4 @@
-//! Tests of the simulated device, with the workers and the coordinator of real time on it.
+//! Tests of the simulated device with the same workers and coordinator as on real time.
 
 mod faults;
 mod load;
@@ -76,7 +76,7 @@ impl Source for TestSource {
     }
 }
 
-/// Metadata ops in turn, with a delay now and then.
+/// Cycles through metadata ops, with a delay now and then.
 #[derive(Debug, Clone)]
 struct Steps(Vec<BlockOp>, usize);
 
@@ -115,11 +115,11 @@ fn phase(seconds: u64) -> Phase {
     }
 }
 
-/// A worker: a source, a depth and a pace, on one of the simulation's devices.
+/// A worker with its source, depth and pace, on one of the simulation's devices.
 struct SimWorker {
     name: String,
     group: usize,
-    /// Its target.
+    /// Name of its target.
     device: &'static str,
     depth: u32,
     pace: Pace,
@@ -160,7 +160,7 @@ impl SimWorker {
     }
 }
 
-/// What one simulated phase yields.
+/// Result of one simulated phase.
 #[derive(Debug, PartialEq)]
 struct SimPhaseOutcome {
     measurement: PhaseMeasurement,
@@ -168,7 +168,7 @@ struct SimPhaseOutcome {
     interrupted: bool,
 }
 
-/// Hands intervals on, and keeps what was seen.
+/// Forwards intervals, and keeps the observations.
 struct Listener<'a> {
     on_interval: &'a mut dyn FnMut(&Interval) -> ControlFlow<()>,
     stop: StopFlag,
@@ -264,14 +264,14 @@ fn run(index: u32) -> SimRun {
     SimRun { seed: 42, run_index: index, plot_index: 0 }
 }
 
-/// One phase on a fresh device.
+/// Runs one phase on a new device.
 fn simulate(device: &str, index: u32, phase: &Phase, workers: Vec<SimWorker>) -> SimPhaseOutcome {
     let target = target(device);
     let mut simulation = Simulation::new([("disk", &target)], run(index));
     simulation.run_phase(phase, workers, None, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
-/// One worker for this many virtual seconds, cache bypassed.
+/// Runs one worker for `seconds` of virtual time, bypassing the cache.
 fn measure(device: &str, seconds: u64, source: TestSource, depth: u32) -> PhaseMeasurement {
     simulate(device, 0, &phase(seconds), vec![worker(source, depth)]).measurement
 }

@@ -6,7 +6,7 @@ use crate::rng::{Purpose, Rng, StreamId};
 use plumb_workload::OpKind;
 use plumb_workload::blocks::accesses::{AccessLine, Accesses};
 
-/// Why a table cannot be used on a target.
+/// Error from using a table on a target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadAccesses {
     /// Direct I/O would be refused.
@@ -14,30 +14,27 @@ pub(crate) enum BadAccesses {
         "{what} of {bytes} bytes is not a multiple of the {alignment} bytes that direct I/O needs here; use a multiple"
     )]
     Unaligned {
-        /// What it is.
+        /// The setting that is not a multiple, for the message.
         what: &'static str,
-        /// Its bytes.
         bytes: u64,
-        /// What they must be a multiple of.
         alignment: u64,
     },
-    /// No place of a line's alignment has room for its largest op.
+    /// The range has no room for a line's largest op at its alignment.
     #[error(
         "the range of {length} bytes from {start} has no place for {size} bytes at a multiple of {align}; make it larger"
     )]
     NoPlace {
         /// Bytes of the range.
         length: u64,
-        /// Where it begins.
+        /// Start of the range.
         start: u64,
         /// Bytes of the op.
         size: u64,
-        /// The alignment.
         align: u64,
     },
 }
 
-/// A table, ready to be drawn from.
+/// A checked table of transactions.
 #[derive(Debug, Clone)]
 pub(crate) struct AccessesPlan {
     pub(crate) accesses: Accesses,
@@ -52,7 +49,7 @@ impl AccessesPlan {
         let mut accesses = accesses.clone();
         let alignment = alignment_bytes.max(1);
         let (start, length) = (accesses.start.0, accesses.length.0);
-        // Lines without an alignment of their own begin at sectors, and a device's may be larger.
+        // Lines without their own alignment begin at sectors, and a device's sectors may be larger.
         accesses.sector.0 = accesses.sector.0.max(1).next_multiple_of(alignment);
         for line in accesses.lines.iter().filter(|line| line.percent > 0) {
             let align = align_of(&accesses, line);
@@ -76,11 +73,11 @@ pub(crate) struct AccessesSource {
     accesses: Accesses,
     rng: Rng,
     line: AccessLine,
-    /// Transactions of this line's burst that are still to come.
+    /// Transactions left in the current line's burst.
     burst_left: u32,
-    /// A reply that comes next reads, or writes.
+    /// Whether the reply that comes next reads; `None` if none comes.
     reply: Option<bool>,
-    /// Where the last op ended.
+    /// End of the last op.
     at: u64,
 }
 
@@ -105,15 +102,15 @@ impl AccessesSource {
         for line in &self.accesses.lines {
             self.line = *line;
             match drawn.checked_sub(u64::from(line.percent)) {
-                Some(behind) => drawn = behind,
+                Some(rest) => drawn = rest,
                 None => break,
             }
         }
         self.burst_left = self.line.burst;
     }
 
-    /// The place of an op: at random or behind the last one, at the next multiple of the alignment; the first one of the range
-    /// where it would run over its end.
+    /// Returns the offset of an op: random, or after the last op, at the next multiple of the alignment. Wraps around
+    /// to the first aligned offset if the op would exceed the range.
     fn place(&mut self, length: u64) -> u64 {
         let (start, range) = (self.accesses.start.0, self.accesses.length.0);
         let align = align_of(&self.accesses, &self.line);
@@ -176,9 +173,9 @@ mod tests {
         (0..count).map(|_| source.next().unwrap()).collect()
     }
 
-    // Protects: each op is of one line, by whose shares alone it is drawn.
+    // Protects: each op belongs to one line, and is drawn only by that line's shares.
     #[test]
-    fn lines_have_shares_of_their_own() {
+    fn lines_have_their_own_shares() {
         let all = ops(vec![line(512, 25, 100, 0), line(4096, 50, 50, 100), line(65_536, 25, 0, 0)], 40_000);
         let mut counts: BTreeMap<(u32, &str), f64> = BTreeMap::new();
         for op in &all {
@@ -193,7 +190,7 @@ mod tests {
             assert!((share - expected).abs() < 0.01, "{what:?}: {share}");
         }
         assert_eq!(counts, BTreeMap::new());
-        // A line in sequence goes on where the last op ended, whichever line that was of.
+        // A sequential line continues at the end of the last op, even one of another line.
         let follows = |pair: &&[BlockOp]| pair[1].offset == pair[0].offset + u64::from(pair[0].length);
         let after = all.windows(2).filter(|pair| pair[1].length == 512).collect::<Vec<_>>();
         let share = after.iter().filter(|pair| follows(pair)).count() as f64 / after.len() as f64;
@@ -204,15 +201,15 @@ mod tests {
     fn bursts_and_replies_stay_with_their_line() {
         let burst = AccessLine { burst: 3, reply: Bytes(1024), ..line(8192, 50, 100, 0) };
         let all = ops(vec![burst, line(512, 50, 0, 100)], 3000);
-        let told: Vec<(u32, &str)> = all.iter().map(|op| (op.length, op.kind.name())).collect();
-        let at = told.iter().position(|op| op.0 == 8192).unwrap();
+        let listed: Vec<(u32, &str)> = all.iter().map(|op| (op.length, op.kind.name())).collect();
+        let at = listed.iter().position(|op| op.0 == 8192).unwrap();
         let pair = [(8192, "read"), (1024, "write")];
-        assert_eq!(told[at..at + 6], [pair, pair, pair].concat());
-        assert!(told.iter().filter(|op| op.0 == 1024).all(|op| op.1 == "write"));
+        assert_eq!(listed[at..at + 6], [pair, pair, pair].concat());
+        assert!(listed.iter().filter(|op| op.0 == 1024).all(|op| op.1 == "write"));
     }
 
     #[test]
-    fn aligned_lines_begin_at_multiples_and_begin_again() {
+    fn aligned_lines_begin_at_multiples_and_wrap_around() {
         let aligned = AccessLine { align: Bytes(8192), ..line(4096, 100, 50, 50) };
         let all = ops(vec![aligned], 2000);
         assert!(all.iter().all(|op| op.offset.is_multiple_of(8192)), "{all:?}");
@@ -221,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_place_is_refused() {
+    fn lines_without_room_are_refused() {
         let accesses = |lines| Accesses { lines, start: Bytes(512), length: Bytes(8192), sector: Bytes(512) };
         let of = |line, alignment| AccessesPlan::new(&accesses(vec![line]), alignment).unwrap_err().to_string();
         let large = AccessLine { align: Bytes(8192), ..line(4096, 100, 0, 0) };

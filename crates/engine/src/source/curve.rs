@@ -1,11 +1,11 @@
-//! Ranks along a curve: Zipf's, Pareto's, normal. Each block has a rank of its own.
+//! Ranks along a curve: Zipf's, Pareto's, normal. Each block has its own rank.
 
 use super::plumb::permute::Permutation;
 use super::zipf::Zipf;
 use crate::math::{exp, ln, normal};
 use crate::rng::{Rng, splitmix64};
 
-/// How ranks are drawn.
+/// Distribution of ranks.
 #[derive(Debug, Clone)]
 pub(crate) enum Ranks {
     Zipf(Zipf),
@@ -20,20 +20,20 @@ pub(crate) enum Ranks {
     },
 }
 
-/// Where the block of a rank lies.
+/// Position of the block of a rank.
 #[derive(Debug, Clone)]
 pub(crate) enum Spread {
     /// Anywhere, by a keyed bijection.
     Scattered(Permutation),
-    /// That many blocks from this one on.
+    /// This many blocks after the first one.
     From(u64),
 }
 
 impl Spread {
-    /// Which blocks are hot is a property of the data: it follows from the seed alone, so that all workers and phases of a
-    /// workload agree on it.
+    /// Scatters ranks by the seed alone. Hot blocks are a property of the data, so all workers and phases of
+    /// a workload must agree on them.
     pub(crate) fn scattered(count: u64, seed: u64) -> Spread {
-        /// Keeps the scatter apart from other uses of the seed.
+        /// Separates the scatter from other uses of the seed.
         const SCATTER: u64 = 0x5ca7_7e12_ed0f_b10c;
         Spread::Scattered(Permutation::new(count, &mut Rng::new(splitmix64(seed ^ SCATTER))))
     }

@@ -1,6 +1,6 @@
-//! Sources yield the next op. Each generator of block I/O is one: [`plumb`] goes by a pattern, [`fio`] draws as fio does,
-//! [`sweep`] goes over parts of files, [`requests`] takes them from a queue of the whole group, [`accesses`] draws them from a
-//! table, and [`trace`] replays a recording. Programs have theirs beside their other parts.
+//! Sources yield the next op. Each generator of block I/O is one: [`plumb`] follows a pattern, [`fio`] draws as fio
+//! does, [`sweep`] goes through parts of files, [`requests`] takes them from a queue of the whole group, [`accesses`]
+//! draws them from a table, and [`trace`] replays a recording. The sources of programs are next to their other parts.
 
 pub(crate) mod accesses;
 pub(crate) mod curve;
@@ -17,38 +17,40 @@ use plumb_workload::OpKind;
 
 /// Yields ops, one at a time, from its own streams of random numbers.
 pub trait Source {
-    /// The kind of op that it yields.
+    /// Type of its ops.
     type Op: Operation;
 
-    /// The next op, or `None` when its passes are used up. Called once an op from the hot loop: it allocates nothing,
-    /// locks nothing and makes no system call.
+    /// Returns the next op, or `None` when its passes are used up. Called once per op from the hot loop: it allocates
+    /// nothing, locks nothing and makes no system call.
     fn next(&mut self) -> Option<Self::Op>;
 
-    /// The next op where it is one more of the last one's kind and length and counts as that one did, and nothing comes
-    /// between the two. Else `None`, and nothing was taken.
+    /// Returns the next op if it has the last one's kind and length, counts the same, and directly follows it.
+    /// Otherwise returns `None` and takes nothing.
     #[inline(always)]
     fn next_alike(&mut self) -> Option<Self::Op> {
         None
     }
 
-    /// Told when an op has failed or was not done after all, so that a source with state (a flow that believed a file was made) can mend it.
+    /// Called when an op has failed or was not made after all, so that a source can correct its state (such as a flow
+    /// that assumed a file was created).
     fn failed(&mut self, _op: &Self::Op) {}
 
-    /// Whether some of its ops start only when nothing else is in flight ([`Operation::after_all`]). Asked once.
+    /// Returns `true` if some of its ops start only when nothing else
+    /// is in flight ([`Operation::after_all`]). Called once.
     fn waits_for_all(&self) -> bool {
         true
     }
 
-    /// Restarts the limit of ops, at the end of the worker's ramp or of a search; bytes to move include those of the ramp. The
-    /// op at hand was yielded already and starts afterwards, so it counts in the new limit.
+    /// Restarts the limit of ops, at the end of the worker's ramp or of a search; bytes to move include those of the
+    /// ramp. The current op was yielded before but starts afterwards, so it counts toward the new limit.
     fn begins_anew(&mut self, _at_hand: Option<&Self::Op>) {}
 
-    /// What it counts as done although nothing was done, by kind. Asked once, at the end.
+    /// Returns ops that count as done although they were not made, by kind. Called once, at the end.
     fn dry(&self) -> Vec<(OpKind, Moved)> {
         Vec::new()
     }
 
-    /// Times through the whole flow so far, for sources that count transactions.
+    /// Returns the number of completed passes through the flow, for sources that count transactions.
     fn transactions(&self) -> Option<u64> {
         None
     }

@@ -1,5 +1,5 @@
-//! Requests that the workers of a group take from one queue. The queue is a count: what the next place in it is follows from
-//! its number, so that taking one is an addition.
+//! Requests that the workers of a group take from one queue. The queue is a counter: the number of a place determines
+//! its request, so taking one is an addition.
 
 use crate::op::BlockOp;
 use crate::rng::Rng;
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Why requests cannot be made.
+/// A size that direct I/O does not support.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{what} of {bytes} bytes is not a multiple of the {alignment} bytes that direct I/O needs here; use a multiple, or \
@@ -23,23 +23,23 @@ pub(crate) struct Unaligned {
     alignment: u64,
 }
 
-/// What the workers of a group share.
+/// The queue that the workers of a group share.
 #[derive(Debug, Default)]
 pub(crate) struct RequestQueue {
-    /// Places that were taken.
+    /// Number of places taken.
     taken: AtomicU64,
-    /// Of these, requests and flushes that were made, where their number is limited.
+    /// Requests and flushes made so far, if their number is limited.
     made: AtomicU64,
-    /// Something was written that no flush of all files came behind yet.
+    /// Whether there were writes since the last flush of all files.
     is_dirty: AtomicBool,
 }
 
-/// Requests, ready to be made.
+/// Planned requests.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestsPlan {
     pub(crate) requests: Requests,
     files: u64,
-    /// That of the group.
+    /// The group's queue.
     pub(crate) queue: Arc<RequestQueue>,
 }
 
@@ -54,15 +54,15 @@ impl RequestsPlan {
         Ok(RequestsPlan { requests: *requests, files: files as u64, queue: Arc::default() })
     }
 
-    /// Distinct bytes that they can touch.
+    /// Returns the number of distinct bytes that they can touch.
     pub(crate) fn working_set_bytes(&self) -> u64 {
         self.requests.file_bytes.0.saturating_mul(self.files)
     }
 }
 
-/// What stands at a place of the queue.
+/// A place of the queue.
 enum Place {
-    /// The request of this number.
+    /// The request with this number.
     Request(u64),
     /// A flush of this file.
     Flush(u64),
@@ -76,7 +76,7 @@ pub(crate) struct RequestsSource {
     rng: Rng,
     reads: u64,
     writes: u64,
-    /// A flush of this file comes next.
+    /// File whose flush comes next.
     flush: Option<u32>,
 }
 
@@ -91,7 +91,7 @@ impl RequestsSource {
         if self.requests.flush.data_only { OpKind::Fdatasync } else { OpKind::Fsync }
     }
 
-    /// Takes the next place. Flushes of files that nothing was written to are passed over.
+    /// Takes the next place. Skips flushes of files without writes.
     fn take(&mut self) -> Place {
         let every = u64::from(self.requests.flush.every);
         loop {
@@ -155,7 +155,7 @@ impl Source for RequestsSource {
             return Some(BlockOp { after_all: true, ..BlockOp::load(self.flush_kind(), file, 0, 0) });
         }
         let is_over = self.requests.most.is_some_and(|most| self.queue.made.fetch_add(1, Relaxed) >= most);
-        // What is flushed at the end follows by itself.
+        // Flushes at the end of the phase follow without an op here.
         if is_over {
             return None;
         }
@@ -186,18 +186,18 @@ mod tests {
         (0..count).map(|seed| RequestsSource::new(&plan, Rng::new(seed))).collect()
     }
 
-    /// The ops of two workers that come in turns: kind, file, offset, length.
+    /// Returns the alternating ops of two workers: kind, file, offset, length.
     fn in_turns(requests: Requests) -> String {
         let mut sources = sources(requests, 2);
-        let mut told = Vec::new();
+        let mut ops = Vec::new();
         for turn in 0.. {
             let Some(op) = sources[turn % 2].next() else { break };
-            told.push(format!("{}{}@{}+{}", &op.kind.name()[..2], op.file, op.offset, op.length));
+            ops.push(format!("{}{}@{}+{}", &op.kind.name()[..2], op.file, op.offset, op.length));
         }
-        told.join(" ")
+        ops.join(" ")
     }
 
-    /// What one worker takes, no other does, over all files and again from the first.
+    /// Protects: no two workers take the same request, over all files and again from the first.
     #[test]
     fn workers_share_one_sequence() {
         let all = "wr0@0+4096 wr0@4096+4096 wr0@8192+1808 wr1@0+4096 wr1@4096+4096 wr1@8192+1808";
@@ -206,19 +206,19 @@ mod tests {
     }
 
     #[test]
-    fn all_files_are_flushed_in_turn_behind_every_few_requests() {
+    fn all_files_are_flushed_in_turn_after_every_few_requests() {
         let flush = RequestFlush { every: 2, ..PLAIN.flush };
-        let told = in_turns(Requests { flush, ..PLAIN });
-        assert_eq!(told, "wr0@0+4096 wr0@4096+4096 fs0@0+0 fs1@0+0 wr0@8192+1808 wr1@0+4096");
-        let told = in_turns(Requests { flush, does: RequestOps::Read, ..PLAIN });
-        assert!(!told.contains("fs"), "{told}");
-        // A ratio that is not reached within six requests: nothing was written, and nothing is flushed.
-        let told = in_turns(Requests { flush, does: RequestOps::Mix { reads_per_write: 100.0 }, ..PLAIN });
-        assert!(!told.contains("fs"), "{told}");
+        let ops = in_turns(Requests { flush, ..PLAIN });
+        assert_eq!(ops, "wr0@0+4096 wr0@4096+4096 fs0@0+0 fs1@0+0 wr0@8192+1808 wr1@0+4096");
+        let ops = in_turns(Requests { flush, does: RequestOps::Read, ..PLAIN });
+        assert!(!ops.contains("fs"), "{ops}");
+        // Six requests do not reach this ratio: nothing is written, and nothing is flushed.
+        let ops = in_turns(Requests { flush, does: RequestOps::Mix { reads_per_write: 100.0 }, ..PLAIN });
+        assert!(!ops.contains("fs"), "{ops}");
     }
 
     #[test]
-    fn each_write_is_flushed_where_that_is_asked_for() {
+    fn each_write_is_flushed_on_request() {
         let flush = RequestFlush { each: true, data_only: true, ..PLAIN.flush };
         let [mut source] = <[_; 1]>::try_from(sources(Requests { flush, most: Some(1), ..PLAIN }, 1)).ok().unwrap();
         let kinds: Vec<_> = std::iter::from_fn(|| source.next()).map(|op| (op.kind, op.file)).collect();

@@ -1,7 +1,7 @@
 //! The ops of a sweep: parts of files one after another, block by block, or a call on the name of each.
 //!
-//! Where files are opened as their turn comes, each is opened by an op before its first block and closed by one behind
-//! its last, with nothing else in flight: a file of no bytes is opened and closed.
+//! If files are opened on demand, an op opens each file before its first block, and another closes it after its last,
+//! with nothing else in flight. A file without bytes is opened and closed too.
 
 use crate::op::{BlockOp, Role};
 use crate::rng::{Purpose, Rng, StreamId};
@@ -11,25 +11,25 @@ use plumb_workload::OpKind;
 use plumb_workload::blocks::sweep::{AfterWrite, FilePart, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts};
 use std::sync::Arc;
 
-/// What a sweep needs to be planned.
+/// Input for planning a sweep.
 pub(crate) struct SweepRequest<'a> {
     pub(crate) sweep: &'a Sweep,
-    /// Files are opened as their turn comes.
+    /// Whether each file is opened when its turn comes.
     pub(crate) opens: bool,
-    /// What it reads is verified.
+    /// Whether reads are verified.
     pub(crate) verifies: bool,
-    /// How many files the target has.
+    /// Number of the target's files.
     pub(crate) files: usize,
-    /// Offsets and lengths are multiples of this, bytes.
+    /// Offsets and lengths must be multiples of this, bytes.
     pub(crate) alignment_bytes: u64,
 }
 
-/// Why a sweep cannot be done.
+/// Error from planning a sweep.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SweepError {
     #[error("a block of {bytes} bytes cannot be moved at once; use 1 byte to 4 GiB")]
     Block { bytes: u64 },
-    /// A part of no file.
+    /// A part refers to a file that does not exist.
     #[error("its parts use file {file}, but the target has {files} files")]
     NoFile { file: u32, files: usize },
     #[error(
@@ -41,14 +41,14 @@ pub(crate) enum SweepError {
     Opening,
 }
 
-/// A sweep, ready to be done.
+/// A planned sweep.
 #[derive(Debug, Clone)]
 pub(crate) struct SweepPlan {
     sweep: Arc<Sweep>,
     count: usize,
     opens: bool,
     verifies: bool,
-    /// Of all parts together.
+    /// Total length of all parts.
     total_bytes: u64,
 }
 
@@ -88,7 +88,7 @@ impl SweepPlan {
         Ok(SweepPlan { sweep: Arc::new(sweep.clone()), count, opens, verifies, total_bytes })
     }
 
-    /// Bytes of the largest op: the size of a buffer.
+    /// Returns the size of the largest op in bytes, which is the required buffer size.
     pub(crate) fn block_bytes(&self) -> u64 {
         match self.sweep.does {
             SweepOps::Call { .. } => 512,
@@ -96,7 +96,7 @@ impl SweepPlan {
         }
     }
 
-    /// Distinct bytes that its ops can touch.
+    /// Returns the number of distinct bytes that its ops can touch.
     pub(crate) fn working_set_bytes(&self) -> u64 {
         match self.sweep.does {
             SweepOps::Call { .. } => 0,
@@ -105,7 +105,7 @@ impl SweepPlan {
     }
 }
 
-/// Whether ops go to any of the parts at any time, rather than to one part after another.
+/// Returns `true` if ops go to the parts in any order, rather than to one part after another.
 fn is_across(sweep: &Sweep, opens: bool) -> bool {
     match sweep.order {
         SweepOrder::Strided { .. } => true,
@@ -114,7 +114,7 @@ fn is_across(sweep: &Sweep, opens: bool) -> bool {
     }
 }
 
-/// Where the blocks of one stretch come from: of one part, or of all of them.
+/// Positions of the blocks of one part, or of all parts together.
 enum Places {
     Forward {
         next: u64,
@@ -128,7 +128,7 @@ enum Places {
         step: u64,
         left: u64,
     },
-    /// The last one is shorter where the bytes are no multiple of a block.
+    /// The last op is shorter if the bytes are not a multiple of the block.
     Drawn {
         draw: Draw,
         left_bytes: u64,
@@ -141,34 +141,36 @@ enum Draw {
     Unaligned { bytes: u64 },
 }
 
-/// A place of one stretch: where it begins, and how much at most.
+/// Start and maximum length of an op within the parts.
 struct Place {
     at: u64,
     most: u64,
 }
 
-/// The ops of a sweep.
+/// Yields the ops of a sweep.
 pub(crate) struct SweepSource {
     sweep: Arc<Sweep>,
     count: usize,
     opens: bool,
     verifies: bool,
     across: bool,
-    /// First bytes of the parts as one row of bytes, for ops that go across.
+    /// Start of each part in the concatenation of all parts, for ops that go to any part.
     row: Vec<u64>,
     row_bytes: u64,
-    /// The part at hand, or the next one.
+    /// Number of the current part, or of the next one.
     number: usize,
     part: Option<FilePart>,
     places: Option<Places>,
-    /// Comes before the next draw.
+    /// Op that comes before the next draw.
     waiting: Option<BlockOp>,
     rng: Rng,
     ops: u64,
     writes: u32,
-    /// Whether this pass has yielded anything, so that one that repeats does not turn idly.
+    /// Whether this pass has yielded anything. A repeated sweep ends after a pass
+    /// without ops, instead of looping forever.
     yielded: bool,
-    /// A file was opened, and nothing of it moved: its first block waits, so that one that cannot be opened is told once.
+    /// Whether a file was opened and nothing of it moved yet. Its first block waits for the open, so that
+    /// a failed open is reported once.
     just_opened: bool,
 }
 
@@ -215,7 +217,7 @@ impl SweepSource {
                 Places::Strided { next: first, step, left: bytes / block / step }
             }
             SweepOrder::Random(draw) => {
-                // A part may be shorter than a block, and end with a shorter one.
+                // A part may be shorter than a block, and may end with a shorter one.
                 let blocks = (bytes / block).max(u64::from(bytes > 0 && !self.across));
                 let all = if self.across { blocks * block } else { bytes };
                 let left_bytes = self.sweep.random_bytes.map_or(all, |bytes| bytes.0);
@@ -267,12 +269,12 @@ impl SweepSource {
         }
     }
 
-    /// From a place of the stretch to a file.
+    /// Converts a place to an op on a file.
     fn block(&mut self, place: &Place) -> Option<BlockOp> {
         let (part, at) = if self.across {
             let number = self.row.partition_point(|first| *first <= place.at).saturating_sub(1);
             let part = self.sweep.part(number)?;
-            // A block does not reach from one file into the next.
+            // A block does not cross from one file into the next.
             let last = part.length.0.saturating_sub(place.most);
             (part, (place.at - self.row[number]).min(last))
         } else {
@@ -305,7 +307,7 @@ impl SweepSource {
         Some(op)
     }
 
-    /// Begins with the next part, or again; `None` at the end.
+    /// Moves on to the next part, or to a new pass; `None` at the end.
     fn next_part(&mut self) -> Option<()> {
         let parts = if self.across { 1 } else { self.count };
         if self.number >= parts {

@@ -1,8 +1,8 @@
 //! Zipf's law at any exponent and size, in constant memory and without start-up cost.
 //!
-//! Source: Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions",
-//! ACM TOMACS 6(3), 1996. The sum that other generators need (ζ) is replaced by an integral, and fewer than a tenth of
-//! the draws are rejected.
+//! Source: Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete
+//! distributions", ACM TOMACS 6(3), 1996. The sum that other generators need (ζ) is replaced by an integral, and
+//! fewer than a tenth of the draws are rejected.
 
 use crate::math::{exp, exp_m1, ln, ln_1p};
 use crate::rng::Rng;
@@ -17,18 +17,19 @@ pub(crate) struct Zipf {
     shift: f64,
 }
 
-/// (e^x - 1) / x.
+/// Returns (e^x - 1) / x.
 fn exp_m1_over(x: f64) -> f64 {
     if x.abs() > 1e-8 { exp_m1(x) / x } else { 1.0 + x * 0.5 }
 }
 
-/// ln(1 + x) / x.
+/// Returns ln(1 + x) / x.
 fn ln_1p_over(x: f64) -> f64 {
     if x.abs() > 1e-8 { ln_1p(x) / x } else { 1.0 - x * 0.5 }
 }
 
 impl Zipf {
-    /// `theta` is finite and at least 0, where all ranks are alike; `count` is at least 1.
+    /// Creates a generator. `theta` must be finite and at least 0, where all ranks are equally likely;
+    /// `count` must be at least 1.
     pub(crate) fn new(theta: f64, count: u64) -> Zipf {
         let mut zipf = Zipf { theta, count: count as f64, integral_first: 0.0, integral_last: 0.0, shift: 0.0 };
         zipf.integral_first = zipf.integral(1.5) - 1.0;
@@ -37,12 +38,12 @@ impl Zipf {
         zipf
     }
 
-    /// x^-θ.
+    /// Returns x^-θ.
     fn weight(&self, x: f64) -> f64 {
         exp(-self.theta * ln(x))
     }
 
-    /// ∫ from 1 to x of t^-θ dt; the logarithm for θ = 1, without a break around it.
+    /// Returns ∫ from 1 to x of t^-θ dt: the logarithm for θ = 1, and continuous around it.
     fn integral(&self, x: f64) -> f64 {
         let log = ln(x);
         exp_m1_over((1.0 - self.theta) * log) * log
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frequencies_are_those_of_the_law() {
+    fn frequencies_match_the_law() {
         for theta in [0.0, 0.01, 0.5, 0.99, 1.0, 1.0 + 1e-12, 1.2, 2.5, 50.0] {
             for count in [1u64, 2, 10, 300] {
                 let zipf = Zipf::new(theta, count);
@@ -109,6 +110,6 @@ mod tests {
         let first = (0..400_000).filter(|_| zipf.next(&mut rng) == 0).count() as f64 / 400_000.0;
         let expected = 1.0 / ((count as f64).ln() + 0.577_215_664_9);
         assert!((first - expected).abs() < 0.0012, "{first} against {expected}");
-        assert!((0..10_000).any(|_| zipf.next(&mut rng) > count / 2), "the far end is reached");
+        assert!((0..10_000).any(|_| zipf.next(&mut rng) > count / 2), "ranks reach the far end");
     }
 }

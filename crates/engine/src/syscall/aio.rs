@@ -1,32 +1,30 @@
-//! Asynchronous I/O of the C library, which keeps threads of its own for it. Source: aio(7).
+//! Asynchronous I/O of the C library, which uses threads of its own. Source: aio(7).
 #![allow(unsafe_code)]
 
 use crate::backend::{Completion, Errno};
 use std::os::fd::RawFd;
 
-/// Control blocks by slot. The C library keeps their addresses until their completion.
+/// Control blocks by slot. The C library keeps their addresses until they complete.
 pub(crate) struct AioBlocks {
     blocks: Box<[libc::aiocb]>,
-    /// Blocks in flight, as `aio_suspend` wants them.
+    /// Blocks in flight, in the form that `aio_suspend` takes.
     watched: Vec<*const libc::aiocb>,
 }
 
-// SAFETY: control blocks are owned, and used by one thread at a time; the library's own threads only fill what they point
-// to until completion.
+// SAFETY: control blocks are owned, and used by one thread at a time; the library's threads only access the memory that
+// the blocks point to, until completion.
 unsafe impl Send for AioBlocks {}
 
-/// What a block starts.
+/// Operation that a block starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AioCall {
     Read,
     Write,
-    /// `fsync`.
     Sync,
-    /// `fdatasync`.
     SyncData,
 }
 
-/// What a block is about.
+/// The file range and memory of a block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AioRange {
     pub(crate) fd: RawFd,
@@ -36,14 +34,14 @@ pub(crate) struct AioRange {
 }
 
 impl AioBlocks {
-    /// Room for this many ops in flight.
+    /// Allocates blocks for `count` ops in flight.
     pub(crate) fn new(count: usize) -> AioBlocks {
         // SAFETY: aiocb is plain data, valid when zeroed.
         let blocks = (0..count).map(|_| unsafe { std::mem::zeroed() }).collect();
         AioBlocks { blocks, watched: Vec::with_capacity(count) }
     }
 
-    /// Makes a block ready. It must not be in flight.
+    /// Initializes a block, which must not be in flight.
     pub(crate) fn prepare(&mut self, slot: usize, range: AioRange) {
         let block = &mut self.blocks[slot];
         // SAFETY: aiocb is plain data, valid when zeroed; this one is not in flight.
@@ -55,13 +53,14 @@ impl AioBlocks {
         block.aio_sigevent.sigev_notify = libc::SIGEV_NONE;
     }
 
-    /// Hands a block over that was made ready.
+    /// Submits a prepared block.
     ///
     /// # Safety
-    /// Its memory lives, stays where it is, and is nobody else's until [`outcome`](AioBlocks::outcome) tells its end.
+    /// The block's memory must stay alive, in place and otherwise unused until [`outcome`](AioBlocks::outcome) reports
+    /// its completion.
     pub(crate) unsafe fn start(&mut self, slot: usize, call: AioCall) -> Result<(), Errno> {
         let block = &raw mut self.blocks[slot];
-        // SAFETY: the block lives in the heap, and so does its memory, as the caller promises.
+        // SAFETY: the block is on the heap, and the caller promises the same lifetime for its memory.
         let started = unsafe {
             match call {
                 AioCall::Read => libc::aio_read(block),
@@ -73,27 +72,27 @@ impl AioBlocks {
         if started == 0 { Ok(()) } else { Err(Errno::last()) }
     }
 
-    /// What became of a block that was handed over, once; `None` while it is in flight.
+    /// Returns the result of a submitted block, once; `None` while it is in flight.
     pub(crate) fn outcome(&mut self, slot: usize) -> Option<Completion> {
         let block = &raw mut self.blocks[slot];
-        // SAFETY: a block that was handed over and not taken back.
+        // SAFETY: the block was submitted and not collected yet.
         let error = unsafe { libc::aio_error(block) };
         if error == libc::EINPROGRESS {
             return None;
         }
-        // SAFETY: as above, and complete; this takes it back.
+        // SAFETY: as above, and complete; this call collects it.
         let moved = unsafe { libc::aio_return(block) };
         Some(if error == 0 { Ok(moved as u64) } else { Err(Errno(error)) })
     }
 
-    /// Waits until one of these has come to its end, a signal comes, or this many ns are over. Which it was shows in what
-    /// became of them.
+    /// Waits until a block completes, a signal arrives, or the timeout (ns) expires. The caller
+    /// checks the blocks to see which.
     pub(crate) fn suspend(&mut self, slots: impl Iterator<Item = usize>, timeout_ns: Option<u64>) {
         self.watched.clear();
         self.watched.extend(slots.map(|slot| &raw const self.blocks[slot]));
         let timeout = timeout_ns
             .map(|ns| libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ });
-        // SAFETY: blocks in flight; a timeout that lives through the call, or none.
+        // SAFETY: blocks in flight, and a timeout that outlives the call, or null.
         unsafe {
             libc::aio_suspend(
                 self.watched.as_ptr(),

@@ -1,4 +1,4 @@
-//! The families of system calls that more than one kind of work makes, each once: mappings, the C library's streams, its
+//! System calls used by more than one kind of work: mappings, the C library's streams, and its
 //! asynchronous I/O. Sources: mmap(2), stdio(3), aio(7).
 
 pub(crate) mod aio;

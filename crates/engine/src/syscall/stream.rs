@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
 
-// What the crate of the C library leaves out. Sources: stdio_ext(3), unlocked_stdio(3).
+// Functions that the libc crate lacks. Sources: stdio_ext(3), unlocked_stdio(3).
 unsafe extern "C" {
     fn __fsetlocking(file: *mut libc::FILE, kind: libc::c_int) -> libc::c_int;
     fn getc_unlocked(file: *mut libc::FILE) -> libc::c_int;
@@ -15,47 +15,46 @@ unsafe extern "C" {
 /// `FSETLOCKING_BYCALLER`, stdio_ext.h.
 const BY_CALLER: libc::c_int = 2;
 
-/// An open stream.
 pub(crate) struct LibraryStream {
     file: *mut libc::FILE,
-    /// What `setvbuf` was given, for as long as the stream lives.
+    /// Buffer passed to `setvbuf`, kept alive as long as the stream.
     _buffer: Vec<u8>,
 }
 
-// SAFETY: the stream is used by one thread at a time: whoever holds it.
+// SAFETY: only the thread that owns the value uses the stream.
 unsafe impl Send for LibraryStream {}
 
 impl Drop for LibraryStream {
     fn drop(&mut self) {
         if !self.file.is_null() {
-            // SAFETY: opened by `LibraryStream::new`; `close` makes it null.
+            // SAFETY: opened by `LibraryStream::new`; `close` sets it to null.
             unsafe { libc::fclose(self.file) };
         }
     }
 }
 
 impl LibraryStream {
-    /// Makes a stream of an open file. A `mode` as of fopen(3).
+    /// Creates a stream from an open file, with a `mode` as for fopen(3).
     pub(crate) fn new(fd: OwnedFd, mode: &CStr) -> io::Result<LibraryStream> {
         let fd = fd.into_raw_fd();
-        // SAFETY: an open descriptor that the stream takes over, and a NUL-terminated mode.
+        // SAFETY: an open descriptor, which the stream takes over, and a NUL-terminated mode.
         let file = unsafe { libc::fdopen(fd, mode.as_ptr()) };
         if file.is_null() {
             let error = io::Error::last_os_error();
-            // SAFETY: no stream took the descriptor over.
+            // SAFETY: no stream took over the descriptor.
             unsafe { libc::close(fd) };
             return Err(error);
         }
         Ok(LibraryStream { file, _buffer: Vec::new() })
     }
 
-    /// Leaves locking to whoever calls: one thread at a time uses a stream anyway.
+    /// Disables the library's locking, since only one thread at a time uses a stream.
     pub(crate) fn leave_out_locks(&mut self) {
         // SAFETY: an open stream; one thread at a time uses it.
         unsafe { __fsetlocking(self.file, BY_CALLER) };
     }
 
-    /// Gives it a buffer of this many bytes, before anything is read or written.
+    /// Sets a buffer of this size. Call it before any read or write.
     pub(crate) fn set_buffer(&mut self, bytes: usize) -> io::Result<()> {
         let mut memory = vec![0u8; bytes];
         // SAFETY: nothing was read or written yet; the buffer lives as long as the stream, and does not move.
@@ -71,7 +70,7 @@ impl LibraryStream {
         unsafe { BorrowedFd::borrow_raw(libc::fileno(self.file)) }
     }
 
-    /// What was moved, or why less than all.
+    /// Returns the number of bytes moved, or the error that stopped the transfer.
     fn settled(&self, moved: usize, asked: usize) -> Completion {
         // SAFETY: an open stream.
         if moved < asked && unsafe { libc::ferror(self.file) } != 0 {
@@ -117,7 +116,7 @@ impl LibraryStream {
 
     pub(crate) fn get_characters_unlocked(&mut self, memory: &mut [u8]) -> Completion {
         for (number, byte) in memory.iter_mut().enumerate() {
-            // SAFETY: an open stream, which no other thread uses meanwhile.
+            // SAFETY: an open stream, which no other thread uses during the call.
             let found = unsafe { getc_unlocked(self.file) };
             let Ok(found) = u8::try_from(found) else { return self.settled(number, usize::MAX) };
             *byte = found;
@@ -127,7 +126,7 @@ impl LibraryStream {
 
     pub(crate) fn put_characters_unlocked(&mut self, memory: &[u8]) -> Completion {
         for (number, &byte) in memory.iter().enumerate() {
-            // SAFETY: an open stream, which no other thread uses meanwhile.
+            // SAFETY: an open stream, which no other thread uses during the call.
             if unsafe { putc_unlocked(byte.into(), self.file) } == libc::EOF {
                 return self.settled(number, usize::MAX);
             }
@@ -140,7 +139,7 @@ impl LibraryStream {
         if unsafe { libc::fflush(self.file) } == 0 { Ok(0) } else { Err(Errno::last()) }
     }
 
-    /// Seeks; `whence` as of lseek(2).
+    /// Seeks; `whence` is that of lseek(2).
     pub(crate) fn seek(&mut self, offset: i64, whence: i32) -> Completion {
         // SAFETY: an open stream.
         if unsafe { libc::fseeko(self.file, offset as libc::off_t, whence) } == 0 { Ok(0) } else { Err(Errno::last()) }
@@ -148,7 +147,7 @@ impl LibraryStream {
 
     pub(crate) fn close(mut self) -> Completion {
         let file = std::mem::replace(&mut self.file, std::ptr::null_mut());
-        // SAFETY: an open stream, which nothing uses from here on.
+        // SAFETY: an open stream, which is not used after this call.
         if unsafe { libc::fclose(file) } == 0 { Ok(0) } else { Err(Errno::last()) }
     }
 }

@@ -1,4 +1,4 @@
-//! The page cache of a phase's targets, brought into the state that the phase asks for.
+//! Brings the page cache of a phase's targets into the state that the phase asks for.
 
 use super::{OpenFiles, OpenTarget, OpenTargets, OpenTree, TargetContext};
 use crate::engine_error::EngineError;
@@ -13,10 +13,10 @@ use plumb_result::caches::CachePreparation;
 use plumb_workload::{CachePolicy, Phase};
 use std::path::{Path, PathBuf};
 
-/// Files of a tree that are open at once while it is evicted.
+/// Number of a tree's files that are open at once during eviction.
 const TREE_BATCH: u64 = 256;
 
-/// Changes made to caches, and those that could not be made, with their reasons.
+/// Changes made to caches, and those that failed, with their reasons.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
     pub(crate) done: CachePreparation,
@@ -24,7 +24,7 @@ pub(crate) struct Prepared {
 }
 
 impl OpenTargets {
-    /// Refuses a phase that wants something cold that lives in memory.
+    /// Refuses a phase with a cold cache policy on targets that live in memory.
     pub(crate) fn refuse_never_cold(&self, phase: &Phase) -> Result<(), EngineError> {
         if phase.cache != CachePolicy::Cold {
             return Ok(());
@@ -40,8 +40,8 @@ impl OpenTargets {
         Ok(())
     }
 
-    /// Brings the phase's targets into the cache state that it asks for. Returns what was done, and what could not be obtained,
-    /// with the reason.
+    /// Brings the phase's targets into the requested cache state. Returns the changes made, and
+    /// those that failed, with the reason.
     pub(crate) fn apply_cache_policy(
         &mut self,
         phase: &Phase,
@@ -101,7 +101,7 @@ fn apply_to_files(
     match policy {
         CachePolicy::AsIs => {}
         CachePolicy::Direct => {
-            // What lies dirty in the cache would be written back in the midst of the phase.
+            // Dirty pages would be written back during the phase.
             open.files.iter().try_for_each(|file| file.file().sync_data()).map_err(|source| {
                 EngineError::plan(format!("phase `{}`: flushing before direct I/O: {source}", phase.name))
             })?;
@@ -131,8 +131,9 @@ fn apply_to_files(
     Ok(())
 }
 
-/// A file on a loop device is cached twice; the image below it is to be as cold as the file. What cannot be (an image in
-/// memory, or one that somebody uses) is left: the checks see what the devices did.
+/// Evicts the images below a path on loop devices. A file on a loop device is cached twice, and both
+/// copies must be cold. Failures (an image in memory, or in use by another program) are ignored: the
+/// checks inspect the device's own statistics.
 fn evict_images_under(path: &Path, setting: &Setting<'_>, observer: &mut dyn Observer, done: &mut CachePreparation) {
     let images = stack::of_path(path).stack.into_iter().filter_map(|layer| Some((layer.name, layer.backing_file?)));
     let (names, images): (Vec<String>, Vec<PathBuf>) = images.map(|(name, file)| (name, PathBuf::from(file))).unzip();

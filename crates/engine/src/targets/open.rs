@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl OpenTargets {
-    /// Opens every target and lays it out.
+    /// Opens and lays out every target.
     pub(crate) fn open(
         surroundings: &TargetContext<'_>,
         observer: &mut dyn Observer,
@@ -43,7 +43,7 @@ impl OpenTargets {
             return OpenTargets::simulate(surroundings);
         }
         let needs_dir = workload.target.values().any(Target::is_in_test_dir);
-        // A device's and an absolute file's layout need no directory, but the door asks for one.
+        // Laying out a device or an absolute path needs no directory, but the API requires one.
         let needs_door = workload
             .target
             .values()
@@ -84,8 +84,8 @@ impl OpenTargets {
                 Target::Recorded(target) => {
                     let TargetContext { guard, setting, workload } = *surroundings;
                     let dir = open.dir.as_ref().ok_or_else(|| EngineError::plan("there is no test directory"))?;
-                    let mut say = |what: &str| observer.preparing(&format!("{name}: {what}"));
-                    let opened = open_recorded(name, target, dir, workload, guard, setting, &mut say)?;
+                    let mut report = |what: &str| observer.preparing(&format!("{name}: {what}"));
+                    let opened = open_recorded(name, target, dir, workload, guard, setting, &mut report)?;
                     OpenTarget::Recorded(opened)
                 }
                 Target::Tree(tree) if tree.path.is_absolute() => {
@@ -108,12 +108,12 @@ impl OpenTargets {
         Ok(open)
     }
 
-    /// Simulates the devices that a workload uses. Virtual time is no time for anything else.
+    /// Simulates the devices of a workload. Virtual time allows no real targets in the same workload.
     fn simulate(surroundings: &TargetContext<'_>) -> Result<OpenTargets, EngineError> {
         let TargetContext { guard, setting, workload } = *surroundings;
         for (number, phase) in workload.phase.iter().enumerate() {
             for seat in seats(phase, number as u32).filter(|seat| seat.number == 0) {
-                // What takes everything at once takes no time of any kind.
+                // A null target completes everything immediately, so a copy may combine it with virtual time.
                 let is_copy = seat.group.work.copy().is_some();
                 let is_simulated = |name: &str| match workload.target.get(name) {
                     Some(Target::Sim(_)) => true,
@@ -158,7 +158,7 @@ impl OpenTargets {
         })
     }
 
-    /// The test directory in the directory above an absolute path.
+    /// Returns the test directory in the parent of an absolute path, and creates it on first use.
     fn dir_above(&mut self, path: &Path, surroundings: &TargetContext<'_>) -> Result<&TestDir, EngineError> {
         let above = path.parent().unwrap_or(path);
         if let Some(known) = self.dirs.iter().position(|(known, _)| known == above) {
@@ -190,7 +190,7 @@ fn open_null(null: &NullTarget) -> OpenTarget {
     OpenTarget::Null { bytes: null.size.0, files: null.files.as_deref().map(NamesOnly::new) }
 }
 
-/// The file set that a simulated target stands for: its size, in equal files of one directory.
+/// Returns the file set that a simulated target represents: its size, split into equal files in one directory.
 fn file_set(sim: &SimTarget, files: u64) -> TreeTarget {
     TreeTarget {
         path: PathBuf::from("sim"),
@@ -204,7 +204,7 @@ fn file_set(sim: &SimTarget, files: u64) -> TreeTarget {
     }
 }
 
-/// Whether anything in the workload writes to a target.
+/// Returns write access if any work of the workload writes to the target.
 fn access(workload: &Workload, target: &str) -> Access {
     let writes = workload.phase.iter().flat_map(|phase| &phase.workers).any(|group| {
         group.target == target
@@ -226,7 +226,7 @@ fn size_bytes(name: &str, size: Option<Size>) -> Result<Option<u64>, EngineError
     }
 }
 
-/// Content that is laid out belongs to no phase.
+/// Phase number for laid-out content, which belongs to no phase.
 const LAYOUT_PHASE: u32 = u32::MAX >> 9;
 
 fn open_files(
@@ -287,7 +287,7 @@ fn open_files(
         dir,
         access,
         phase_writes_bytes: match (prepare, access) {
-            // Either it is written already, or nobody writes.
+            // Either the layout writes all blocks, or no phase writes.
             (Prepare::Write, _) | (_, Access::Read) => 0,
             _ => size.unwrap_or(0).saturating_mul(u64::from(count)),
         },
@@ -309,7 +309,7 @@ fn open_files(
     Ok(OpenTarget::Files(OpenFiles { files, kind, mode: IoMode::Buffered, content, stamping }))
 }
 
-/// Whether a target is an end of a copy.
+/// Returns `true` if a target is the source or destination of a copy.
 fn is_copied(workload: &Workload, target: &str) -> bool {
     workload.phase.iter().flat_map(|phase| &phase.workers).any(|group| match &group.work {
         Work::Copy(copy) => copy.targets().any(|end| end == target),
@@ -317,13 +317,13 @@ fn is_copied(workload: &Workload, target: &str) -> bool {
     })
 }
 
-/// A target of jobs, and those that cannot use it.
+/// A target of jobs, and the jobs that cannot use it.
 struct OpenedJobFiles {
     target: OpenTarget,
     failed: Vec<FailedJob>,
 }
 
-/// Lays a target of jobs out, by the rules of all jobs on it.
+/// Lays a target of jobs out, by the rules of all jobs that use it.
 fn open_job_files(
     name: &str,
     files: &JobFiles,
@@ -389,7 +389,8 @@ fn open_job_files(
     }
 }
 
-/// What a job's own writes hold, where that is anything but random bytes: files that it reads are laid out with it.
+/// Returns the content of a job's own writes if it is not plain random bytes. The files that the job reads
+/// are laid out with that content.
 fn special_content(
     member: &WorkerGroup,
     setting: &Setting<'_>,
@@ -407,13 +408,13 @@ fn special_content(
     Buffers::new(&request).map(Some)
 }
 
-/// Whether anything punches holes into a target.
+/// Returns `true` if any work punches holes into a target.
 fn trims(workload: &Workload, target: &str) -> bool {
     let mut groups = workload.phase.iter().flat_map(|phase| &phase.workers);
     groups.any(|group| group.target == target && group.work.moves().trim)
 }
 
-/// The same target, taken as it lies there.
+/// Returns a copy of the target that uses its files unprepared.
 fn unprepared(target: &Target) -> Target {
     let mut target = target.clone();
     match &mut target {

@@ -1,5 +1,5 @@
-//! Files of another process in the place of own ones, for a phase that only reads: who reads what it wrote itself may read it from
-//! its own cache.
+//! Replaces a process's own files with those of another process, for a phase that only reads. A process may find data
+//! that it wrote itself in its own cache.
 
 use super::{FileSet, OpenFiles, OpenTarget, OpenTargets, OpenTree, TargetContext, TreeRoot};
 use crate::guard::IoMode;
@@ -16,16 +16,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Own targets, while files of another process are in their place.
+/// A process's own targets, set aside while files of another process replace them.
 #[derive(Default)]
 pub(crate) struct Aside(Vec<(String, OpenTarget)>);
 
-/// Where the files of a target lie, and what is known of them: as one process sends it to another.
+/// Location and state of a target's files, as one process sends them to another.
 #[derive(Debug, PartialEq, Eq)]
 struct Offer<'a> {
-    /// Of the stamps of blocks, or of the sizes of a file set.
+    /// Seed of the block stamps, or of the sizes of a file set.
     seed: u64,
-    /// The first file, or the root of a file set; empty where nobody knows what is in it.
+    /// Path of the first file, or root of a file set. Empty if the contents are unknown.
     path: &'a Path,
     /// See [`TreeState::to_bytes`].
     state: &'a [u8],
@@ -40,7 +40,7 @@ impl<'a> Offer<'a> {
         }
     }
 
-    /// The first of those that were written, which are left with the others.
+    /// Reads the first offer and advances `bytes` past it.
     fn read(bytes: &mut &'a [u8]) -> Option<Offer<'a>> {
         let seed = number(bytes)?;
         let mut part = || {
@@ -53,22 +53,20 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// Why a process cannot read the files of another one.
+/// Error from using the files of another process.
 #[derive(Debug, thiserror::Error)]
 enum OthersError {
-    /// Its message has another form.
-    #[error("what it sent cannot be read")]
+    /// The message could not be parsed.
+    #[error("its message cannot be read")]
     Message,
-    /// It does not know itself what is left of them.
-    #[error("it does not know what is in it")]
+    /// The other process itself does not know which of its files remain.
+    #[error("the contents of its file set are unknown")]
     Unknown,
-    /// They cannot be opened. Paths are left out, so that all ranks that fail alike say the same.
+    /// The files cannot be opened. The message omits paths, so that all ranks that fail alike print the same text.
     #[error("{0}")]
     Open(#[source] std::io::Error),
-    /// They cannot be prepared.
     #[error(transparent)]
     Prepare(PrepareError),
-    /// Its file set is none.
     #[error(transparent)]
     Shape(#[from] TreeError),
 }
@@ -83,8 +81,8 @@ impl From<PrepareError> for OthersError {
 }
 
 impl OpenTargets {
-    /// Lets a phase that only reads have the files of another process, where there are others. What cannot be opened stays this
-    /// process' own, and is named among the fallbacks.
+    /// Replaces the targets of a read-only phase with those of another process, if there is one. A target that cannot
+    /// be opened keeps the own files, and `fallbacks` names it.
     pub(crate) fn take_others(
         &mut self,
         phase: &Phase,
@@ -112,19 +110,19 @@ impl OpenTargets {
                     aside.0.extend(own.map(|own| (name.to_owned(), own)));
                 }
                 Err(why) => fallbacks.push(format!(
-                    "reads-own: a rank reads its own files of `{name}`, because it cannot read those of another one: {why}"
+                    "reads-own: a rank reads its own files of `{name}`, because it cannot read those of another rank: {why}"
                 )),
             }
         }
         aside
     }
 
-    /// Puts the own files back.
+    /// Restores the process's own files.
     pub(crate) fn take_back(&mut self, aside: Aside) {
         self.targets.extend(aside.0);
     }
 
-    /// What another process is to know of the files that it reads, which are complete then.
+    /// Writes an offer for each target that another process reads, after flushing its files.
     fn offers(&self, workload: &Workload, phase: &Phase) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
         for name in workload.read_of_others(phase) {
@@ -132,7 +130,7 @@ impl OpenTargets {
             match self.targets.get(name) {
                 Some(OpenTarget::Files(open)) => {
                     for file in &open.files {
-                        // A network file system's client may hold what was written.
+                        // The client of a network file system may still hold written data.
                         let done = file.file().sync_data();
                         done.map_err(|error| format!("cannot flush {}: {error}", file.path().display()))?;
                     }
@@ -151,7 +149,7 @@ impl OpenTargets {
         Ok(bytes)
     }
 
-    /// Opens what another process offers in the place of an own target.
+    /// Opens the files that another process offers as a replacement for an own target.
     fn of_others(&self, name: &str, offer: &Offer<'_>, workload: &Workload) -> Result<OpenTarget, OthersError> {
         if offer.path.as_os_str().is_empty() {
             return Err(OthersError::Unknown);
@@ -182,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offers_survive_being_sent_and_a_cut_one_is_none() {
+    fn offers_round_trip_and_truncated_ones_are_rejected() {
         let one = Offer { seed: 7, path: Path::new("/mnt/a b/data.0"), state: b"" };
         let other = Offer { seed: u64::MAX, path: Path::new(""), state: b"state" };
         let mut bytes = Vec::new();

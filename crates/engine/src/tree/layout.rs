@@ -1,4 +1,4 @@
-//! Makes a tree: its directories, and the share of its files that exist before the first phase.
+//! Creates a tree: its directories, and the files that exist before the first phase.
 
 use super::{ExtraDirectory, FileId, PathBuffer, TreeShape};
 use crate::open_dirs::OpenDirs;
@@ -9,43 +9,37 @@ use rustix::io::Errno;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Files are filled in pieces of at most this, bytes.
+/// Bytes per write when files are filled.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Limit of directories that are kept open while files are created.
+/// Maximum number of directories kept open while files are created.
 const LAYOUT_DIRECTORIES: u64 = 64;
 
-/// What was made.
+/// Totals of the created tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TreeLayout {
-    /// Directories below the root.
+    /// Number of directories below the root.
     pub directories: u64,
-    /// Files.
     pub files: u64,
-    /// Bytes in them.
+    /// Bytes in all files.
     pub bytes: u64,
 }
 
-/// Why a tree could not be made.
+/// Error from creating a tree.
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
-    /// A directory could not be made.
     #[error("cannot make directory `{path}` of the file set: {source}; the root of a file set must be empty", path = path.display())]
     Directory {
         /// Relative to the tree's root.
         path: PathBuf,
-        /// The system's error.
         source: Errno,
     },
-    /// A file could not be made.
     #[error("cannot make file `{path}` of the file set: {source}; the root of a file set must be empty", path = path.display())]
     Create {
         /// Relative to the tree's root.
         path: PathBuf,
-        /// The system's error.
         source: Errno,
     },
-    /// A file could not be filled.
     #[error(
         "cannot write {size} bytes into file `{path}` of the file set: {source}; \
          a smaller `files`, `size` or `preallocated-percent` needs less space", path = path.display()
@@ -53,25 +47,19 @@ pub enum LayoutError {
     Write {
         /// Relative to the tree's root.
         path: PathBuf,
-        /// Size that the file was to have, bytes.
+        /// Intended size of the file, bytes.
         size: u64,
-        /// The system's error.
         source: Errno,
     },
-    /// The run is to stop.
     #[error("stopped while the file set was being laid out")]
     Stopped,
-    /// What was made could not be made durable.
     #[error("cannot flush the file set: {source}")]
-    Flush {
-        /// The system's error.
-        source: Errno,
-    },
+    Flush { source: Errno },
 }
 
-/// Makes the whole tree below `root`, a directory that is empty, and flushes it (`syncfs`). `fill` yields content.
+/// Creates the whole tree below `root`, an empty directory, and flushes it (`syncfs`). `fill` generates the content.
 ///
-/// Nothing that exists is opened or changed: whatever is in the way is an error.
+/// Never opens or changes an existing file: one that is in the way is an error.
 pub fn layout(
     root: BorrowedFd<'_>,
     shape: &TreeShape,
@@ -84,7 +72,7 @@ pub fn layout(
     Ok(TreeLayout { directories, ..made })
 }
 
-/// Makes all directories of a tree below `root`, level by level, then the further ones, and says how many.
+/// Creates all directories of a tree below `root`, level by level, then the extra ones. Returns their number.
 pub fn make_directories(root: BorrowedFd<'_>, shape: &TreeShape, stop: StopFlag) -> Result<u64, LayoutError> {
     let mut path = PathBuffer::new();
     let mut dirs = open_dirs(root, shape)?;
@@ -117,7 +105,7 @@ fn make_directory(dirs: &mut OpenDirs, path: &PathBuffer) -> Result<(), LayoutEr
     })
 }
 
-/// The directories of a tree, opened on demand.
+/// Returns a cache of the tree's directories, which opens them on demand.
 fn open_dirs(root: BorrowedFd<'_>, shape: &TreeShape) -> Result<OpenDirs, LayoutError> {
     let root = root.try_clone_to_owned().map_err(|error| LayoutError::Directory {
         path: PathBuf::new(),
@@ -126,8 +114,8 @@ fn open_dirs(root: BorrowedFd<'_>, shape: &TreeShape) -> Result<OpenDirs, Layout
     Ok(OpenDirs::below(vec![root], shape.leaves().min(LAYOUT_DIRECTORIES)))
 }
 
-/// Makes and fills those of a range of files that exist before the first phase. The directories must be there. Several
-/// threads may make disjoint ranges; none of them flushes.
+/// Creates and fills the preallocated files of a range. The directories must exist. Several threads may create disjoint
+/// ranges; none of them flushes.
 pub fn make_files(
     root: BorrowedFd<'_>,
     shape: &TreeShape,
@@ -220,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tree_on_disk_is_the_tree_of_the_shape() {
+    fn the_tree_on_disk_matches_the_shape() {
         let directory = tempfile::tempdir().unwrap();
         let root = File::open(directory.path()).unwrap();
         let shape = shape();
@@ -246,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_way_is_left_alone() {
+    fn existing_files_are_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         let root = File::open(directory.path()).unwrap();
         let shape = shape();

@@ -1,13 +1,13 @@
-//! File sets: which files a tree has, where they lie and how big they are, computed from a file's number.
+//! File sets: computes the names, paths and sizes of a tree's files from a file's number.
 //!
 //! Nothing here is a table. Any worker on any machine computes the path, the size and the initial existence of file `n`
 //! from the tree's shape and seed, in constant memory.
 //!
-//! The tree: every directory has `width` sub-directories down to `depth` levels, and files lie only in the directories
-//! of the last level (the *leaves*; with depth 0 the root is the only leaf). Files are numbered through the leaves: the
+//! Every directory has `width` subdirectories down to `depth` levels, and only the directories of the last level
+//! contain files (the *leaves*; with depth 0 the root is the only leaf). Files are numbered through the leaves: the
 //! first leaf holds the first `files / leaves` numbers (one more in each of the first `files % leaves` leaves), and so
-//! on. Contiguous shares of the numbers are therefore shares of the directories too: workers meet in a directory only
-//! where there are fewer leaves than workers.
+//! on. Contiguous ranges of numbers are therefore ranges of directories too: workers share a directory only if there
+//! are fewer leaves than workers.
 
 pub(crate) mod layout;
 mod path;
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_what_the_documentation_says() {
+    fn paths_match_the_documentation() {
         assert_eq!(path(&shape(2000, 20, 2), 1234), "d12/d06/f00001234");
         assert_eq!(path(&shape(10, 1, 0), 9), "f00000009");
         assert_eq!(path(&shape(10, 1, 3), 9), "d00/d00/d00/f00000009");
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_that_cannot_be_are_refused_with_the_way_out() {
+    fn impossible_trees_are_refused_with_the_way_out() {
         assert!(matches!(TreeShape::new(&target(1, 0, 1), 0), Err(TreeError::NoWidth { .. })));
         assert!(matches!(TreeShape::new(&target(1, 1, 33), 0), Err(TreeError::TooDeep { .. })));
         assert!(matches!(TreeShape::new(&target(1, 1000, 3), 0), Err(TreeError::TooManyLeaves { .. })));

@@ -9,14 +9,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Room for the longest path that a [`TreeShape`](super::TreeShape) writes: a link's way up (3 bytes a level), the way
-/// down (`d00000000/` at its longest, with at most [`MAX_DEPTH`](super::MAX_DEPTH) levels of `d00/`), and a name.
+/// Size of the longest path that a [`TreeShape`](super::TreeShape) writes. It consists of a link's way up (3
+/// bytes a level), the way down (`d00000000/` at its longest, with at most [`MAX_DEPTH`](super::MAX_DEPTH)
+/// levels of `d00/`), and a name.
 const CAPACITY: usize = 320;
 
-/// A path relative to the root of a tree, in a fixed buffer, always ended by a NUL.
+/// A path relative to the root of a tree, in a fixed buffer, always NUL-terminated.
 #[derive(Debug, Clone)]
 pub struct PathBuffer {
-    /// What lies before `length` holds no NUL; the byte at `length` is one.
+    /// The bytes before `length` contain no NUL; the byte at `length` is NUL.
     bytes: [u8; CAPACITY],
     length: usize,
 }
@@ -28,20 +29,19 @@ impl Default for PathBuffer {
 }
 
 impl PathBuffer {
-    /// An empty path.
     pub fn new() -> PathBuffer {
         PathBuffer::default()
     }
 
-    /// The path for a system call; costs nothing.
+    /// Returns the path for a system call, at no cost.
     #[inline(always)]
     pub fn as_c_str(&self) -> &CStr {
         // SAFETY: every writer below appends bytes other than NUL and ends with `terminate`, so the slice holds exactly
-        // one NUL, at its end; `length` stays below CAPACITY because slicing there would have panicked.
+        // one NUL, at its end. `length` stays below CAPACITY, because slicing beyond it would have panicked.
         unsafe { CStr::from_bytes_with_nul_unchecked(&self.bytes[..=self.length]) }
     }
 
-    /// The path for people and tests.
+    /// Returns the path for messages and tests.
     pub fn as_path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.bytes[..self.length]))
     }
@@ -60,7 +60,7 @@ impl PathBuffer {
         self.terminate();
     }
 
-    /// Appends `number` in decimal with leading zeros, `digits` wide.
+    /// Appends `number` in decimal, zero-padded to `digits`.
     #[inline]
     pub(super) fn push_number(&mut self, number: u64, digits: usize) {
         write_number(&mut self.bytes[self.length..self.length + digits], number);
@@ -68,8 +68,8 @@ impl PathBuffer {
         self.terminate();
     }
 
-    /// Appends the `count` digits that `number` has in base `base`, each as `letter` and a decimal number, with slashes
-    /// between them: `d12/d06`.
+    /// Appends the `count` digits of `number` in base `base`, each as `letter` and a
+    /// decimal number, separated by slashes: `d12/d06`.
     #[inline]
     pub(super) fn push_numbers(&mut self, letter: u8, count: usize, digits: usize, number: u64, base: u64) {
         let each = digits + 2;
@@ -81,18 +81,18 @@ impl PathBuffer {
             part[digits + 1] = b'/';
             rest /= base;
         }
-        // Without the slash behind the last.
+        // Drop the trailing slash.
         self.length += (count * each).saturating_sub(1);
         self.terminate();
     }
 
-    /// Puts another number of the same width in place of the one that the path ends with.
+    /// Replaces the number at the end of the path by another of the same width.
     #[inline]
     fn replace_number(&mut self, number: u64, digits: usize) {
         write_number(&mut self.bytes[self.length - digits..self.length], number);
     }
 
-    /// Adds one to the number that the path ends with; it must have the digits for it.
+    /// Increments the number at the end of the path, which must not overflow its digits.
     #[inline]
     fn increment_number(&mut self) {
         for digit in self.bytes[..self.length].iter_mut().rev() {
@@ -110,7 +110,7 @@ impl PathBuffer {
     }
 }
 
-/// Two digits at a time: half the divisions.
+/// Pairs of digits: two digits at a time take half the divisions.
 const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[b'0'; 2]; 100];
     let mut number = 0;
@@ -121,7 +121,7 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// Fills `field` with the number, in decimal with leading zeros.
+/// Fills `field` with the number in decimal, zero-padded.
 #[inline]
 pub(crate) fn write_number(field: &mut [u8], number: u64) {
     let mut rest = number;
@@ -137,25 +137,23 @@ pub(crate) fn write_number(field: &mut [u8], number: u64) {
     debug_assert_eq!(rest, 0, "{number} has too many digits");
 }
 
-/// Writes the paths of one tree, one after another. Most files lie in the same directory as the file before, and then
-/// only the number at the end is written anew.
+/// Writes the paths of one tree. Most files are in the same directory as the previous file; for those,
+/// only the trailing number is rewritten.
 #[derive(Debug)]
 pub struct PathWriter {
     shape: Arc<TreeShape>,
     buffer: PathBuffer,
-    /// The files that share what lies before the number in `buffer`; none when it holds no file's path.
+    /// Files that share the part of `buffer` before the number; empty if `buffer` holds no file's path.
     siblings: Range<u64>,
-    /// The file whose path `buffer` holds, where there are siblings.
+    /// File whose path is in `buffer`, if `siblings` is not empty.
     file: u64,
 }
 
 impl PathWriter {
-    /// A writer with an empty path.
     pub fn new(shape: Arc<TreeShape>) -> PathWriter {
         PathWriter { shape, buffer: PathBuffer::new(), siblings: 0..0, file: 0 }
     }
 
-    /// Writes the path of a file.
     #[inline]
     pub(crate) fn write_file(&mut self, file: FileId) {
         if !self.siblings.contains(&file.0) {
@@ -176,14 +174,14 @@ impl PathWriter {
         path(&self.shape, &mut self.buffer);
     }
 
-    /// The path for a system call; costs nothing.
+    /// Returns the path for a system call, at no cost.
     #[inline(always)]
     pub fn as_c_str(&self) -> &CStr {
         self.buffer.as_c_str()
     }
 }
 
-/// How many decimal digits the number has; 1 for 0.
+/// Returns the number of decimal digits; 1 for 0.
 pub(super) const fn digits_of(number: u64) -> usize {
     match number.checked_ilog10() {
         Some(log) => log as usize + 1,
@@ -209,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_writes_what_the_shape_does_in_any_order() {
+    fn a_path_writer_matches_the_shape_in_any_order() {
         let tree = |files, width, depth| TreeTarget {
             path: "tree".into(),
             files,

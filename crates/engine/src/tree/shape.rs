@@ -7,87 +7,66 @@ use crate::rng::{Purpose, Rng, StreamId, splitmix64};
 use plumb_workload::TreeTarget;
 use std::ops::Range;
 
-/// Deepest tree.
+/// Maximum depth of a tree.
 pub const MAX_DEPTH: u32 = 32;
 
-/// Most leaf directories of a tree.
+/// Maximum number of leaf directories of a tree.
 pub const MAX_LEAVES: u64 = 1 << 24;
 
-/// Most files of a tree.
+/// Maximum number of files of a tree.
 pub const MAX_FILES: u64 = 1 << 40;
 
-/// File numbers are at least this many digits wide.
+/// Minimum width of a file number.
 pub(super) const FILE_DIGITS_MIN: usize = 8;
 
-/// Directory numbers are at least this many digits wide.
+/// Minimum width of a directory number.
 pub(super) const DIRECTORY_DIGITS_MIN: usize = 2;
 
 /// Number of a file of a tree, from 0; or of a leaf directory, for `readdir`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FileId(pub u64);
 
-/// A further directory that a flow makes: numbered by each worker for itself.
+/// An extra directory that a flow creates, numbered per worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExtraDirectory {
-    /// Number of the worker that made it.
+    /// Number of the worker that created it.
     pub owner: u32,
-    /// Its number among that worker's directories.
+    /// Number among that worker's directories.
     pub number: u32,
 }
 
 impl ExtraDirectory {
-    /// The owner of those that exist before the first phase. No phase has as many workers.
+    /// Owner of the extra directories that exist before the first phase. No phase has this many workers.
     pub(crate) const BEFOREHAND: u32 = u32::MAX;
 
-    /// Both numbers in one, so that an op can carry it where others carry a file.
+    /// Packs both numbers into one, so that an op can carry it in place of a file number.
     pub fn pack(self) -> FileId {
         FileId((u64::from(self.owner) << 32) | u64::from(self.number))
     }
 
-    /// The directory that was packed.
+    /// Inverse of [`pack`](ExtraDirectory::pack).
     pub fn unpack(id: FileId) -> ExtraDirectory {
         ExtraDirectory { owner: (id.0 >> 32) as u32, number: id.0 as u32 }
     }
 }
 
-/// Why a tree cannot be.
+/// Error from an invalid tree.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TreeError {
-    /// Directories without sub-directories, yet levels of them.
+    /// Width 0 with a depth above 0.
     #[error("a tree of depth {depth} needs a width of at least 1")]
-    NoWidth {
-        /// Levels that were asked for.
-        depth: u32,
-    },
-    /// Too deep.
+    NoWidth { depth: u32 },
     #[error("a tree of depth {depth} is deeper than {MAX_DEPTH} levels; use fewer levels and a larger width")]
-    TooDeep {
-        /// Levels that were asked for.
-        depth: u32,
-    },
-    /// Too many directories.
+    TooDeep { depth: u32 },
     #[error(
         "a tree of width {width} and depth {depth} has more than {MAX_LEAVES} leaf directories; reduce width or depth"
     )]
-    TooManyLeaves {
-        /// Sub-directories of each directory.
-        width: u32,
-        /// Levels.
-        depth: u32,
-    },
-    /// Too many files.
+    TooManyLeaves { width: u32, depth: u32 },
     #[error("a tree of {files} files is larger than {MAX_FILES}; reduce `files`")]
-    TooManyFiles {
-        /// Files that were asked for.
-        files: u64,
-    },
-    /// More than all files pre-allocated.
+    TooManyFiles { files: u64 },
+    /// More than 100 % of the files preallocated.
     #[error("`preallocated-percent = {percent}` is more than 100 %; use 0 to 100")]
-    Percent {
-        /// What was given.
-        percent: u32,
-    },
-    /// Sizes that cannot be drawn.
+    Percent { percent: u32 },
     #[error("sizes of the tree's files: {0}")]
     Sizes(#[from] SizesError),
 }
@@ -100,7 +79,7 @@ pub struct TreeShape {
     depth: u32,
     leaves: u64,
     files_per_leaf: u64,
-    /// Leaves that hold one file more.
+    /// Number of leaves with one more file than the others.
     fuller_leaves: u64,
     directory_digits: usize,
     pub(super) file_digits: usize,
@@ -111,7 +90,7 @@ pub struct TreeShape {
 }
 
 impl TreeShape {
-    /// The shape of a target. Sizes depend on `seed`, the workload's.
+    /// Computes the shape of a target. Sizes depend on `seed`, the workload's seed.
     pub fn new(target: &TreeTarget, seed: u64) -> Result<TreeShape, TreeError> {
         let TreeTarget { files, width, depth, preallocated_percent, .. } = *target;
         if depth > MAX_DEPTH {
@@ -144,33 +123,33 @@ impl TreeShape {
         })
     }
 
-    /// How many files it may hold.
+    /// Returns the maximum number of files.
     pub fn files(&self) -> u64 {
         self.files
     }
 
-    /// How many leaf directories it has; at least 1.
+    /// Returns the number of leaf directories, at least 1.
     pub fn leaves(&self) -> u64 {
         self.leaves
     }
 
-    /// Levels of directories below the root.
+    /// Returns the number of directory levels below the root.
     pub fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// How many files exist before the first phase.
+    /// Returns the number of files that exist before the first phase.
     pub fn preallocated(&self) -> u64 {
         self.preallocated_below(self.files)
     }
 
-    /// The further directories that exist before the first phase: those of one owner, who is no worker.
+    /// Returns the number of extra directories that exist before the first phase. Their owner is not a worker.
     pub(crate) fn prepared_directories(&self) -> u32 {
         self.prepared_directories
     }
 
-    /// True for the files that exist before the first phase. They are spread evenly over the numbers, and so over leaves
-    /// and workers' shares, whatever the number of workers.
+    /// Returns `true` for files that exist before the first phase. They are spread evenly over the numbers, and so over
+    /// leaves and workers' shares, for any number of workers.
     pub(crate) fn is_preallocated(&self, file: FileId) -> bool {
         self.preallocated_below(file.0 + 1) > self.preallocated_below(file.0)
     }
@@ -180,26 +159,25 @@ impl TreeShape {
         end * self.preallocated_percent / 100
     }
 
-    /// Size that the file is made with, bytes; a hash of the tree's seed and the number. Gamma sizes go through the C
-    /// library's logarithm, which may round differently in another C library: the same machine code gives the same size.
+    /// Returns the initial size of a file, bytes: a hash of the tree's seed and the number. Gamma sizes use the C
+    /// library's logarithm, which another C library may round differently. The same machine code gives the same size.
     pub fn size_of(&self, file: FileId) -> u64 {
         self.sizes.draw(&mut Rng::new(self.size_seed ^ splitmix64(file.0)))
     }
 
-    /// Number of the leaf directory that holds the file.
+    /// Returns the number of the leaf directory that holds the file.
     #[inline]
     pub(crate) fn leaf_of(&self, file: FileId) -> u64 {
         let in_fuller = self.fuller_leaves * (self.files_per_leaf + 1);
         if file.0 < in_fuller {
             file.0 / (self.files_per_leaf + 1)
         } else {
-            // Below `in_fuller` lie all files when leaves outnumber them, so there is no division by 0 here for a
-            // number within the tree.
+            // If leaves outnumber files, all files are below `in_fuller`. So a valid number never divides by 0 here.
             self.fuller_leaves + (file.0 - in_fuller) / self.files_per_leaf.max(1)
         }
     }
 
-    /// Numbers of the files that the leaf directory holds.
+    /// Returns the numbers of the files in a leaf directory.
     pub fn files_of(&self, leaf: u64) -> Range<u64> {
         let first = leaf * self.files_per_leaf + leaf.min(self.fuller_leaves);
         first..first + self.files_per_leaf + u64::from(leaf < self.fuller_leaves)
@@ -212,8 +190,8 @@ impl TreeShape {
         self.push_file(file, buffer);
     }
 
-    /// Writes what a symbolic link in place of any of the files contains so that it leads to `file`, such as
-    /// `../../d00/d01/f00000007`.
+    /// Writes the target of a symbolic link that replaces any of the files and
+    /// leads to `file`, such as `../../d00/d01/f00000007`.
     pub(crate) fn write_link(&self, file: FileId, buffer: &mut PathBuffer) {
         buffer.clear();
         for _ in 0..self.depth {
@@ -236,7 +214,7 @@ impl TreeShape {
         }
     }
 
-    /// Writes the path of a further directory, such as `d03/d17/x0002.00000041`. They are spread over all leaves.
+    /// Writes the path of an extra directory, such as `d03/d17/x0002.00000041`. They are spread over all leaves.
     pub(crate) fn write_extra(&self, directory: ExtraDirectory, buffer: &mut PathBuffer) {
         buffer.clear();
         let leaf = (u64::from(directory.owner) + u64::from(directory.number)) % self.leaves;

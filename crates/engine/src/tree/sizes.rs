@@ -4,32 +4,24 @@ use crate::math::{exp, ln, normal};
 use crate::rng::Rng;
 use plumb_workload::Distribution;
 
-/// Why a distribution of sizes cannot be drawn from.
+/// Error from an invalid size distribution.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SizesError {
-    /// `uniform` with its bounds the wrong way round.
+    /// `uniform` with `min` above `max`.
     #[error("sizes uniform from {min} to {max} bytes: `min` is above `max`; swap them")]
-    UniformBounds {
-        /// Smallest, bytes.
-        min: u64,
-        /// Largest, bytes.
-        max: u64,
-    },
-    /// `gamma` with a shape that is no positive number.
+    UniformBounds { min: u64, max: u64 },
+    /// `gamma` whose shape is not a positive number.
     #[error("gamma sizes of shape {shape}: the shape must be a number above 0; 1.5 is usual")]
-    GammaShape {
-        /// What was given.
-        shape: f64,
-    },
-    /// `weighted` without entries, or with a weight below 0, or all 0.
+    GammaShape { shape: f64 },
+    /// `weighted` without entries, with a weight below 0, or with only zero weights.
     #[error("weighted sizes need at least one weight above 0 and none below; found a total of {total}")]
     Weights {
-        /// Sum of the weights that were given.
+        /// Sum of the given weights.
         total: f64,
     },
 }
 
-/// A distribution of sizes, checked and ready to draw from.
+/// A validated distribution of sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TreeSizes {
     max: u64,
@@ -39,7 +31,7 @@ pub struct TreeSizes {
 #[derive(Debug, Clone, PartialEq)]
 enum SizeDistribution {
     Fixed(u64),
-    /// `min` and how many values there are, less one.
+    /// `min`, and the number of values less one.
     Uniform {
         min: u64,
         spread: u64,
@@ -48,7 +40,7 @@ enum SizeDistribution {
         shape: f64,
         scale: f64,
     },
-    /// Sizes with the sum of the weights up to and including each.
+    /// Sizes with their cumulative weights.
     Weighted {
         table: Vec<(f64, u64)>,
         total: f64,
@@ -56,7 +48,7 @@ enum SizeDistribution {
 }
 
 impl TreeSizes {
-    /// Checks a distribution.
+    /// Validates a distribution.
     pub fn new(distribution: &Distribution) -> Result<TreeSizes, SizesError> {
         let drawn = match distribution {
             Distribution::Fixed(size) => SizeDistribution::Fixed(size.0),
@@ -87,12 +79,12 @@ impl TreeSizes {
         Ok(TreeSizes { max: distribution.max().0.max(1), drawn })
     }
 
-    /// The largest size that it yields, bytes; at least 1.
+    /// Returns the largest possible size, bytes; at least 1.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// One size, bytes.
+    /// Draws one size, bytes.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         match &self.drawn {
@@ -107,14 +99,14 @@ impl TreeSizes {
             SizeDistribution::Weighted { table, total } => {
                 let point = rng.unit() * total;
                 let chosen = table.iter().find(|(sum, _)| point < *sum).or(table.last());
-                chosen.expect("a checked table has an entry").1
+                chosen.expect("a validated table is not empty").1
             }
         }
     }
 }
 
-/// Gamma with scale 1. Source: Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000);
-/// for shapes below 1, their note in section 6: a draw of shape + 1 times U^(1/shape).
+/// Draws from a gamma distribution with scale 1. Source: Marsaglia and Tsang, "A simple method for generating gamma
+/// variables", ACM TOMS 26 (2000); for shapes below 1, their note in section 6: a draw of shape + 1 times U^(1/shape).
 pub(crate) fn gamma(shape: f64, rng: &mut Rng) -> f64 {
     if shape < 1.0 {
         let boost = exp(ln(1.0 - rng.unit()) / shape);
@@ -167,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn gamma_keeps_to_its_bounds() {
+    fn gamma_stays_within_its_bounds() {
         let values = draws(Distribution::Gamma { mean: Bytes(2), shape: 0.1 }, 10_000);
         assert!(values.iter().all(|v| (1..=24).contains(v)));
     }
@@ -190,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_drawn_from_is_refused() {
+    fn invalid_distributions_are_refused() {
         let entry = |weight| WeightedSize { size: Bytes(1), weight };
         for bad in [
             Distribution::Uniform { min: Bytes(2), max: Bytes(1) },

@@ -1,4 +1,4 @@
-//! The loop of a worker with several ops in flight, and how it gathers them.
+//! The loop of a worker with several ops in flight.
 
 use super::WorkerContext;
 use crate::backend::{Done, QueuedBackend, Slot, Wait};
@@ -11,11 +11,10 @@ use crate::terms::{Ended, Handover, InFlight, Queue};
 use std::collections::VecDeque;
 use std::io;
 
-/// What is due within this, ns, while others are in flight, is waited for by looking again and again. Less than where nothing is: what
-/// is in flight may need the processor.
+/// A start that is due within this time, ns, is busy-polled while other ops are in flight. It is shorter than with an
+/// empty queue, because the ops in flight may need the processor.
 const NEAR_NS: u64 = 20_000;
 
-/// An op in flight.
 #[derive(Clone, Copy)]
 struct Flight {
     op: BlockOp,
@@ -23,22 +22,22 @@ struct Flight {
     start: Ticks,
 }
 
-/// What is in flight.
+/// The slots of all ops in flight.
 struct Flights {
     flights: Vec<Option<Flight>>,
-    /// A stack of free slots: the last `depth - free` entries above the top are those taken last.
+    /// Stack of free slots: the first `free` entries. The entries directly above were taken last.
     slots: Vec<Slot>,
     free: usize,
-    /// When handing over was done, by slot; empty where that is not timed.
+    /// End of the submission, by slot; empty if submissions are not timed.
     handed_at: Vec<Ticks>,
     ended: Option<Ended>,
-    /// Whether single ops are recorded.
+    /// Whether single ops are logged.
     logs: bool,
-    /// Their numbers, by slot; empty where they are not recorded.
+    /// Sequence numbers of logged ops, by slot; empty if ops are not logged.
     sequences: Vec<u64>,
     /// Whether times are recorded by the priority of ops.
     by_priority: bool,
-    /// Whether slots must be known to be empty.
+    /// Whether overlapping ops are kept apart, which requires empty slots to be `None`.
     apart: bool,
 }
 
@@ -54,7 +53,7 @@ impl Flights {
             })
     }
 
-    /// Takes an op out of flight.
+    /// Removes a completed op from its slot and records it.
     #[inline(always)]
     fn complete<B, P>(
         &mut self,
@@ -79,7 +78,7 @@ impl Flights {
         match done {
             Ok(moved) => {
                 context.settle(&flight.op, moved, service_ns);
-                // Empty where handing over is not timed.
+                // Empty if submissions are not timed.
                 if let Some(&handed_at) = self.handed_at.get(slot as usize) {
                     let submission_ns = clock.ns_between(flight.start, handed_at);
                     let completion_ns = service_ns.saturating_sub(submission_ns);
@@ -124,10 +123,10 @@ impl Flights {
     }
 }
 
-/// The loop of a worker with several ops in flight.
+/// Runs a worker with several ops in flight.
 ///
-/// Ops that are started by one system call share its starting time, and ops that are reaped together share the time
-/// of reaping: that is when the application could have known, and it costs two clock readings a batch.
+/// Ops submitted by one system call share its start time, and ops reaped together share the time of reaping. That is
+/// when the application could have known, and it costs two clock readings per batch.
 pub(crate) fn run_queued<S, B, P>(
     context: &mut WorkerContext<'_>,
     source: &mut S,
@@ -160,13 +159,13 @@ where
         by_priority: context.priorities.is_some(),
         apart,
     };
-    // The next op while it may not start: drawn before it is waited for, so that nobody waits for an op that is not there.
+    // The next op while it may not start yet. It is drawn before waiting, so that the loop never waits for
+    // an op that does not exist.
     let mut early: Option<BlockOp> = None;
-    // What was reaped beyond what may be taken at once: as if it were still with the backend.
+    // Completions beyond the number that may be taken at once. They count as still in flight.
     let mut held: VecDeque<Done> = VecDeque::with_capacity(if most < depth { depth } else { 0 });
     let mut draining = false;
-    // Read when ops were reaped, and again only where starts have to keep to a schedule: most often nothing but bookkeeping
-    // lies in between.
+    // Read after reaping, and again only if starts follow a schedule: usually, only bookkeeping happens in between.
     let mut now = clock.now();
     if opens && !clock.is_virtual() {
         crate::os::wake_in_time();
@@ -179,12 +178,12 @@ where
             if !context.goes_on(source, early.as_ref(), now) {
                 flying.ended = Some(Ended::Stopped);
             } else if early.is_some_and(|op| !context.budget.take(&context.control, &op)) {
-                // It was drawn in the ramp, and starts after it.
+                // The op was drawn during the ramp but starts after it.
                 flying.ended = Some(Ended::Done);
             }
         }
         let mut wake_at = None;
-        // Whether the next op waits for one in flight.
+        // Whether the next op must wait for a completion.
         let mut after_next = false;
         let free_before = flying.free;
         if draining && depth - free_before <= queue.refill_at as usize {
@@ -251,7 +250,7 @@ where
                     now = clock.now();
                     continue;
                 }
-                // Nothing is in flight and nothing was wanted: only a depth of 0 could come here.
+                // Nothing is in flight and nothing is waiting: only a depth of 0 gets here.
                 (None, None) => break Ended::Done,
             }
         }
@@ -270,12 +269,12 @@ where
         let in_flight = (depth - flying.free - held.len()) as u32;
         let wait = match wake_at {
             _ if !held.is_empty() => Wait::For(0),
-            // With room in the queue, wait only for as long as nothing is due.
+            // With room in the queue, wait no longer than until the next op is due.
             Some(at) if flying.ended.is_none() => {
                 let left_ns = clock.ns_between(start, at);
                 match left_ns.saturating_sub(NEAR_NS) {
                     _ if clock.is_virtual() => Wait::Timeout(left_ns),
-                    // The kernel's timers are late by as much: looked for again and again.
+                    // The kernel's timers may be this late, so busy-poll.
                     0 => Wait::For(0),
                     far_ns => Wait::Timeout(far_ns),
                 }
@@ -292,7 +291,7 @@ where
             for &slot in &flying.slots[flying.free..flying.free + submitted] {
                 flying.handed_at[slot as usize] = handed_at;
             }
-            // What is done by now is taken at once; only where nothing is, there is something to wait for.
+            // Take existing completions first; wait only if there were none.
             reap(context, backend, pacer, &mut flying, &mut held, Reaping { most, end: handed_at });
             now = handed_at;
         }
@@ -311,15 +310,15 @@ where
     Ok(pacer.failure().map_or(ended, |failure| context.paced_out(&failure)))
 }
 
-/// How completions are taken.
+/// Parameters for taking completions.
 #[derive(Clone, Copy)]
 struct Reaping {
-    /// This many at once at most.
+    /// Maximum number of completions taken at once.
     most: usize,
     end: Ticks,
 }
 
-/// Takes what has completed out of flight.
+/// Takes the available completions and frees their slots.
 #[inline(always)]
 fn reap<B, P>(
     context: &mut WorkerContext<'_>,

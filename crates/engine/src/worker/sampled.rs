@@ -1,63 +1,65 @@
-//! Timing of ops that take hardly longer than it takes to read the clock.
+//! Timing of ops that take hardly longer than reading the clock.
 //!
-//! The classic tools read the clock twice a pass. Where a record is copied from the page cache in half a microsecond, a
-//! reading an op is a tenth of what the tool does outside the kernel, so only one op in [`PERIOD`] is timed by itself and
-//! those behind it are counted at its time, with their sum exact. What stalls among them still shows: it makes its group
-//! longer than the ops before it say, and what is too much is one op's.
+//! The classic tools read the clock twice per pass. Copying a record from the page cache takes half a microsecond;
+//! reading the clock for each op would add a tenth of the tool's own time outside the kernel. So only one op in
+//! [`PERIOD`] is timed by itself. The ops after it count with its time, and their sum is exact. A stall among them is
+//! still visible: it makes the group longer than the earlier ops predict, and the excess is attributed to one op.
 
 use crate::clock::{Clock, Ticks};
 use crate::recorder::Recorder;
 use plumb_workload::OpKind;
 
-/// One op in this many is timed by itself. Odd, so that it falls on each place of a page, a folio or an extent in turn.
+/// One op in this many is timed by itself. Odd, so that the timed op cycles through the positions within a
+/// page, a folio or an extent.
 const PERIOD: u32 = 15;
 /// Ops that usually take no more than this are short.
 const SHORT_NS: u64 = 2_000;
-/// What an op, or a group beside a part of its usual time, takes beyond the usual is a stall.
+/// Time beyond the usual that counts as a stall, for one op. A group gets a share of its usual time in addition.
 const STALL_NS: u64 = 4_000;
-/// Part of a group's usual time by which groups differ without a stall.
+/// Fraction of a group's usual time by which groups vary without a stall, as a divisor.
 const SPREAD: u64 = 4;
-/// This many ops in a row are timed, and none of them stalls, before any is not timed.
+/// Number of consecutive timed ops without a stall before any op goes untimed.
 const CALM: u32 = 64;
-/// Share of a new value in the usual time, as a power of two.
+/// Weight of a new value in the usual time, as a power of two.
 const WEIGHT_BITS: u32 = 3;
 
-/// Which ops share a reading of the clock.
+/// Decides which ops share a clock reading.
 pub(crate) struct Sampler {
     clock: Clock,
     samples: bool,
     short_ticks: Ticks,
     stall_ticks: Ticks,
-    /// Of the op that was timed last.
+    /// Kind of the last timed op.
     kind: OpKind,
     length: u64,
-    /// Ops in a row that were timed without a stall.
+    /// Number of consecutive timed ops without a stall.
     calm: u32,
-    /// Usual time of one of them.
+    /// Usual duration of one op.
     usual_ticks: Ticks,
 }
 
-/// Ops that follow one that was timed, and are not timed themselves.
+/// Untimed ops that follow a timed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OpGroup {
     pub(crate) kind: OpKind,
-    /// Of each.
+    /// Length of each op.
     pub(crate) length: u64,
-    /// This many, or fewer.
+    /// Maximum number of ops in the group.
     pub(crate) most: u32,
     begun_at: Ticks,
-    /// Time of the op that was timed, which stands for theirs.
+    /// Duration of the timed op, recorded for the others too.
     like_ns: u64,
 }
 
 impl Sampler {
-    /// One that leaves ops out where `samples`; else each op is timed.
+    /// Creates a sampler. It times every op unless `samples` is set.
     pub(crate) fn new(clock: Clock, samples: bool) -> Sampler {
         let [short_ticks, stall_ticks] = [SHORT_NS, STALL_NS].map(|ns| clock.ticks(ns));
         Sampler { clock, samples, short_ticks, stall_ticks, kind: OpKind::Read, length: 0, calm: 0, usual_ticks: 0 }
     }
 
-    /// An op was timed, and moved all its bytes or not. What may follow it untimed, where anything may.
+    /// Notes a timed op; `is_whole` says whether it moved all its bytes. Returns the group of untimed ops
+    /// that may follow, if any may.
     #[inline(always)]
     pub(crate) fn timed(
         &mut self,
@@ -79,10 +81,10 @@ impl Sampler {
         }
         if !is_whole || took > self.usual_ticks + self.stall_ticks {
             self.calm = 0;
-            self.usual(self.usual_ticks + self.stall_ticks);
+            self.update_usual(self.usual_ticks + self.stall_ticks);
             return None;
         }
-        self.usual(took);
+        self.update_usual(took);
         self.calm += 1;
         (self.calm >= CALM && self.usual_ticks <= self.short_ticks).then(|| OpGroup {
             kind,
@@ -93,7 +95,7 @@ impl Sampler {
         })
     }
 
-    /// This many ops of a group were made: what they took is recorded.
+    /// Records the time of the first `ops` ops of a group, which ended at `now`.
     pub(crate) fn made(&mut self, recorder: &mut Recorder<'_>, group: OpGroup, ops: u32, now: Ticks) {
         let OpGroup { kind, length, begun_at, like_ns, .. } = group;
         if ops == 0 {
@@ -108,13 +110,13 @@ impl Sampler {
             recorder.record(kind, length, stalled_ns);
             recorder.record_like(kind, u64::from(ops - 1), length, like_ns, took_ns - stalled_ns.min(took_ns));
         } else {
-            self.usual(took / Ticks::from(ops));
+            self.update_usual(took / Ticks::from(ops));
             recorder.record_like(kind, u64::from(ops), length, like_ns, took_ns);
         }
     }
 
-    /// This many ops of a group were made, and the one behind them needs a time of its own after all, which is over now. When
-    /// it began, by the usual time of those before it.
+    /// Ends a group early, after `ops` ops, because the following op needs its own time. Returns the start of that op,
+    /// which has just ended, estimated from the usual time of the ops before it.
     #[cold]
     pub(crate) fn made_before(&mut self, recorder: &mut Recorder<'_>, group: OpGroup, ops: u32, now: Ticks) -> Ticks {
         let began = (group.begun_at + self.usual_ticks * Ticks::from(ops)).min(now);
@@ -124,7 +126,7 @@ impl Sampler {
     }
 
     #[inline(always)]
-    fn usual(&mut self, took: Ticks) {
+    fn update_usual(&mut self, took: Ticks) {
         self.usual_ticks = (self.usual_ticks * ((1 << WEIGHT_BITS) - 1) + took) >> WEIGHT_BITS;
     }
 }
@@ -138,7 +140,7 @@ mod tests {
 
     const LENGTH: u64 = 4096;
 
-    /// What is recorded of ops of these kinds and lengths (ns), timed as the loop times them.
+    /// Returns the records of ops with these kinds and durations (ns), timed the way the loop does.
     fn recorded(ops: impl IntoIterator<Item = (OpKind, Ticks)>) -> BTreeMap<OpKind, OpMeasurement> {
         let cells = PhaseCells::new(1, Ramps::None).unwrap();
         let mut recorder = Recorder::new(cells.worker(0));
@@ -166,9 +168,9 @@ mod tests {
         cells.read_worker(0).measured()
     }
 
-    // Protects: all ops, all bytes and all time are there, though most of the ops were not timed.
+    // Protects: all ops, all bytes and all time are recorded, although most ops are not timed.
     #[test]
-    fn short_ops_are_counted_by_one_in_a_group_and_their_sum_is_exact() {
+    fn short_ops_are_sampled_with_an_exact_sum() {
         let times = (0..100_000).map(|number| 500 + number * 7_919 % 400);
         let total: u64 = times.clone().sum();
         let ops = recorded(times.map(|took| (OpKind::Read, took)));
@@ -178,14 +180,14 @@ mod tests {
         assert!(read.untimed_count > 90_000, "{}", read.untimed_count);
         // The times are spread evenly from 500 to 899.
         for (quantile, ns) in [(0.1, 540.0), (0.5, 700.0), (0.9, 860.0)] {
-            let told = read.service.quantile(quantile).unwrap() as f64;
-            assert!((told / ns - 1.0).abs() < 0.03, "{quantile}: {told}");
+            let found = read.service.quantile(quantile).unwrap() as f64;
+            assert!((found / ns - 1.0).abs() < 0.03, "{quantile}: {found}");
         }
     }
 
-    // Protects: an op that stalls is told as one that stalled, wherever it is in its group.
+    // Protects: a stalled op is recorded as one stalled op, at any position in its group.
     #[test]
-    fn what_stalls_among_them_is_one_op_of_that_length() {
+    fn a_stall_within_a_group_is_one_slow_op() {
         for place in 1_000..1_000 + u64::from(PERIOD) {
             let took = |number: u64| if number == place { 1_000_000 } else { 600 };
             let ops = recorded((0..20_000).map(|number| (OpKind::Write, took(number))));
@@ -196,9 +198,9 @@ mod tests {
         }
     }
 
-    // Protects: what takes longer than a few readings of the clock is timed one by one, as is what follows it.
+    // Protects: ops that take longer than a few clock readings are timed one by one, and so are the ops after them.
     #[test]
-    fn longer_ops_are_each_timed() {
+    fn longer_ops_are_timed_one_by_one() {
         let ops = recorded((0..10_000).map(|_| (OpKind::Read, SHORT_NS + 8)));
         assert_eq!(ops[&OpKind::Read].untimed_count, 0);
         let turns = |number: u64| if number.is_multiple_of(50) { 10_000 } else { 600 };
@@ -206,7 +208,7 @@ mod tests {
         assert_eq!(ops[&OpKind::Read].untimed_count, 0);
     }
 
-    // Protects: a group ends where another kind of op begins, whose time is its own.
+    // Protects: an op of another kind ends the group and gets a time of its own.
     #[test]
     fn an_op_of_another_kind_is_timed_by_itself() {
         let kind = |number: u64| if number % 1_000 == 999 { OpKind::Fsync } else { OpKind::Write };
@@ -220,9 +222,9 @@ mod tests {
         assert!(write.untimed_count > 8_000, "{}", write.untimed_count);
     }
 
-    // Protects: a pause between two ops is no part of either, wherever it comes.
+    // Protects: a pause between two ops counts for neither, at any position.
     #[test]
-    fn pauses_are_no_ones_time() {
+    fn pauses_count_for_no_op() {
         for every in [97, 98, 99, 100, 101] {
             let kind = |number: u64| if number.is_multiple_of(every) { OpKind::Delay } else { OpKind::Read };
             let took = |number: u64| if kind(number) == OpKind::Delay { 1_000_000 } else { 600 };
@@ -234,9 +236,9 @@ mod tests {
         }
     }
 
-    // Protects: an op that fails after a long time does not make one of those before it slow.
+    // Protects: an op that fails after a long time does not make an earlier op slow.
     #[test]
-    fn what_fails_in_a_group_takes_its_own_time() {
+    fn a_failed_op_in_a_group_keeps_its_own_time() {
         let cells = PhaseCells::new(1, Ramps::None).unwrap();
         let mut recorder = Recorder::new(cells.worker(0));
         let mut sampler = Sampler::new(Clock::monotonic(), true);
@@ -251,6 +253,6 @@ mod tests {
         let began = sampler.made_before(&mut recorder, group, 1, time + 600 + 9_000_000);
         assert_eq!(began, time + 600);
         assert_eq!(cells.read_worker(0).measured()[&OpKind::Read].service.max(), Some(600));
-        assert_eq!(sampler.timed(OpKind::Read, LENGTH, true, began, began + 600), None, "the next ones are timed");
+        assert_eq!(sampler.timed(OpKind::Read, LENGTH, true, began, began + 600), None, "the next ops are timed");
     }
 }

@@ -1,4 +1,4 @@
-//! The loops on backends that only pretend.
+//! Tests of the worker loops with mock backends.
 
 use super::*;
 use crate::backend::{Done, QueuedBackend, Slot, Wait};
@@ -11,13 +11,13 @@ use plumb_workload::phase::IgnoredError;
 use std::collections::VecDeque;
 use std::io;
 
-/// Yields what it was given.
-struct Given<I> {
+/// Yields the given ops.
+struct FixedOps<I> {
     ops: I,
     ramps_ended: u32,
 }
 
-impl<I: Iterator<Item = BlockOp>> Source for Given<I> {
+impl<I: Iterator<Item = BlockOp>> Source for FixedOps<I> {
     type Op = BlockOp;
 
     fn next(&mut self) -> Option<BlockOp> {
@@ -29,20 +29,20 @@ impl<I: Iterator<Item = BlockOp>> Source for Given<I> {
     }
 }
 
-/// Completes as many as are waited for, oldest first, and keeps what it saw.
+/// Completes as many ops as the loop waits for, oldest first, and logs the calls.
 #[derive(Default)]
-struct Pretended {
+struct MockBackend {
     in_flight: VecDeque<(Slot, BlockOp)>,
-    /// Offsets in flight after each op was handed over.
+    /// Offsets in flight after each submission.
     seen: Vec<Vec<u64>>,
     waits: Vec<Wait>,
     ready: usize,
-    /// Completes everything, whatever is waited for.
+    /// Whether to complete everything on each call, regardless of the wait.
     eager: bool,
     errno: Option<i32>,
 }
 
-impl QueuedBackend for Pretended {
+impl QueuedBackend for MockBackend {
     fn submit(&mut self, op: &BlockOp, slot: Slot) {
         self.in_flight.push_back((slot, *op));
         self.seen.push(self.in_flight.iter().map(|(_, op)| op.offset).collect());
@@ -74,17 +74,17 @@ impl QueuedBackend for Pretended {
     }
 }
 
-struct Room {
+struct Fixture {
     memory: PhaseMemory,
     queues: QueueCells,
     errors: ErrorRules,
 }
 
-impl Room {
-    fn new() -> Room {
+impl Fixture {
+    fn new() -> Fixture {
         let memory = PhaseMemory::for_tests(Clock::best(), 2);
         memory.control.control().set_limit(Default::default());
-        Room { memory, queues: QueueCells::new(&[Some(8)]).unwrap(), errors: ErrorRules::default() }
+        Fixture { memory, queues: QueueCells::new(&[Some(8)]).unwrap(), errors: ErrorRules::default() }
     }
 
     fn context(&self, on_error: OnError) -> WorkerContext<'_> {
@@ -111,87 +111,87 @@ fn reads(count: u64) -> Vec<BlockOp> {
     (0..count).map(|number| BlockOp::load(OpKind::Read, 0, number * 4096, 4096)).collect()
 }
 
-fn run(context: &mut WorkerContext<'_>, ops: Vec<BlockOp>, backend: &mut Pretended, queue: Queue) -> Ended {
-    let mut source = Given { ops: ops.into_iter(), ramps_ended: 0 };
+fn run(context: &mut WorkerContext<'_>, ops: Vec<BlockOp>, backend: &mut MockBackend, queue: Queue) -> Ended {
+    let mut source = FixedOps { ops: ops.into_iter(), ramps_ended: 0 };
     run_queued(context, &mut source, backend, &mut Closed, queue).unwrap()
 }
 
 // Protects: order between ops that depend on one another.
 #[test]
 fn an_op_that_waits_for_all_starts_alone() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let mut ops = reads(6);
     ops[3].after_all = true;
-    let mut backend = Pretended::default();
-    assert_eq!(run(&mut room.context(OnError::Stop), ops, &mut backend, Queue::of(4)), Ended::Done);
-    assert_eq!(backend.seen[3], [3 * 4096], "nothing else was in flight");
-    assert_eq!(backend.seen.len(), 6, "and the others follow");
-    assert_eq!(room.memory.cells.read()[0].count(), 6);
+    let mut backend = MockBackend::default();
+    assert_eq!(run(&mut fixture.context(OnError::Stop), ops, &mut backend, Queue::of(4)), Ended::Done);
+    assert_eq!(backend.seen[3], [3 * 4096], "nothing else is in flight");
+    assert_eq!(backend.seen.len(), 6, "the other ops follow");
+    assert_eq!(fixture.memory.cells.read()[0].count(), 6);
 }
 
 #[test]
-fn ops_that_overlap_are_kept_apart_where_that_is_asked_for() {
-    let room = Room::new();
+fn overlapping_ops_are_kept_apart_on_request() {
+    let fixture = Fixture::new();
     let op = |file: u32, offset: u64| BlockOp::load(OpKind::Write, file, offset, 4096);
     let ops = vec![op(0, 0), op(0, 4096), op(1, 0), op(0, 2048), op(0, 8192)];
     let queue = Queue { in_flight: InFlight::Apart, ..Queue::of(8) };
-    let mut backend = Pretended::default();
-    run(&mut room.context(OnError::Stop), ops.clone(), &mut backend, queue);
-    // The same place of another file is another place.
+    let mut backend = MockBackend::default();
+    run(&mut fixture.context(OnError::Stop), ops.clone(), &mut backend, queue);
+    // The same offset in another file does not overlap.
     assert_eq!(backend.seen[2], [0, 4096, 0]);
-    assert_eq!(backend.seen[3], [0, 2048], "only when both that it meets were done");
-    let mut backend = Pretended::default();
-    run(&mut room.context(OnError::Stop), ops, &mut backend, Queue::of(8));
-    assert_eq!(backend.seen[4].len(), 5, "else all go together");
+    assert_eq!(backend.seen[3], [0, 2048], "only after both overlapping ops completed");
+    let mut backend = MockBackend::default();
+    run(&mut fixture.context(OnError::Stop), ops, &mut backend, Queue::of(8));
+    assert_eq!(backend.seen[4].len(), 5, "otherwise all are in flight together");
 }
 
 #[test]
 fn a_full_queue_drains_before_it_is_filled_again() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let queue = Queue { refill_at: 1, ..Queue::of(4) };
-    let mut backend = Pretended::default();
-    run(&mut room.context(OnError::Stop), reads(10), &mut backend, queue);
+    let mut backend = MockBackend::default();
+    run(&mut fixture.context(OnError::Stop), reads(10), &mut backend, queue);
     let depths: Vec<usize> = backend.seen.iter().map(Vec::len).collect();
     assert_eq!(depths, [1, 2, 3, 4, 2, 3, 4, 2, 3, 4]);
 }
 
 #[test]
-fn no_more_completions_are_taken_at_once_than_asked_for() {
-    let room = Room::new();
+fn completions_are_taken_up_to_the_requested_number() {
+    let fixture = Fixture::new();
     let queue = Queue { most_completions: 3, ..Queue::of(8) };
-    let mut backend = Pretended { eager: true, ..Pretended::default() };
-    run(&mut room.context(OnError::Stop), reads(20), &mut backend, queue);
-    assert_eq!(room.memory.cells.read()[0].count(), 20);
-    let counts = room.queues.read(0).unwrap();
+    let mut backend = MockBackend { eager: true, ..MockBackend::default() };
+    run(&mut fixture.context(OnError::Stop), reads(20), &mut backend, queue);
+    assert_eq!(fixture.memory.cells.read()[0].count(), 20);
+    let counts = fixture.queues.read(0).unwrap();
     assert_eq!(counts.completed.len(), 4, "{counts:?}");
     assert_eq!(counts.submitted.iter().zip(0..).map(|(count, ops)| count * ops).sum::<u64>(), 20);
     assert_eq!((counts.depth.iter().sum::<u64>(), counts.depth[8] > 0), (20, true), "{counts:?}");
 }
 
-// Protects: handing over is a call of its own, and waiting follows only where nothing was done yet.
+// Protects: submission is a separate, timed call, and the loop only waits if that call completed nothing.
 #[test]
-fn handing_over_is_timed_apart_from_waiting() {
-    let room = Room::new();
+fn submission_is_timed_separately_from_waiting() {
+    let fixture = Fixture::new();
     let queue = Queue { handover: Handover::Timed, submit: 2, ..Queue::of(2) };
-    let mut backend = Pretended::default();
-    run(&mut room.context(OnError::Stop), reads(3), &mut backend, queue);
+    let mut backend = MockBackend::default();
+    run(&mut fixture.context(OnError::Stop), reads(3), &mut backend, queue);
     assert_eq!(backend.waits[..2], [Wait::For(0), Wait::For(1)]);
-    let ops = room.memory.cells.read()[0].measured();
+    let ops = fixture.memory.cells.read()[0].measured();
     let read = &ops[&OpKind::Read];
     let submission = read.submission.as_ref().unwrap();
     assert_eq!((read.count, submission.count()), (3, 3));
-    assert!(submission.max() <= read.service.max(), "it is a part of the whole");
+    assert!(submission.max() <= read.service.max(), "submission is a part of the service time");
 
-    let mut backend = Pretended { eager: true, ..Pretended::default() };
-    run(&mut room.context(OnError::Stop), reads(2), &mut backend, queue);
-    assert_eq!(backend.waits, [Wait::For(0)], "what is done needs no waiting");
-    let mut backend = Pretended::default();
-    run(&mut room.context(OnError::Stop), reads(1), &mut backend, Queue::of(1));
-    assert_eq!(backend.waits, [Wait::For(1)], "and without it one call does both");
+    let mut backend = MockBackend { eager: true, ..MockBackend::default() };
+    run(&mut fixture.context(OnError::Stop), reads(2), &mut backend, queue);
+    assert_eq!(backend.waits, [Wait::For(0)], "completed ops need no wait");
+    let mut backend = MockBackend::default();
+    run(&mut fixture.context(OnError::Stop), reads(1), &mut backend, Queue::of(1));
+    assert_eq!(backend.waits, [Wait::For(1)], "without timing, one call submits and waits");
 }
 
 #[test]
-fn what_an_error_means_is_the_workers_own() {
+fn the_worker_decides_how_to_handle_an_error() {
     let go_on = ErrorRules { go_on_after_read: true, ..ErrorRules::default() };
     let of =
         |at: ErrorOrigin, errno: i32| ErrorRules { ignore: vec![IgnoredError { at, errno }], ..ErrorRules::default() };
@@ -204,14 +204,14 @@ fn what_an_error_means_is_the_workers_own() {
         (OnError::Leave, of(ErrorOrigin::Read, libc::ENOSPC), Ended::Failed, false, 1),
         (OnError::Leave, of(ErrorOrigin::Write, libc::EIO), Ended::Failed, false, 1),
     ] {
-        let room = Room { errors, ..Room::new() };
-        let mut backend = Pretended { errno: Some(libc::EIO), ..Pretended::default() };
-        let found = run(&mut room.context(on_error), reads(3), &mut backend, Queue::of(1));
-        let others = room.memory.control.worker(1).stop_requested();
-        let case = format!("{on_error:?} {:?}", room.errors);
+        let fixture = Fixture { errors, ..Fixture::new() };
+        let mut backend = MockBackend { errno: Some(libc::EIO), ..MockBackend::default() };
+        let found = run(&mut fixture.context(on_error), reads(3), &mut backend, Queue::of(1));
+        let others = fixture.memory.control.worker(1).stop_requested();
+        let case = format!("{on_error:?} {:?}", fixture.errors);
         assert_eq!((found, others), (ended, stops_others), "{case}");
-        assert_eq!(room.memory.cells.read()[0].errors, done, "{case}: all are counted");
-        let report = room.memory.reports.worker(0);
+        assert_eq!(fixture.memory.cells.read()[0].errors, done, "{case}: all errors are counted");
+        let report = fixture.memory.reports.worker(0);
         assert_eq!(report.has_failed(), ended == Ended::Failed, "{case}");
         if report.has_failed() {
             let reason = String::from_utf8(report.failure.read()).unwrap();
@@ -220,20 +220,20 @@ fn what_an_error_means_is_the_workers_own() {
     }
 }
 
-// Protects: the ramp uses nothing up, and what follows it is measured from its end on.
+// Protects: the ramp uses up no limits, and the limits after it count from its end.
 #[test]
-fn at_the_end_of_the_ramp_limits_begin_anew() {
-    let room = Room::new();
-    let mut context = room.context(OnError::Stop);
+fn limits_restart_at_the_end_of_the_ramp() {
+    let fixture = Fixture::new();
+    let mut context = fixture.context(OnError::Stop);
     let ends_at = context.clock.now() + context.clock.ticks(2_000_000);
     assert!(context.control.move_deadline(Ticks::MAX, ends_at));
-    room.memory.control.set_times(crate::control::PhaseTimes { begins_at: 1, ramp_ends_at: 1, deadline: None });
+    fixture.memory.control.set_times(crate::control::PhaseTimes { begins_at: 1, ramp_ends_at: 1, deadline: None });
     let budget = Budget { ops: 5, ..Budget::UNLIMITED };
     context.ramp = Some(Ramp { ends_at, budget: Some(budget), shares_limit: false, time: None });
-    let mut source = Given { ops: std::iter::repeat(reads(1)[0]), ramps_ended: 0 };
-    let mut backend = Pretended::default();
+    let mut source = FixedOps { ops: std::iter::repeat(reads(1)[0]), ramps_ended: 0 };
+    let mut backend = MockBackend::default();
     let ended = run_queued(&mut context, &mut source, &mut backend, &mut Closed, Queue::of(1)).unwrap();
     assert_eq!((ended, source.ramps_ended), (Ended::Done, 1));
     assert_eq!(context.budget.ops, 0);
-    assert!(room.memory.control.measured_at(0).is_some_and(|at| at >= ends_at));
+    assert!(fixture.memory.control.measured_at(0).is_some_and(|at| at >= ends_at));
 }

@@ -1,10 +1,10 @@
-//! Every backend does exactly the ops that were asked for.
+//! Every backend makes exactly the requested ops.
 
 use super::common::*;
 use plumb_result::PhaseMeasurement;
 use plumb_workload::OpKind;
 
-/// Every backend and mode, with the depth that goes with it. Those of which a file system may know nothing are apart.
+/// Every backend and mode, with a suitable depth. Those that a file system may not support are listed separately.
 const BACKENDS: &[&str] = &[
     r#"backend = "auto""#,
     r#"backend = "psync""#,
@@ -43,7 +43,7 @@ fn on_a_file(lines: &str) -> String {
     )
 }
 
-fn fine(phase: &PhaseMeasurement, what: &str) {
+fn assert_no_faults(phase: &PhaseMeasurement, what: &str) {
     consistent(phase);
     assert_eq!((phase.fault_count, phase.short_count), (0, 0), "{what}: {:?}", phase.faults);
     assert!(phase.workers.iter().all(|worker| worker.ended_by.is_none()), "{what}");
@@ -55,10 +55,10 @@ fn two_passes_are_every_block_twice() {
     for backend in BACKENDS {
         for (mix, kinds) in [("mix.read = 100", [512, 0]), ("mix = { read = 0, write = 100 }", [0, 512])] {
             let phase = place.phase(&on_a_file(&format!("{backend}\nwork.blocks.{mix}\nlimit.passes = 2")));
-            fine(&phase, backend);
+            assert_no_faults(&phase, backend);
             assert_eq!([count(&phase, OpKind::Read), count(&phase, OpKind::Write)], kinds, "{backend} {mix}");
             assert_eq!(phase.bytes(), 2 * MIB, "{backend} {mix}");
-            assert_eq!(phase.end.flush_ns.is_some(), kinds[1] > 0, "{backend}: what was written is flushed");
+            assert_eq!(phase.end.flush_ns.is_some(), kinds[1] > 0, "{backend}: written data is flushed");
         }
     }
 }
@@ -71,7 +71,7 @@ fn a_mix_does_reads_and_writes_and_all_the_bytes() {
             let phase = place.phase(&on_a_file(&format!(
                 "{backend}\nwork.blocks.pattern = \"{pattern}\"\nwork.blocks.mix = {{ read = 50, write = 50 }}\nlimit.passes = 3"
             )));
-            fine(&phase, backend);
+            assert_no_faults(&phase, backend);
             let (reads, writes) = (count(&phase, OpKind::Read), count(&phase, OpKind::Write));
             assert_eq!((reads + writes, phase.bytes()), (768, 3 * MIB), "{backend} {pattern}");
             // Five standard deviations of a fair coin are 69.
@@ -97,9 +97,9 @@ fn the_backend_that_ran_is_named() {
     }
 }
 
-/// Flags that not every file system knows: they work, or each op says that they do not.
+/// Protects: a flag that the file system does not support either works, or is an error of each op.
 #[test]
-fn a_flag_that_the_file_system_does_not_know_is_an_error_of_every_op() {
+fn an_unsupported_flag_is_an_error_of_every_op() {
     let place = Place::new();
     for flag in ["uncached", "nowait"] {
         for mix in ["read = 100", "write = 100, read = 0"] {
@@ -110,11 +110,11 @@ fn a_flag_that_the_file_system_does_not_know_is_an_error_of_every_op() {
                 .replace("name = \"only\"", "name = \"only\"\ncache = \"warm\""),
             );
             consistent(&phase);
-            assert_eq!(phase.count() + phase.fault_count, 256, "{flag}: each op came to something");
+            assert_eq!(phase.count() + phase.fault_count, 256, "{flag}: each op completed or failed");
             let refused = phase.faults.iter().find(|fault| fault.errno != Some(libc::EAGAIN));
             if let Some(fault) = refused {
                 assert_eq!(fault.errno, Some(libc::EOPNOTSUPP), "{flag}: {fault:?}");
-                eprintln!("this file system does not know {flag}: {}", fault.message);
+                eprintln!("this file system does not support {flag}: {}", fault.message);
             }
         }
     }
@@ -135,14 +135,14 @@ fn direct_flags_and_direct_rings_work_where_direct_io_does() {
                 &on_a_file(&format!("{backend}\nwork.blocks.pattern = \"permutation\"\nwork.blocks.mix = {{ {mix} }}"))
                     .replace("name = \"only\"", "name = \"only\"\ncache = \"direct\""),
             );
-            fine(&phase, backend);
+            assert_no_faults(&phase, backend);
             assert_eq!((phase.count(), phase.bytes()), (256, MIB), "{backend} {mix}");
         }
     }
 }
 
 #[test]
-fn what_is_written_is_in_the_file() {
+fn written_data_is_in_the_file() {
     let place = Place::new();
     for backend in BACKENDS {
         let mut found = Vec::new();
@@ -186,9 +186,9 @@ fn two_streams_on_one_file_do_not_move_each_other() {
         );
         let measurement = place.watch(&text, &mut spy);
         drop(spy);
-        fine(&measurement.phases[0], run_as);
-        assert_eq!(found.len(), 8 << 20, "nothing was written behind the end");
-        assert_eq!(found.iter().position(|byte| *byte != 9), None, "{run_as}: every byte was written where it belongs");
+        assert_no_faults(&measurement.phases[0], run_as);
+        assert_eq!(found.len(), 8 << 20, "nothing was written beyond the end");
+        assert_eq!(found.iter().position(|byte| *byte != 9), None, "{run_as}: every byte was written at its place");
     }
 }
 
@@ -203,10 +203,10 @@ fn flushes_come_behind_every_so_many_writes_and_count_in_no_limit() {
                 let phase = place.phase(&on_a_file(&format!(
                     "{backend}\nwork.blocks = {{ mix = {{ read = 0, write = 1 }}, {flush}-every = 10 }}\n{limit}"
                 )));
-                fine(&phase, backend);
+                assert_no_faults(&phase, backend);
                 let kind = OpKind::from_name(flush).unwrap();
                 assert_eq!((count(&phase, OpKind::Write), count(&phase, kind)), (writes, flushes), "{backend} {limit}");
-                assert_eq!(phase.count(), writes + flushes, "{backend}: and nothing else");
+                assert_eq!(phase.count(), writes + flushes, "{backend}: no other ops");
             }
         }
         let phase = place.phase(
@@ -218,7 +218,7 @@ fn flushes_come_behind_every_so_many_writes_and_count_in_no_limit() {
 }
 
 #[test]
-fn trims_are_ops_with_bytes_of_their_own() {
+fn trims_are_ops_with_their_own_bytes() {
     let place = Place::new();
     for backend in ["backend = \"psync\"", "backend = \"preadv2\"", "backend = \"io-uring\"\ndepth = 8"] {
         let mut blocks_left = 0;
@@ -231,21 +231,21 @@ fn trims_are_ops_with_bytes_of_their_own() {
         ));
         let phase = &place.watch(&text, &mut spy).phases[0];
         drop(spy);
-        fine(phase, backend);
+        assert_no_faults(phase, backend);
         assert_eq!((count(phase, OpKind::Trim), bytes(phase, OpKind::Trim)), (256, MIB), "{backend}");
         assert_eq!(blocks_left, 0, "{backend}: the file has become a hole");
 
         let mixed = place.phase(&on_a_file(&format!(
             "{backend}\nwork.blocks = {{ mix = {{ read = 1, write = 1, trim = 1 }}, pattern = \"permutation\", trim-block = \"4KiB\" }}\nlimit.passes = 4"
         )));
-        fine(&mixed, backend);
+        assert_no_faults(&mixed, backend);
         assert_eq!((mixed.count(), mixed.bytes()), (1024, 4 * MIB), "{backend}");
         assert!(count(&mixed, OpKind::Trim) > 256);
     }
 }
 
 #[test]
-fn several_files_are_gone_through_from_each_workers_own() {
+fn each_worker_starts_with_its_own_file() {
     let place = Place::new();
     for backend in BACKENDS {
         let mut found: Vec<Vec<u8>> = Vec::new();
@@ -275,7 +275,7 @@ fn several_files_are_gone_through_from_each_workers_own() {
         );
         let phase = &place.watch(&text, &mut spy).phases[0];
         drop(spy);
-        fine(phase, backend);
+        assert_no_faults(phase, backend);
         assert_eq!((phase.count(), phase.bytes()), (40, 320 << 10), "{backend}");
         // Worker 0: all of file 0 and the head of file 1. Worker 1: all of file 1 and the head of file 2.
         let written: Vec<usize> = found.iter().map(|file| file.iter().filter(|byte| **byte == 5).count()).collect();
@@ -304,7 +304,7 @@ fn increments_give_each_worker_its_own_range() {
 }
 
 #[test]
-fn null_does_what_is_asked_of_it_and_nothing_else() {
+fn null_completes_the_requested_ops_and_nothing_else() {
     let place = Place::new();
     let text = |lines: &str| {
         format!(
@@ -316,7 +316,7 @@ fn null_does_what_is_asked_of_it_and_nothing_else() {
             let phase = place.phase(&text(&format!(
                 "{lines}\nwork.blocks = {{ mix = {{ {mix} }}, pattern = \"random\" }}\nlimit.ops = 10000"
             )));
-            fine(&phase, lines);
+            assert_no_faults(&phase, lines);
             let workers = phase.workers.len() as u64;
             assert_eq!((phase.count(), phase.bytes()), (10_000 * workers, 40_960_000 * workers));
             assert!(phase.workers.iter().all(|worker| worker.backend == "null"));
@@ -326,7 +326,7 @@ fn null_does_what_is_asked_of_it_and_nothing_else() {
 }
 
 #[test]
-fn threads_and_processes_stand_side_by_side() {
+fn threads_and_processes_can_be_mixed() {
     let place = Place::new();
     let phase = place.phase(&on_a_file(
         r#"name = "threads"
@@ -347,7 +347,7 @@ fn threads_and_processes_stand_side_by_side() {
         backend = "mmap"
         work.blocks = {}"#,
     ));
-    fine(&phase, "mixed");
+    assert_no_faults(&phase, "mixed");
     assert_eq!(phase.count(), 5 * 256);
     let names: Vec<&str> = phase.workers.iter().map(|worker| worker.name.as_str()).collect();
     assert_eq!(names, ["threads/0", "threads/1", "processes/0", "processes/1", "mapped/0"]);

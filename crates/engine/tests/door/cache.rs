@@ -1,4 +1,4 @@
-//! What the page cache holds when a phase begins is what the phase asked for.
+//! The page cache at the start of a phase is in the state that the phase asks for.
 
 use super::common::*;
 use plumb_engine::{Nobody, TargetView};
@@ -37,10 +37,10 @@ fn text(cache: &str, workers: &str) -> String {
 
 fn resident(targets: &[TargetView<'_>]) -> Residency {
     let seen = residency::sum(targets[0].files.iter().map(|file| residency::of_fd(*file)));
-    *seen.value().unwrap_or_else(|| panic!("root and owners are told: {seen:?}"))
+    *seen.value().unwrap_or_else(|| panic!("the residency is visible to root and owners: {seen:?}"))
 }
 
-/// Resident bytes before and after the second phase.
+/// Returns the residency before and after the second phase.
 fn around(place: &Place, cache: &str, workers: &str) -> (Residency, Residency) {
     let (mut before, mut after) = (Residency::default(), Residency::default());
     let mut spy = Spy {
@@ -56,7 +56,7 @@ fn around(place: &Place, cache: &str, workers: &str) -> (Residency, Residency) {
 }
 
 #[test]
-fn cold_is_empty_warm_is_full_and_direct_stays_out() {
+fn cold_is_empty_warm_is_full_and_direct_bypasses_the_cache() {
     let place = Place::new();
     let (before, after) = around(&place, "cold", "");
     assert!(before.resident_bytes * 100 <= SIZE_BYTES, "cold: {before:?}");
@@ -68,7 +68,7 @@ fn cold_is_empty_warm_is_full_and_direct_stays_out() {
     for workers in ["", "depth = 8", "work.blocks.mix = { read = 0, write = 1 }"] {
         let (before, after) = around(&place, "direct", workers);
         assert!(after.resident_bytes <= before.resident_bytes, "direct {workers}: {before:?}, then {after:?}");
-        assert_eq!(before.dirty_bytes, 0, "direct {workers}: nothing will be written back in the midst of it");
+        assert_eq!(before.dirty_bytes, 0, "direct {workers}: nothing remains to be written back during the phase");
     }
 }
 
@@ -115,20 +115,20 @@ fn a_cold_file_set_is_cold() {
 }
 
 #[test]
-fn root_memory_is_never_cold_and_says_so() {
+fn root_memory_is_never_cold_and_reports_that() {
     let Some(memory) = Mounted::tmpfs(64 << 20) else { return };
     let place = Place::on(memory.path());
     let error = place.try_run(&text("cold", ""), &mut Nobody).unwrap_err();
     assert!(error.is_plan());
-    let said = error.to_string();
-    assert!(["second", "cold", "tmpfs", "never cold", "as-is"].iter().all(|word| said.contains(word)), "{said}");
+    let message = error.to_string();
+    assert!(["second", "cold", "tmpfs", "never cold", "as-is"].iter().all(|word| message.contains(word)), "{message}");
     let (before, _) = around(&place, "warm", "");
     assert!(before.resident_bytes >= SIZE_BYTES * 99 / 100, "memory is always warm");
 }
 
 #[test]
-fn root_what_cannot_bypass_the_cache_is_cold_instead_and_the_result_says_so() {
-    // Few file systems are without direct I/O.
+fn root_a_target_without_direct_io_is_cold_instead_and_the_result_says_so() {
+    // Few file systems lack direct I/O.
     let Some(file_system) =
         Mounted::try_on_loop_in(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")), "minix", 60 << 20)
     else {
@@ -136,8 +136,8 @@ fn root_what_cannot_bypass_the_cache_is_cold_instead_and_the_result_says_so() {
     };
     let place = Place::on(file_system.path());
     let measurement = place.run(&text("direct", ""));
-    let said = measurement.phases[1].fallbacks.join("\n");
-    assert!(said.contains("direct:") && said.contains("cold page cache used instead"), "{said}");
+    let message = measurement.phases[1].fallbacks.join("\n");
+    assert!(message.contains("direct:") && message.contains("cold page cache used instead"), "{message}");
 }
 
 #[test]

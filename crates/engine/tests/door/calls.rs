@@ -1,4 +1,4 @@
-//! Recordings of calls on files, which here are made up: what is done below a directory, and that nothing is done elsewhere.
+//! Made-up recordings of calls on files: the calls below a directory, and the absence of calls elsewhere.
 
 use super::common::*;
 use plumb_engine::replay::{CallAct, CallSurvey, InitialFile, InitialFileKind, RecordedCall, RecordedCalls};
@@ -29,7 +29,7 @@ fn moves(at_us: u64, act: CallAct, file: u32, handle: u32, range: (u64, u64)) ->
     RecordedCall { offset: range.0, length: range.1, result: range.1 as i64, ..call(at_us, act, file, handle, 0) }
 }
 
-/// A file is made, written, read, renamed and removed by one thread, and another reads one that was there.
+/// One thread creates, writes, reads, renames and removes a file, and another reads an existing one.
 fn plain() -> Made {
     let calls = vec![
         call(0, CallAct::Mkdir, 1, 0, 0),
@@ -56,7 +56,7 @@ fn plain() -> Made {
 }
 
 /// Everything that a recording could do to leave its directory.
-fn hostile() -> Made {
+fn hostile_recording() -> Made {
     let paths = [
         "/../../../../etc/passwd-of-a-replay",
         "../outside",
@@ -91,14 +91,14 @@ fn hostile() -> Made {
 impl Made {
     fn of(path: &Path) -> Made {
         match path.to_str() {
-            Some("hostile") => hostile(),
+            Some("hostile") => hostile_recording(),
             Some("large") => {
                 let kind = InitialFileKind::File { bytes: 1 << 60 };
                 Made { initial: vec![InitialFile { file: 2, kind }], ..plain() }
             }
             Some("nothing") => Made { calls: Vec::new(), ..plain() },
             Some("other") => {
-                // Nobody makes it, and it was recorded as if it were there.
+                // No call creates the file, although it was recorded as existing.
                 let mut made = plain();
                 made.calls.insert(0, RecordedCall { aux: 0, ..call(0, CallAct::Open, 3, 30, 29) });
                 made
@@ -177,11 +177,11 @@ fn text(path: &str, replay: &str, target: &str) -> String {
     )
 }
 
-/// Sees which files there are when the workers are ready.
+/// Keeps the list of files that exist when the workers are ready.
 #[derive(Default)]
-struct Looks(Vec<PathBuf>);
+struct FileLister(Vec<PathBuf>);
 
-impl Observer for Looks {
+impl Observer for FileLister {
     fn targets_ready(&mut self, targets: &[plumb_engine::TargetView<'_>]) {
         fn below(path: &Path, found: &mut Vec<PathBuf>, root: &Path) {
             for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
@@ -202,22 +202,22 @@ impl Observer for Looks {
 fn replayed(path: &str, replay: &str, target: &str) -> (PhaseMeasurement, ReplayMeasurement, Vec<PathBuf>) {
     let mut place = Place::new();
     place.recordings = Some(&Calls);
-    let mut looks = Looks::default();
-    let mut measurement = place.watch(&text(path, replay, target), &mut looks);
+    let mut lister = FileLister::default();
+    let mut measurement = place.watch(&text(path, replay, target), &mut lister);
     let phase = measurement.phases.remove(0);
-    let kept = *phase.replay.clone().expect("a replay says what it kept");
-    (phase, kept, looks.0)
+    let kept = *phase.replay.clone().expect("a replay has a replay measurement");
+    (phase, kept, lister.0)
 }
 
 #[test]
-fn every_call_is_made_and_comes_to_what_it_came_to() {
+fn every_call_is_made_and_has_its_recorded_result() {
     for order in ["thread", "resource", "inferred", "total"] {
         let (phase, kept, files) = replayed("plain", &format!("order = \"{order}\""), "recorded");
         assert_eq!(phase.fault_count, 0, "{order}: {:?}", phase.faults);
         assert_eq!((kept.begun, kept.different_count), (14, 0), "{order}: {:?}", kept.different);
         assert_eq!(phase.count(), 14);
         assert_eq!((bytes(&phase, OpKind::Write), bytes(&phase, OpKind::Read)), (8192, 8192));
-        assert_eq!(files, ["old", "old/read"].map(PathBuf::from), "what is read was there");
+        assert_eq!(files, ["old", "old/read"].map(PathBuf::from), "files that are read existed");
         assert_eq!(kept.recorded_length_ns, 1_100_000);
         assert!(phase.wall_ns >= 1_100_000, "no call begins before its time");
     }
@@ -241,7 +241,7 @@ fn a_simulated_device_keeps_times_exactly() {
     assert_eq!((kept.begun, phase.fault_count), (14, 0));
     assert_eq!(bytes(&phase, OpKind::Write), 8192);
     let (again, _, _) = replayed("plain", "", "sim");
-    assert_eq!(phase.start_lag, again.start_lag, "the same run is the same");
+    assert_eq!(phase.start_lag, again.start_lag, "the same run is identical");
     for timing in ["\"think-times\"", "\"in-flight\"", "\"as-fast-as-possible\""] {
         for order in ["none", "thread", "resource", "inferred", "total"] {
             let (_, kept, _) = replayed("plain", &format!("timing = {timing}\norder = \"{order}\""), "sim");
@@ -250,7 +250,7 @@ fn a_simulated_device_keeps_times_exactly() {
     }
 }
 
-/// Nothing that a recording says leads out of its directory, nor ends the program.
+/// Protects: a recording can neither leave its directory nor end the program.
 #[test]
 fn a_hostile_recording_does_nothing_elsewhere() {
     let outside = tempfile::tempdir().unwrap();
@@ -259,7 +259,7 @@ fn a_hostile_recording_does_nothing_elsewhere() {
         let replay = format!("timing = \"as-fast-as-possible\"\norder = \"{order}\"");
         let (_, kept, _) = replayed("hostile", &replay, "recorded");
         assert_eq!(kept.begun, 80, "{order}");
-        assert!(kept.different_count > 0, "{order}: most of it cannot be done");
+        assert!(kept.different_count > 0, "{order}: most calls fail");
     }
     assert_eq!(std::fs::read_dir("/etc").unwrap().count(), before);
     assert!(!Path::new("/etc/passwd-of-a-replay").exists());
@@ -267,7 +267,7 @@ fn a_hostile_recording_does_nothing_elsewhere() {
 }
 
 #[test]
-fn what_differs_is_named() {
+fn different_results_are_named() {
     let (phase, kept, _) = replayed("other", "", "recorded");
     assert_eq!((kept.different_count, phase.fault_count), (1, 1));
     let different = &kept.different[0];
@@ -276,7 +276,7 @@ fn what_differs_is_named() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_refused_before_anything_is_made() {
+fn impossible_replays_are_refused_before_anything_is_created() {
     let refused = |path: &str, replay: &str, with: bool| {
         let mut place = Place::new();
         place.recordings = with.then_some(&Calls);
@@ -288,5 +288,5 @@ fn what_cannot_be_replayed_is_refused_before_anything_is_made() {
     assert!(refused("nothing", "", true).contains("nothing to replay"));
     assert!(refused("plain", "", false).contains("cannot be read here"));
     let large = refused("large", "", true);
-    assert!(large.contains("free") || large.contains("space"), "the guard looks at space: {large}");
+    assert!(large.contains("free") || large.contains("space"), "the guard checks the space: {large}");
 }

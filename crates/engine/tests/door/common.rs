@@ -1,4 +1,4 @@
-//! What the tests share: a place to run in, somebody who looks on, and small file systems.
+//! Shared helpers of the tests: a place to run in, an observer, and small file systems.
 
 use plumb_engine::guard::Permissions;
 use plumb_engine::signals::StopFlag;
@@ -14,11 +14,11 @@ use std::sync::{Arc, PoisonError, RwLock, mpsc};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Held for writing by a run that forks. Its workers inherit every open descriptor of this program, so that they would
-/// hold the devices and listeners of other tests' runs, and the guard would see another process with their files open.
+/// Held for writing by a run that forks. Its workers inherit every open descriptor of this program. They would hold the
+/// devices and listeners of other tests' runs, and the guard would see another process with their files open.
 static FORKS: RwLock<()> = RwLock::new(());
 
-/// A place to run workloads in, which is gone afterwards.
+/// A place to run workloads in, which is removed afterwards.
 pub(crate) struct Place {
     base: TempDir,
     state: TempDir,
@@ -33,7 +33,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Beside the compiled tests: more often a real file system than /tmp.
+    /// Next to the compiled tests: more often a real file system than /tmp.
     pub(crate) fn new() -> Place {
         Place::on(Path::new(env!("CARGO_TARGET_TMPDIR")))
     }
@@ -58,7 +58,7 @@ impl Place {
         self.state.path()
     }
 
-    /// Runs a workload whose text is right, watched by `observer`.
+    /// Runs a workload whose text is valid, watched by `observer`.
     pub(crate) fn try_run(&self, text: &str, observer: &mut dyn Observer) -> Result<Measurement, EngineError> {
         let workload = workload(text);
         let forks = workload.phase.iter().flat_map(|phase| &phase.workers).any(|group| group.run_as == RunAs::Process);
@@ -87,7 +87,7 @@ impl Place {
             mpi_io: self.mpi_io.clone(),
         };
         let outcome = plumb_engine::run(&workload, &setting, observer);
-        assert_eq!(self.left_behind(), Vec::<PathBuf>::new(), "test directories are removed, however a run ends");
+        assert_eq!(self.left_behind(), Vec::<PathBuf>::new(), "test directories are removed after every run");
         outcome
     }
 
@@ -99,51 +99,51 @@ impl Place {
         self.watch(text, &mut Nobody)
     }
 
-    /// The only phase of a workload.
+    /// Runs a workload of one phase, and returns that phase.
     pub(crate) fn phase(&self, text: &str) -> PhaseMeasurement {
         let mut measurement = self.run(text);
         assert_eq!((measurement.phases.len(), measurement.interrupted), (1, false));
         measurement.phases.remove(0)
     }
 
-    /// Where relative paths of jobs begin.
+    /// Base of the relative paths of jobs.
     pub(crate) fn base(&self) -> &Path {
         self.base.path()
     }
 
-    /// Test directories that are still there.
+    /// Returns the test directories that still exist.
     pub(crate) fn left_behind(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.base.path()).unwrap().map(|entry| entry.unwrap().path());
         entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("plumb-test-")).collect()
     }
 }
 
-/// Reads a workload, with the line that is wrong if one is.
+/// Parses a workload; panics with the line of an error.
 pub(crate) fn workload(text: &str) -> Workload {
     plumb_workload_text::native::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Does something with a name and the targets.
+/// Called with a name and the targets.
 type Hook<'a> = Box<dyn FnMut(&str, &[TargetView<'_>]) + 'a>;
 
-/// Does something with what it is told.
-type Told<'a, T> = Box<dyn FnMut(&T) + 'a>;
+/// Called with the value reported to the observer.
+type Reported<'a, T> = Box<dyn FnMut(&T) + 'a>;
 
-/// Does something with a text.
-type Heard<'a> = Box<dyn FnMut(&str) + 'a>;
+/// Called with the reported text.
+type TextHook<'a> = Box<dyn FnMut(&str) + 'a>;
 
-/// Looks on, keeps what it was told in order, and does what a test wants at each point.
+/// Observes a run, logs the calls in order, and runs a test's hook at each point.
 #[derive(Default)]
 pub(crate) struct Spy<'a> {
     /// `ready`, `begins NAME`, `clock NAME`, `stopped NAME`, `simulated NAME`; neither preparations nor intervals.
-    pub told: Vec<String>,
+    pub log: Vec<String>,
     pub preparing: Vec<String>,
     pub intervals: Vec<Live>,
     pub observations: Vec<PhaseObservations>,
     pub at_begin: Option<Hook<'a>>,
     pub at_end: Option<Hook<'a>>,
-    pub at_interval: Option<Told<'a, Live>>,
-    pub at_preparing: Option<Heard<'a>>,
+    pub at_interval: Option<Reported<'a, Live>>,
+    pub at_preparing: Option<TextHook<'a>>,
 }
 
 impl<'a> Spy<'a> {
@@ -165,18 +165,18 @@ impl Observer for Spy<'_> {
     }
 
     fn targets_ready(&mut self, _targets: &[TargetView<'_>]) {
-        self.told.push("ready".to_owned());
+        self.log.push("ready".to_owned());
     }
 
     fn phase_begins(&mut self, phase: &str, targets: &[TargetView<'_>]) {
-        self.told.push(format!("begins {phase}"));
+        self.log.push(format!("begins {phase}"));
         if let Some(hook) = &mut self.at_begin {
             hook(phase, targets);
         }
     }
 
     fn clock_starts(&mut self, phase: &str) {
-        self.told.push(format!("clock {phase}"));
+        self.log.push(format!("clock {phase}"));
     }
 
     fn interval(&mut self, live: &Live) {
@@ -187,19 +187,19 @@ impl Observer for Spy<'_> {
     }
 
     fn clock_stopped(&mut self, phase: &str, targets: &[TargetView<'_>], _processes: &[u32]) {
-        self.told.push(format!("stopped {phase}"));
+        self.log.push(format!("stopped {phase}"));
         if let Some(hook) = &mut self.at_end {
             hook(phase, targets);
         }
     }
 
     fn simulated(&mut self, phase: PhaseObservations) {
-        self.told.push(format!("simulated {}", phase.name));
+        self.log.push(format!("simulated {}", phase.name));
         self.observations.push(phase);
     }
 }
 
-/// Everything below a root that is no directory, in order.
+/// Returns everything below a root except directories, in order.
 pub(crate) fn tree_files(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![root.to_owned()];
@@ -217,26 +217,26 @@ pub(crate) fn tree_files(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Completed ops of one kind.
+/// Returns the completed ops of one kind.
 pub(crate) fn count(phase: &PhaseMeasurement, kind: OpKind) -> u64 {
     phase.ops.get(&kind).map_or(0, |op| op.count)
 }
 
-/// Bytes of one kind.
+/// Returns the bytes of one kind of op.
 pub(crate) fn bytes(phase: &PhaseMeasurement, kind: OpKind) -> u64 {
     phase.ops.get(&kind).map_or(0, |op| op.bytes)
 }
 
-/// What must be true of every phase, whatever it did.
+/// Checks the invariants of every phase.
 pub(crate) fn consistent(phase: &PhaseMeasurement) {
     let name = &phase.name;
     for (kind, op) in &phase.ops {
-        assert_eq!(op.count, op.service.count(), "{name}: {} and its histogram", kind.name());
+        assert_eq!(op.count, op.service.count(), "{name}: {} matches its histogram", kind.name());
         if !kind.moves_bytes() {
             assert_eq!(op.bytes, 0, "{name}: a {} moves no bytes", kind.name());
         }
         let by_interval: u64 = phase.intervals.iter().filter_map(|i| i.ops.get(kind)).map(|counts| counts.count).sum();
-        assert_eq!(by_interval, op.count, "{name}: the series of {} adds up to the whole", kind.name());
+        assert_eq!(by_interval, op.count, "{name}: the series of {} adds up to the total", kind.name());
     }
     let workers = |pick: fn(&plumb_result::WorkerMeasurement) -> u64| phase.workers.iter().map(pick).sum::<u64>();
     assert_eq!(workers(|worker| worker.count), phase.count(), "{name}: workers add up");
@@ -253,11 +253,11 @@ pub(crate) fn consistent(phase: &PhaseMeasurement) {
     assert!(counted >= listed.len() as u64, "{name}: all faults are counted: {counted} of {listed:?}");
 }
 
-/// Far more than anything may take, on a machine that does much else.
+/// Far longer than any test may take, even on a busy machine.
 pub(crate) const WATCHDOG: Duration = Duration::from_secs(60);
 
-/// Runs something that has to come to an end, and fails when it does not. The limit is waited for in slices, so that a
-/// machine that was suspended in between has lost one of them and no more.
+/// Runs `work`, and fails if it does not end in time. The wait is split into slices, so that a machine suspended in
+/// between loses at most one of them.
 pub(crate) fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> T {
     const SLICE: Duration = Duration::from_millis(500);
     let (sender, receiver) = mpsc::channel();
@@ -268,14 +268,14 @@ pub(crate) fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> 
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => match worker.join() {
                 Err(panic) => std::panic::resume_unwind(panic),
-                Ok(_) => unreachable!("the sender went away without a panic and without a value"),
+                Ok(_) => unreachable!("the thread ended without a panic and without a value"),
             },
         }
     }
-    panic!("it has not ended after {limit:?}")
+    panic!("the test has not ended after {limit:?}")
 }
 
-/// Says out loud that a test did not run. Where everything is meant to be there, that is a failure.
+/// Prints that a test was skipped. In CI, where everything must be available, this is a failure.
 pub(crate) fn skipped(reason: &str) {
     assert!(std::env::var_os("CI").is_none(), "cannot be skipped under CI: {reason}");
     eprintln!("SKIPPED: {reason}");
@@ -294,7 +294,7 @@ pub(crate) struct Mounted {
 }
 
 impl Mounted {
-    /// A tmpfs; `None`, said out loud, where it cannot be had.
+    /// Mounts a tmpfs; prints a notice and returns `None` if that is impossible.
     pub(crate) fn tmpfs(bytes: u64) -> Option<Mounted> {
         let root = tempfile::tempdir().unwrap();
         let target = root.path().to_str().unwrap();
@@ -305,21 +305,22 @@ impl Mounted {
         Some(Mounted { root, device: None, image: None })
     }
 
-    /// `kind` is `ext4`, `xfs` or `btrfs`; `None`, said out loud, where it cannot be had.
+    /// Mounts a file system of `kind` (`ext4`, `xfs` or `btrfs`); prints a notice and
+    /// returns `None` if that is impossible.
     pub(crate) fn on_loop(kind: &str, bytes: u64) -> Option<Mounted> {
         Mounted::on_loop_in(Path::new(env!("CARGO_TARGET_TMPDIR")), kind, bytes)
     }
 
-    /// With its image, which is sparse, in a directory.
+    /// Like [`on_loop`](Mounted::on_loop), with its sparse image in a directory.
     pub(crate) fn on_loop_in(directory: &Path, kind: &str, bytes: u64) -> Option<Mounted> {
         let mounted = Mounted::try_on_loop_in(directory, kind, bytes);
         if mounted.is_none() {
-            skipped(&format!("mounting {kind} on a loop device needs root, mkfs.{kind} and a kernel that knows it"));
+            skipped(&format!("mounting {kind} on a loop device needs root, mkfs.{kind} and kernel support"));
         }
         mounted
     }
 
-    /// Without a word where it cannot be had.
+    /// Like [`on_loop_in`](Mounted::on_loop_in), without a notice.
     pub(crate) fn try_on_loop_in(directory: &Path, kind: &str, bytes: u64) -> Option<Mounted> {
         let image = tempfile::NamedTempFile::new_in(directory).unwrap();
         image.as_file().set_len(bytes).unwrap();
@@ -333,7 +334,7 @@ impl Mounted {
         mounted.map(|_| file_system)
     }
 
-    /// The file that it lies in.
+    /// Image file that contains the file system.
     pub(crate) fn image(&self) -> &Path {
         self.image.as_ref().map_or(Path::new(""), |image| image.path())
     }
@@ -342,7 +343,7 @@ impl Mounted {
         self.root.path()
     }
 
-    /// The device that it lies on.
+    /// Loop device of the file system.
     pub(crate) fn device(&self) -> &str {
         self.device.as_deref().unwrap_or_default()
     }
@@ -351,7 +352,7 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         let root = self.root.path().to_str().unwrap();
-        // A worker process of another test may hold a copy of a descriptor for a moment.
+        // A worker process of another test may briefly hold a copy of a descriptor.
         for _ in 0..100 {
             if command("umount", &[root]).is_some() || command("mountpoint", &["-q", root]).is_none() {
                 break;

@@ -1,4 +1,4 @@
-//! Random content: what lies in the files afterwards.
+//! Random content of files after a run.
 
 use super::common::*;
 use std::collections::HashSet;
@@ -11,7 +11,7 @@ fn compressed_share(bytes: &[u8]) -> f64 {
     encoder.finish().unwrap().len() as f64 / bytes.len() as f64
 }
 
-/// Sectors of a file that lie in another file, or elsewhere in this one.
+/// Counts the sectors of a file that also occur in another file, or elsewhere in this one.
 fn repeated(bytes: &[u8], seen: &mut HashSet<Vec<u8>>) -> usize {
     bytes.chunks_exact(512).filter(|sector| !seen.insert(sector.to_vec())).count()
 }
@@ -29,8 +29,8 @@ const FILE: &str = r#"
     work.blocks.pattern = "permutation"
 "#;
 
-/// Protects results on storage that deduplicates or compresses: nothing that a run writes can be stored in less space,
-/// whatever the queue, the backend and the reads in between.
+/// Protects results on storage that deduplicates or compresses. A run's writes cannot be stored in less space, with
+/// any queue, backend and interleaved reads.
 #[test]
 fn no_sector_of_a_file_repeats_and_nothing_compresses() {
     let place = Place::new();
@@ -86,5 +86,5 @@ fn no_sector_of_a_file_set_repeats() {
     assert!(found.len() > 100);
     assert_eq!(found.iter().map(|file| repeated(file, &mut seen)).sum::<usize>(), 0);
     assert!(compressed_share(&found.concat()) > 0.999);
-    assert!(measurement.phases[0].workers.iter().all(|worker| worker.fill_ns > 0), "what content costs is measured");
+    assert!(measurement.phases[0].workers.iter().all(|worker| worker.fill_ns > 0), "the cost of content is measured");
 }

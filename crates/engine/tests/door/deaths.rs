@@ -20,7 +20,7 @@ fn text(size: &str, phase: &str, workers: &str) -> String {
     )
 }
 
-/// Processes that this thread has forked and not reaped.
+/// Returns the processes that this thread has forked and not reaped.
 fn children() -> Option<Vec<i32>> {
     let text = std::fs::read_to_string("/proc/thread-self/children").ok()?;
     Some(text.split_whitespace().map(|pid| pid.parse().unwrap()).collect())
@@ -48,16 +48,16 @@ fn a_worker_process_that_is_killed_is_reported_and_ends_the_phase() {
                 ..Spy::default()
             };
             let measurement = Place::new().watch(&text, &mut spy);
-            assert_eq!(children().unwrap(), Vec::<i32>::new(), "nobody is left, and no zombie either");
+            assert_eq!(children().unwrap(), Vec::<i32>::new(), "no process is left, not even a zombie");
             measurement
         });
         assert!(!measurement.interrupted, "nobody pressed Ctrl-C");
         let phase = &measurement.phases[0];
         consistent(phase);
-        assert!(phase.count() > 0, "{workers}: what was measured stays");
+        assert!(phase.count() > 0, "{workers}: the measurement is kept");
         assert_eq!(phase.fault_count, 1, "{workers}");
         let ended: Vec<&str> = phase.workers.iter().filter_map(|worker| worker.ended_by.as_deref()).collect();
-        let [reason] = ended[..] else { panic!("one of three died: {ended:?}") };
+        let [reason] = ended[..] else { panic!("expected one of three to die: {ended:?}") };
         assert!(reason.contains("signal 9"), "{reason}");
     }
 }
@@ -75,21 +75,21 @@ fn the_workers_of_a_run_are_gone_when_it_returns() {
 }
 
 #[test]
-fn a_worker_that_cannot_have_its_processor_is_an_error_that_names_it() {
+fn an_unavailable_processor_is_an_error_that_names_the_worker() {
     for run_as in ["thread", "process"] {
-        let said = within(WATCHDOG, move || {
+        let message = within(WATCHDOG, move || {
             let workers =
                 format!("name = \"pinned\"\nrun-as = \"{run_as}\"\ncount = 3\ncpus = [0, 1023]\nwork.blocks = {{}}");
             let outcome = Place::new().try_run(&text("1MiB", "stop.time = \"1h\"", &workers), &mut Nobody);
-            assert!(children().is_none_or(|children| children.is_empty()), "the others are gone");
+            assert!(children().is_none_or(|children| children.is_empty()), "the other processes are gone");
             outcome.unwrap_err().to_string()
         });
-        assert!(said.contains("pinned/1") && said.contains("CPU 1023"), "{run_as}: {said}");
+        assert!(message.contains("pinned/1") && message.contains("CPU 1023"), "{run_as}: {message}");
     }
 }
 
 #[test]
-fn a_mapping_that_reaches_behind_its_file_is_an_error_and_no_end_of_the_program() {
+fn a_mapping_beyond_its_file_is_an_error_instead_of_a_crash() {
     for (run_as, mix) in [("thread", "read = 1"), ("process", "read = 0, write = 1")] {
         let workers = format!("run-as = \"{run_as}\"\nbackend = \"mmap\"\nwork.blocks.mix = {{ {mix} }}");
         let text = text("1MiB", "", &workers).replace("size =", "prepare = \"nothing\"\nsize =");

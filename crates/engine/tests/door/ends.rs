@@ -1,4 +1,4 @@
-//! How phases end: limits of workers, limits that they share, time, and whose end is the phase's.
+//! Ends of phases: limits of workers, limits that they share, time, and the workers whose end ends the phase.
 
 use super::common::*;
 use plumb_workload::OpKind;
@@ -36,7 +36,7 @@ fn a_workers_own_limit_is_its_own() {
         for (limit, each) in [
             ("limit.ops = 77", 77),
             ("limit.bytes = \"64KiB\"", 16),
-            // Enough is when it is reached, not before.
+            // A limit ends a worker when it is reached, not before.
             ("limit.bytes = 10000", 3),
             ("limit.passes = 2", 512),
             ("limit = { passes = 1, ops = 300 }", 256),
@@ -94,15 +94,16 @@ fn time_ends_a_phase_that_would_go_on() {
         let phase = place.phase(&text("stop.time = \"300ms\"", &format!("{manner}\nwork.blocks.pattern = \"random\"")));
         consistent(&phase);
         assert!(phase.count() > 0);
-        assert!(phase.wall_ns >= 300_000_000, "{manner}: not before its time: {}", phase.wall_ns);
+        assert!(phase.wall_ns >= 300_000_000, "{manner}: the phase ended early: {}", phase.wall_ns);
         assert!(phase.workers.iter().all(|worker| worker.wall_ns >= 300_000_000), "{manner}");
         assert_eq!(phase.end.flush_ns, None, "{manner}: reading leaves nothing to flush");
     }
 }
 
-/// A companion that ends early is not the first worker that is done, and ends no phase that ends with that.
+/// Protects: a companion that ends early does not count as the first finished worker, and does not end
+/// a phase that ends with it.
 #[test]
-fn a_companion_is_no_worker_that_is_done() {
+fn a_companion_does_not_count_as_a_finished_worker() {
     let place = Place::new();
     let groups = r#"run-as = "thread"
             pace.open.rate = "200/s"
@@ -146,13 +147,16 @@ fn the_first_or_the_last_worker_ends_the_phase() {
         let first = place.phase(&text("stop.when = \"first-done\"", &groups(run_as)));
         consistent(&first);
         assert_eq!(first.workers[0].count, 10, "{run_as}");
-        assert!(first.workers[1].count < 40, "{run_as}: it was stopped, {} ops", first.workers[1].count);
-        assert!(first.workers.iter().all(|worker| worker.ended_by.is_none()), "{run_as}: which is no failure");
+        assert!(first.workers[1].count < 40, "{run_as}: the other worker was stopped, {} ops", first.workers[1].count);
+        assert!(
+            first.workers.iter().all(|worker| worker.ended_by.is_none()),
+            "{run_as}: being stopped is not a failure"
+        );
     }
 }
 
 #[test]
-fn phases_follow_each_other_and_find_what_was_written() {
+fn later_phases_find_the_data_of_earlier_ones() {
     let place = Place::new();
     let measurement = place.run(
         r#"
@@ -180,7 +184,7 @@ fn phases_follow_each_other_and_find_what_was_written() {
 }
 
 #[test]
-fn what_is_not_there_is_a_short_read() {
+fn a_read_beyond_the_end_is_short() {
     let place = Place::new();
     for backend in ["backend = \"psync\"", "backend = \"stdio\"", "depth = 4", "backend = \"preadv2\""] {
         let phase = place.phase(&format!(
@@ -205,7 +209,7 @@ fn what_is_not_there_is_a_short_read() {
 }
 
 #[test]
-fn observers_are_told_in_order() {
+fn observers_are_called_in_order() {
     let place = Place::new();
     let mut spy = Spy::default();
     let group = "[[phase.workers]]\ntarget = \"data\"\nwork.blocks = {}\n";
@@ -215,6 +219,6 @@ fn observers_are_told_in_order() {
         ),
         &mut spy,
     );
-    assert_eq!(spy.told, ["ready", "begins a", "clock a", "stopped a", "begins b", "clock b", "stopped b"]);
+    assert_eq!(spy.log, ["ready", "begins a", "clock a", "stopped a", "begins b", "clock b", "stopped b"]);
     assert!(spy.preparing.iter().any(|what| what.starts_with("writing data")));
 }

@@ -1,4 +1,4 @@
-//! Ops that fail are results, too: counted, with their address, and what was measured before stays.
+//! Failed ops are results too: they are counted, with their address, and earlier measurements are kept.
 
 use super::common::*;
 use plumb_engine::Nobody;
@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Fills a file system up but for about so many bytes.
+/// Fills a file system up, leaving about `leave_bytes` free.
 fn fill_up(directory: &Path, leave_bytes: u64) {
     let mut file = File::create(directory.join("filler")).unwrap();
     let free = || {
@@ -21,7 +21,7 @@ fn fill_up(directory: &Path, leave_bytes: u64) {
     file.sync_all().unwrap();
 }
 
-/// Undoes [`fill_up`]. A worker process of another test may hold a copy of the descriptor for a moment.
+/// Undoes [`fill_up`]. A worker process of another test may briefly hold a copy of the descriptor.
 fn make_room(directory: &Path) {
     std::fs::remove_file(directory.join("filler")).unwrap();
     let all_but = |bytes: u64| {
@@ -34,7 +34,7 @@ fn make_room(directory: &Path) {
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    panic!("the space has not come back");
+    panic!("the space was not freed");
 }
 
 fn text(workers: &str) -> String {
@@ -81,7 +81,7 @@ fn root_a_full_file_system_is_a_fault_with_its_address() {
             assert!(!measurement.interrupted);
             let phase = &measurement.phases[0];
             consistent(phase);
-            assert!(phase.fault_count > 0 && phase.count() > 0, "{manner}: both what went well and what did not");
+            assert!(phase.fault_count > 0 && phase.count() > 0, "{manner}: both completed and failed ops");
             for fault in &phase.faults {
                 assert_eq!(
                     (fault.op, fault.errno, fault.length),
@@ -95,16 +95,16 @@ fn root_a_full_file_system_is_a_fault_with_its_address() {
             let tried = phase.count() + phase.fault_count;
             let all = 2048 * phase.workers.len() as u64;
             match on_error {
-                "stop" => assert!(tried < all, "{manner}: it went on after a fault"),
-                _ => assert_eq!(tried, all, "{manner}: each op came to something"),
+                "stop" => assert!(tried < all, "{manner}: it continued after a fault"),
+                _ => assert_eq!(tried, all, "{manner}: each op completed or failed"),
             }
-            assert_eq!(measurement.phases[1].name, "after", "{manner}: the run goes on with the next phase");
+            assert_eq!(measurement.phases[1].name, "after", "{manner}: the run continues with the next phase");
         }
     }
 }
 
 #[test]
-fn root_what_a_stream_held_back_and_could_not_write_is_a_fault() {
+fn root_buffered_data_that_cannot_be_written_is_a_fault() {
     let Some(memory) = Mounted::tmpfs(32 << 20) else { return };
     let place = Place::on(memory.path());
     for run_as in ["thread", "process"] {
@@ -115,7 +115,7 @@ fn root_what_a_stream_held_back_and_could_not_write_is_a_fault() {
         drop(spy);
         make_room(memory.path());
         let phase = &measurement.phases[0];
-        assert_eq!((phase.count(), phase.fault_count), (3, 1), "{run_as}: the library took all three");
+        assert_eq!((phase.count(), phase.fault_count), (3, 1), "{run_as}: the library accepted all three");
         let fault = &phase.faults[0];
         assert_eq!((fault.op, fault.errno), (OpKind::Write, Some(libc::ENOSPC)), "{run_as}");
         assert!(fault.path.ends_with("data") && fault.message.contains("buffered data"), "{run_as}: {fault:?}");
@@ -140,7 +140,7 @@ fn root_a_flow_on_a_full_file_system_knows_its_files_afterwards() {
         assert!(grow.fault_count > 0 && count(grow, OpKind::Create) > 0);
         let here = |path: &Path| path.starts_with(memory.path());
         assert!(grow.faults.iter().all(|fault| fault.errno == Some(libc::ENOSPC) && here(&fault.path)));
-        assert_eq!(read.faults, [], "{run_as}: what could not be made is not looked for");
+        assert_eq!(read.faults, [], "{run_as}: files that could not be created are not read");
         assert_eq!(count(read, OpKind::Open), 400);
     }
 }
@@ -172,7 +172,7 @@ const FULL_FLOW: &str = r#"
 
 #[test]
 fn root_a_flush_that_fails_is_a_fault_and_the_numbers_stay() {
-    // A file system in an image that finds no room for its blocks: writes go into the cache, and the flush fails.
+    // A file system in an image without room for its blocks: writes go into the cache, and the flush fails.
     let Some(memory) = Mounted::tmpfs(48 << 20) else { return };
     let Some(file_system) = Mounted::on_loop_in(memory.path(), "ext4", 256 << 20) else { return };
     let place = Place::on(file_system.path());
@@ -204,7 +204,7 @@ fn root_a_flush_that_fails_is_a_fault_and_the_numbers_stay() {
 }
 
 #[test]
-fn what_makes_a_later_phase_impossible_is_found_before_the_first() {
+fn an_impossible_later_phase_is_found_before_the_first() {
     let place = Place::new();
     let mut spy = Spy::default();
     let outcome = place.try_run(
@@ -229,11 +229,11 @@ fn what_makes_a_later_phase_impossible_is_found_before_the_first() {
         &mut spy,
     );
     assert!(outcome.unwrap_err().to_string().contains("too-large"));
-    assert_eq!(spy.told, Vec::<String>::new(), "nothing has begun");
+    assert_eq!(spy.log, Vec::<String>::new(), "nothing has started");
 }
 
 #[test]
-fn a_plan_that_cannot_be_is_an_error_that_names_phase_and_group() {
+fn an_impossible_plan_is_an_error_that_names_phase_and_group() {
     let place = Place::new();
     let error = place
         .try_run(
@@ -256,8 +256,8 @@ fn a_plan_that_cannot_be_is_an_error_that_names_phase_and_group() {
         .map(|measurement| panic!("{measurement:?}"))
         .unwrap_err();
     assert!(error.is_plan(), "{error}");
-    let said = error.to_string();
-    assert!(["too-large", "movers", "2097152"].iter().all(|word| said.contains(word)), "{said}");
+    let message = error.to_string();
+    assert!(["too-large", "movers", "2097152"].iter().all(|word| message.contains(word)), "{message}");
 }
 
 const LATER: &str = r#"
@@ -278,17 +278,17 @@ const LATER: &str = r#"
     work.blocks = {}
 "#;
 
-/// An hour of measuring must not be lost to the phase after it.
+/// Protects: an error in a later phase does not lose an hour of measurements.
 #[test]
-fn an_error_in_a_later_phase_keeps_what_was_measured_before() {
+fn an_error_in_a_later_phase_keeps_earlier_measurements() {
     let place = Place::new();
     let measurement = place.run(LATER);
     assert_eq!(measurement.phases.len(), 1);
     assert_eq!((measurement.phases[0].name.as_str(), measurement.phases[0].bytes()), ("first", 1 << 20));
-    let error = measurement.error.expect("the reason is there");
+    let error = measurement.error.expect("the error is returned");
     assert!(error.contains("second") && error.contains("memory"), "{error}");
-    assert!(!measurement.interrupted, "no signal came");
-    // Where nothing was measured, the error is all there is.
+    assert!(!measurement.interrupted, "there was no signal");
+    // If nothing was measured, only the error is returned.
     let first = LATER.replacen("name = \"first\"", "name = \"first\"\nmemory-pressure = \"900TiB\"", 1);
     assert!(place.try_run(&first, &mut Nobody).is_err());
 }

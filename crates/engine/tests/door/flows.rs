@@ -5,7 +5,7 @@ use plumb_result::Measurement;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
-/// Names and lengths of what is below a root.
+/// Names and lengths of the files below a root.
 type Listing = BTreeMap<String, u64>;
 
 fn text(first: &str, second: &str) -> String {
@@ -56,26 +56,28 @@ const CHURN: &str = r#"work.flow = { count-transactions = true, steps = [
     ] } },
 ] }"#;
 
-const LOOK: &str =
+const STAT_ALL: &str =
     r#"work.flow.steps = [{ open = { file = "sequential" } }, "read-whole", "close", { stat = { file = "random" } }]"#;
 
 #[test]
 fn processes_leave_the_same_files_as_threads_and_the_next_phase_finds_them() {
     let place = Place::new();
-    // Limits that cut the flow in its midst, where one op more or less is a file that is there or is not.
+    // Limits that end the flow halfway, where one op more or less decides whether a file exists.
     for limit in ["limit.passes = 60", "limit.ops = 101", "limit.ops = 102", "limit.ops = 103", "limit.ops = 104"] {
         for workers in [1, 3] {
             let mut outcomes = Vec::new();
             for run_as in ["thread", "process"] {
                 let first = format!("count = {workers}\nrun-as = \"{run_as}\"\n{limit}\n{CHURN}");
                 for second in ["thread", "process"] {
-                    let text =
-                        text(&first, &format!("count = {workers}\nrun-as = \"{second}\"\nlimit.passes = 150\n{LOOK}"));
+                    let text = text(
+                        &first,
+                        &format!("count = {workers}\nrun-as = \"{second}\"\nlimit.passes = 150\n{STAT_ALL}"),
+                    );
                     let (measurement, listings) = listed(&place, &text);
                     for phase in &measurement.phases {
                         consistent(phase);
                         assert_eq!(phase.faults, [], "{run_as}, {second}, {limit}, {workers} workers");
-                        assert_eq!(phase.short_count, 0, "lengths are known: {run_as}, {second}, {limit}");
+                        assert_eq!(phase.short_count, 0, "no read is short: {run_as}, {second}, {limit}");
                     }
                     let counts: Vec<BTreeMap<OpKind, (u64, u64)>> = measurement
                         .phases
@@ -99,23 +101,23 @@ fn another_number_of_workers_takes_over() {
         for run_as in ["thread", "process"] {
             let text = text(
                 &format!("count = {first}\nrun-as = \"{run_as}\"\nlimit.ops = 150\n{CHURN}"),
-                &format!("count = {second}\nrun-as = \"{run_as}\"\nlimit.passes = 100\n{LOOK}"),
+                &format!("count = {second}\nrun-as = \"{run_as}\"\nlimit.passes = 100\n{STAT_ALL}"),
             );
             let (measurement, listings) = listed(&place, &text);
             assert_eq!(measurement.phases[1].faults, [], "{first} then {second} as {run_as}");
             assert_eq!(measurement.phases[1].count(), 400 * second, "{first} then {second} as {run_as}");
-            assert_eq!(listings[0], listings[1], "looking changes nothing");
+            assert_eq!(listings[0], listings[1], "reading changes nothing");
         }
     }
 }
 
 #[test]
-fn a_process_stopped_by_time_in_the_midst_is_followed_rightly() {
+fn the_state_of_a_process_stopped_by_time_is_recovered() {
     let place = Place::new();
     for pace in ["", "pace.open.rate = \"300/s\""] {
         let text = text(
             &format!("count = 2\nrun-as = \"process\"\n{pace}\n{CHURN}"),
-            &format!("count = 2\nlimit.passes = 100\n{LOOK}"),
+            &format!("count = 2\nlimit.passes = 100\n{STAT_ALL}"),
         )
         .replace("name = \"change\"", "name = \"change\"\nstop.time = \"300ms\"");
         let measurement = place.run(&text);
@@ -130,11 +132,11 @@ fn a_common_limit_of_flows_is_exact() {
     for run_as in ["thread", "process"] {
         let text = text(
             &format!("count = 3\nrun-as = \"{run_as}\"\n{CHURN}"),
-            &format!("count = 3\nlimit.passes = 50\n{LOOK}"),
+            &format!("count = 3\nlimit.passes = 50\n{STAT_ALL}"),
         )
         .replace("name = \"change\"", "name = \"change\"\nstop.ops = 500");
         let measurement = place.run(&text);
-        assert_eq!(measurement.phases[0].count(), 500, "{run_as}: a flow's own flushes are ops like others");
+        assert_eq!(measurement.phases[0].count(), 500, "{run_as}: a flow's own flushes count as ops");
         assert_eq!(measurement.phases[1].faults, [], "{run_as}");
     }
 }
@@ -146,7 +148,7 @@ fn passes_are_whole_and_transactions_count_them() {
         &place,
         &text(
             "count = 3\nlimit.passes = 20\nwork.flow = { count-transactions = true, steps = [\"create\", \"write-whole\", \"close\"] }",
-            &format!("limit.passes = 10\n{LOOK}"),
+            &format!("limit.passes = 10\n{STAT_ALL}"),
         ),
     );
     let phase = &measurement.phases[0];

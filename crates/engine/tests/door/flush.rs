@@ -1,4 +1,4 @@
-//! How writes are made durable at the end of a phase, and whether the clock waits for it.
+//! Making writes durable at the end of a phase, inside or outside the clock.
 
 use super::common::*;
 use plumb_result::PhaseMeasurement;
@@ -59,7 +59,7 @@ fn the_flush_is_inside_the_clock_or_outside_of_it() {
 
 #[test]
 fn everything_is_written_before_the_flush() {
-    // The C library holds back the last bytes of a stream; the worker's end writes them, inside its time.
+    // The C library buffers the last bytes of a stream; the worker writes them at its end, within its time.
     let place = Place::new();
     for manner in MANNERS {
         for end in ["flush = \"none\"", "flush = \"fsync\", clock = \"outside\""] {
@@ -73,13 +73,13 @@ fn everything_is_written_before_the_flush() {
 }
 
 #[test]
-fn what_is_flushed_is_not_dirty() {
+fn flushed_data_is_not_dirty() {
     let place = Place::new();
     for manner in MANNERS {
         let mut dirty_bytes = u64::MAX;
         let mut spy = Spy::at_end(|_, targets| {
             let seen = plumb_probe::residency::of_fd(targets[0].files[0]);
-            let residency = seen.value().expect("the owner is told");
+            let residency = seen.value().expect("the residency is visible to the owner");
             dirty_bytes = if residency.dirty_known { residency.dirty_bytes + residency.writeback_bytes } else { 0 };
         });
         place.watch(&text("flush = \"fsync\", clock = \"inside\"", manner), &mut spy);
@@ -89,7 +89,7 @@ fn what_is_flushed_is_not_dirty() {
 }
 
 #[test]
-fn only_what_was_written_is_flushed() {
+fn only_written_files_are_flushed() {
     let place = Place::new();
     let phase = place.phase(
         r#"

@@ -1,4 +1,4 @@
-//! Groups of one phase with starts, ramps, times and series of their own, and whom their ends end.
+//! Groups of one phase with their own starts, ramps, times and series, and the groups that their ends stop.
 
 use super::common::*;
 use plumb_engine::op::Role;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000;
 
-/// A group at 500 ops a second, which is nothing to any machine.
+/// A group at 500 ops a second, a negligible load for any machine.
 fn group(name: &str, more: &str) -> String {
     format!(
         "[[phase.workers]]\nname = \"{name}\"\ntarget = \"nothing\"\nwork.blocks.pattern = \"random\"\npace.open.rate = \"500/s\"\n{more}\n"
@@ -35,7 +35,7 @@ fn worker<'a>(phase: &'a PhaseMeasurement, name: &str) -> &'a WorkerMeasurement 
 const RUN_AS: [&str; 2] = ["thread", "process"];
 
 #[test]
-fn each_worker_has_counters_and_times_of_its_own() {
+fn each_worker_has_its_own_counters_and_times() {
     for run_as in RUN_AS {
         let run_as = format!("run-as = \"{run_as}\"");
         let more = |ops: u32| format!("limit.ops = {ops}\n{run_as}");
@@ -72,12 +72,12 @@ fn a_group_starts_after_its_delay_and_after_those_it_waits_for() {
         assert_eq!(late.began_ns, late.started_ns);
         assert!(late.started_ns.abs_diff(200 * MS) < 1_000, "{}", late.started_ns);
         assert!(last.started_ns >= late.started_ns + late.wall_ns + 50 * MS, "{run_as}: {last:?}");
-        assert!(late.wall_ns < phase.wall_ns - last.wall_ns, "its time is its own");
+        assert!(late.wall_ns < phase.wall_ns - last.wall_ns, "the group has its own time");
     }
 }
 
 #[test]
-fn a_workers_time_counts_from_its_own_start_behind_its_ramp() {
+fn a_workers_time_starts_after_its_own_ramp() {
     let more = "ramp = \"300ms\"\nstart.delay = \"100ms\"\nlimit.time = \"400ms\"";
     let phase = Place::new().phase(&only(&[group("a", more), group("b", "limit.time = \"200ms\"")]));
     consistent(&phase);
@@ -85,13 +85,14 @@ fn a_workers_time_counts_from_its_own_start_behind_its_ramp() {
     assert_eq!(a.began_ns / MS, 99 + u64::from(a.began_ns >= 100 * MS));
     assert!(a.started_ns >= 400 * MS - 1_000, "{}", a.started_ns);
     assert!(a.wall_ns >= 400 * MS - 1_000, "{}", a.wall_ns);
-    // 200 starts lie in its time, 150 in its ramp. A machine that is busy as the ramp ends does some of those late.
+    // 200 starts are in its time, 150 in its ramp. A machine that is busy at the end of the
+    // ramp makes some of those late.
     assert!((1..=300).contains(&a.count), "{} were measured", a.count);
     assert!((1..=101).contains(&b.count), "{}", b.count);
-    assert!(a.ended_by.is_none() && b.ended_by.is_none(), "the end of its time is no failure");
+    assert!(a.ended_by.is_none() && b.ended_by.is_none(), "the end of a worker's time is not a failure");
 }
 
-// Protects: what is done in a group's ramp uses nothing of its limits up, and is not measured.
+// Protects: ops in a group's ramp use up none of its limits, and are not measured.
 #[test]
 fn limits_of_a_group_count_from_the_end_of_its_ramp() {
     for manner in ["", "run-as = \"process\""] {
@@ -100,7 +101,7 @@ fn limits_of_a_group_count_from_the_end_of_its_ramp() {
         consistent(&phase);
         assert_eq!(phase.workers[0].count, 40);
         assert_eq!(phase.workers[0].ops[&OpKind::Read].response.as_ref().map(|times| times.count()), Some(40));
-        // All groups have this ramp in common: the phase's measured time begins after it.
+        // All groups share this ramp: the phase's measured time begins after it.
         assert!(phase.workers[0].started_ns < 250 * MS, "{}", phase.workers[0].started_ns);
         assert!(phase.wall_ns >= phase.workers[0].wall_ns);
     }
@@ -109,7 +110,7 @@ fn limits_of_a_group_count_from_the_end_of_its_ramp() {
 #[test]
 fn samples_cover_a_workers_time_without_a_gap() {
     let more = "start.delay = \"130ms\"\nlimit.time = \"480ms\"\nsample = \"50ms\"";
-    // The other does nothing for most of the time.
+    // The other group is idle most of the time.
     let idle = "limit.ops = 2\npace.open.rate = \"5/s\"\nsample = \"20ms\"";
     let phase = Place::new().phase(&only(&[group("a", more), group("b", "limit.time = \"100ms\"")]));
     let a = worker(&phase, "a");
@@ -128,11 +129,11 @@ fn samples_cover_a_workers_time_without_a_gap() {
         format!("[[phase.workers]]\nname = \"idle\"\ntarget = \"nothing\"\nwork.blocks.pattern = \"random\"\n{idle}\n");
     let phase = Place::new().phase(&only(&[idle]));
     let empty = phase.workers[0].samples.iter().filter(|sample| sample.ops.is_empty()).count();
-    assert!(empty >= 1, "pieces in which nothing completed are there: {:?}", phase.workers[0].samples);
+    assert!(empty >= 1, "pieces without completed ops are listed: {:?}", phase.workers[0].samples);
 }
 
 #[test]
-fn the_end_of_a_group_ends_whom_it_is_said_to_end() {
+fn the_end_of_a_group_stops_the_configured_groups() {
     let place = Place::new();
     let first = |rule: &str| group("first", &format!("limit.ops = 20\n{rule}"));
     let forever = |name: &str, time: &str| group(name, &format!("limit.time = \"{time}\""));
@@ -145,7 +146,7 @@ fn the_end_of_a_group_ends_whom_it_is_said_to_end() {
         assert_eq!((measurement.phases.len(), measurement.interrupted), (phases, false), "{rule}");
         let (b, c) = (worker(&measurement.phases[0], "b"), worker(&measurement.phases[0], "c"));
         assert!(b.count > 0 && b.ended_by.is_none());
-        assert_eq!((c.count, c.wall_ns), (0, 0), "it has never started");
+        assert_eq!((c.count, c.wall_ns), (0, 0), "the group never started");
     }
 
     let groups = [first("when-done = { groups = [\"b\"] }"), forever("b", "1h"), forever("c", "500ms")];
@@ -157,7 +158,7 @@ fn the_end_of_a_group_ends_whom_it_is_said_to_end() {
     assert_eq!(measurement.phases.len(), 2, "nothing failed");
 }
 
-/// A worker of which every read fails, beside one that does nothing wrong.
+/// A worker whose reads all fail, next to one without errors.
 fn leaving(manner: &str, when_done: &str) -> String {
     format!(
         r#"
@@ -189,10 +190,10 @@ fn leaving(manner: &str, when_done: &str) -> String {
 }
 
 #[test]
-fn who_leaves_with_an_error_leaves_the_others_alone() {
+fn a_group_that_ends_with_an_error_does_not_stop_the_others() {
     for manner in ["", "run-as = \"process\"", "depth = 4"] {
         for (when_done, phases) in [("itself", 2), ("run-if-failed", 1)] {
-            // What nobody has written cannot be verified.
+            // Unwritten blocks cannot be verified.
             let mut spy = Spy::at_begin(|phase, targets| {
                 if phase == "only" {
                     let file = targets.iter().find(|target| target.name == "data").unwrap();
@@ -215,7 +216,7 @@ fn who_leaves_with_an_error_leaves_the_others_alone() {
     }
 }
 
-/// Keeps what it is told of single ops and of the moments of a phase.
+/// Keeps the single ops and the moments of a phase that it observes.
 #[derive(Default)]
 struct Keeper {
     ticks: Vec<(u64, WorkerState, u64)>,
@@ -235,7 +236,7 @@ impl Observer for Keeper {
         self.ticks.push((now.elapsed_ns(), workers[0].state, count));
         let so_far = now.measurement();
         assert!(so_far.workers.iter().all(|worker| worker.ended_by.is_none()));
-        assert!(so_far.count() >= count, "it was read later");
+        assert!(so_far.count() >= count, "the result is from a later reading");
         self.so_far.push(so_far.count());
     }
 
@@ -246,7 +247,7 @@ impl Observer for Keeper {
 }
 
 #[test]
-fn who_looks_on_sees_every_worker_at_every_tick() {
+fn an_observer_sees_every_worker_at_every_tick() {
     let mut keeper = Keeper::default();
     let more = "start.delay = \"120ms\"\nramp = \"120ms\"\nlimit.time = \"300ms\"";
     let phase = Place::new().watch(&only(&[group("a", more), group("b", "limit.time = \"800ms\"")]), &mut keeper);
@@ -258,12 +259,12 @@ fn who_looks_on_sees_every_worker_at_every_tick() {
     assert!(places.is_sorted() && places[0] == 0, "{places:?}");
     assert!(keeper.so_far.is_sorted());
     assert!(*keeper.so_far.last().unwrap() <= phase.phases[0].count());
-    assert!(keeper.logs.is_empty(), "nobody asked for single ops");
+    assert!(keeper.logs.is_empty(), "single ops were not requested");
 }
 
-/// Plumb's own generator has what a group can ask for of memory, process and record.
+/// Plumb's own generator supports a group's settings for memory, process and log.
 #[test]
-fn any_block_io_has_memory_a_process_and_a_record_of_its_own() {
+fn any_block_io_supports_memory_process_and_log_settings() {
     let place = Place::new();
     let text = r#"
         name = "rules"
@@ -287,11 +288,11 @@ fn any_block_io_has_memory_a_process_and_a_record_of_its_own() {
     let mut offsets: Vec<u64> = ops.iter().map(|op| op.offset).collect();
     offsets.sort_unstable();
     assert!(offsets.iter().zip(0..).all(|(&offset, number)| offset == number * 4096));
-    let said = |when: &str| std::fs::read_to_string(place.base().join(format!("own.{when}.txt"))).unwrap();
-    assert_eq!((said("prerun"), said("postrun")), ("before\n".to_owned(), "after\n".to_owned()));
+    let output = |when: &str| std::fs::read_to_string(place.base().join(format!("own.{when}.txt"))).unwrap();
+    assert_eq!((output("prerun"), output("postrun")), ("before\n".to_owned(), "after\n".to_owned()));
 }
 
-// Protects: what a job is asked to keep of its single ops and of its queue is kept, whole, by threads and processes.
+// Protects: the requested logs of a job's single ops and of its queue are complete, in threads and in processes.
 #[test]
 fn a_job_keeps_its_single_ops_and_its_queue() {
     use super::jobs::{JobText, jobs};
@@ -326,7 +327,8 @@ fn a_job_keeps_its_single_ops_and_its_queue() {
     }
 }
 
-// Protects: a part of a workload has the names and the random choices that its workers have among all, and all parts are the whole.
+// Protects: a part of a workload has the same names and random choices as within the whole, and
+// all parts make up the whole.
 #[test]
 fn parts_of_a_workload_are_the_whole() {
     let text = "name = \"w\"\n[target.nothing.null]\nsize = \"1MiB\"\n[[phase]]\nname = \"p\"\n\
@@ -344,6 +346,6 @@ fn parts_of_a_workload_are_the_whole() {
     assert_eq!(names(Part::Groups(process(1))), "b/0 b/1");
     assert_eq!(names(Part::Workers(process(0))), "a/0 a/2 b/0");
     assert_eq!(names(Part::Workers(process(1))), "a/1 b/1");
-    // More processes than workers: the last has nothing to do, and its phase is over at once.
+    // More processes than workers: the last one has nothing to do, and its phase ends immediately.
     assert_eq!(names(Part::Workers(Process { number: 3, of: 4 })), "");
 }

@@ -1,4 +1,4 @@
-//! Jobs: files under their own names, made, used and left as the rules of each job say.
+//! Jobs: files under their own names, created, used and left by the rules of each job.
 
 use super::common::*;
 use plumb_result::PhaseMeasurement;
@@ -8,14 +8,14 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// A job of one worker, in the words that differ.
+/// The varying text of a job with one worker.
 pub(crate) struct JobText {
     pub name: &'static str,
-    /// Of its group.
+    /// Settings of its group.
     pub group: String,
-    /// Of its stream.
+    /// Settings of its stream.
     pub stream: String,
-    /// Of the job.
+    /// Settings of the job.
     pub job: String,
 }
 
@@ -48,13 +48,13 @@ impl JobText {
     }
 }
 
-/// A workload of one phase with these jobs on one target of these names, each file of 1 MiB.
+/// Returns a workload of one phase with these jobs on one target with these names, each file of 1 MiB.
 pub(crate) fn jobs(names: &str, jobs: &[JobText]) -> String {
     let files = format!("[target.data.job-files]\nnames.{names}\nlengths = [\"1MiB\"]\n");
     on_target(&files, jobs)
 }
 
-/// The same on another target, called `data`.
+/// Like [`jobs`], on another target, called `data`.
 pub(crate) fn on_target(target: &str, jobs: &[JobText]) -> String {
     let mut text = format!("name = \"jobs\"\n{target}\n[[phase]]\nname = \"only\"\nend.flush = \"none\"\n");
     for (number, job) in jobs.iter().enumerate() {
@@ -84,7 +84,7 @@ pub(crate) fn on_target(target: &str, jobs: &[JobText]) -> String {
     text
 }
 
-pub(crate) fn fine(phase: &PhaseMeasurement) {
+pub(crate) fn assert_no_faults(phase: &PhaseMeasurement) {
     consistent(phase);
     assert_eq!((phase.fault_count, phase.short_count), (0, 0), "{:?}", phase.faults);
     for worker in &phase.workers {
@@ -102,7 +102,7 @@ fn a_job_that_reads_finds_its_file_written_in_full_and_the_file_stays() {
     let text = jobs("numbered = { path = \"job.0.{}\", count = 1 }", &[JobText::reads("job")]);
     for _ in 0..2 {
         let phase = place.phase(&text);
-        fine(&phase);
+        assert_no_faults(&phase);
         assert_eq!((count(&phase, OpKind::Read), bytes(&phase, OpKind::Read)), (256, MIB));
         let path = place.base().join("job.0.0");
         assert_eq!(length(&path), MIB);
@@ -112,22 +112,22 @@ fn a_job_that_reads_finds_its_file_written_in_full_and_the_file_stays() {
 }
 
 #[test]
-fn what_is_laid_out_holds_what_the_job_would_write() {
+fn laid_out_files_have_the_content_of_the_jobs_writes() {
     let place = Place::new();
     let job = JobText::reads("job").job("content.pattern = [{ hex = \"c0ffee\" }]");
-    fine(&place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[job])));
+    assert_no_faults(&place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[job])));
     let content = std::fs::read(place.base().join("job.0")).unwrap();
     assert!(content.starts_with(&[0xc0, 0xff, 0xee, 0xc0]), "{:x?}", &content[..8]);
     let job = JobText::reads("job").job("content.zero = true");
-    fine(&place.phase(&jobs("numbered = { path = \"zero.{}\", count = 1 }", &[job])));
+    assert_no_faults(&place.phase(&jobs("numbered = { path = \"zero.{}\", count = 1 }", &[job])));
     assert!(std::fs::read(place.base().join("zero.0")).unwrap().iter().all(|&byte| byte == 0));
 }
 
 #[test]
-fn what_is_laid_out_is_not_in_the_result() {
+fn the_layout_is_not_in_the_result() {
     let place = Place::new();
     let phase = place.phase(&jobs("numbered = { path = \"job.{}\", count = 4 }", &[JobText::reads("job")]));
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(count(&phase, OpKind::Write), 0);
     assert_eq!(count(&phase, OpKind::Fsync), 0);
     assert_eq!(phase.workers[0].bytes, 4 * MIB);
@@ -135,7 +135,7 @@ fn what_is_laid_out_is_not_in_the_result() {
 }
 
 #[test]
-fn files_that_are_only_written_are_allocated_as_the_rule_says_and_not_written_before() {
+fn files_that_are_only_written_are_allocated_but_not_prewritten() {
     let place = Place::new();
     for (rule, expects) in [
         ("native", (MIB, true)),
@@ -147,24 +147,24 @@ fn files_that_are_only_written_are_allocated_as_the_rule_says_and_not_written_be
         let job =
             JobText::writes("job").job(&format!("files.prepare.allocation = \"{rule}\"\nfiles.create-only = true"));
         let name = format!("{rule}.0");
-        fine(&place.phase(&jobs(&format!("numbered = {{ path = \"{rule}.{{}}\", count = 1 }}"), &[job])));
+        assert_no_faults(&place.phase(&jobs(&format!("numbered = {{ path = \"{rule}.{{}}\", count = 1 }}"), &[job])));
         let meta = place.base().join(name).metadata().unwrap();
         assert_eq!((meta.len(), meta.blocks() > 0), expects, "{rule}");
     }
 }
 
 #[test]
-fn a_longer_file_stays_as_it_is() {
+fn a_longer_file_is_not_truncated() {
     let place = Place::new();
     std::fs::write(place.base().join("job.0"), vec![7; 3 << 20]).unwrap();
     let phase = place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[JobText::reads("job")]));
-    fine(&phase);
-    assert_eq!(bytes(&phase, OpKind::Read), MIB, "the job's part of it");
+    assert_no_faults(&phase);
+    assert_eq!(bytes(&phase, OpKind::Read), MIB, "the job's part of the file");
     assert_eq!(std::fs::read(place.base().join("job.0")).unwrap(), vec![7; 3 << 20]);
 }
 
 #[test]
-fn two_jobs_on_one_file_have_descriptors_of_their_own_and_each_its_part() {
+fn two_jobs_on_one_file_have_their_own_descriptors_and_parts() {
     let place = Place::new();
     let part = |start: &str| format!("ranges = [{{ start = \"{start}\", length = \"512KiB\" }}]");
     let text = jobs(
@@ -178,49 +178,49 @@ fn two_jobs_on_one_file_have_descriptors_of_their_own_and_each_its_part() {
         ],
     );
     let phase = place.phase(&text);
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!((phase.workers[0].bytes, phase.workers[1].bytes), (MIB / 2, MIB / 2));
     assert_eq!(phase.workers[1].ops[&OpKind::Write].count, 128);
     assert!(!phase.workers[1].ops.contains_key(&OpKind::Read));
 }
 
 #[test]
-fn direct_jobs_go_around_the_cache_and_where_there_is_no_way_around_the_file_system_is_named() {
+fn direct_jobs_bypass_the_cache_or_name_the_file_system() {
     let place = Place::new();
     let text = jobs("numbered = { path = \"job.{}\", count = 1 }", &[JobText::reads("job").job("files.direct = true")]);
-    fine(&place.phase(&text));
+    assert_no_faults(&place.phase(&text));
     let Some(memory) = Mounted::tmpfs(64 << 20) else { return };
     let outcome = Place::on(memory.path()).try_run(&text, &mut plumb_engine::Nobody);
-    // Since Linux 6.6, tmpfs takes O_DIRECT and ignores it.
-    let said = match outcome {
+    // Since Linux 6.6, tmpfs accepts O_DIRECT and ignores it.
+    let message = match outcome {
         Err(error) => error.to_string(),
         Ok(measurement) => measurement.phases[0].workers[0].ended_by.clone().unwrap_or_default(),
     };
-    assert!(said.is_empty() || (said.contains("O_DIRECT") && said.contains("tmpfs")), "{said}");
+    assert!(message.is_empty() || (message.contains("O_DIRECT") && message.contains("tmpfs")), "{message}");
 }
 
 #[test]
-fn files_are_removed_where_the_job_says_so() {
+fn files_are_removed_if_the_job_says_so() {
     let place = Place::new();
     let text = jobs(
         "numbered = { path = \"job.{}\", count = 3 }",
         &[JobText::reads("job").job("files.unlink = true").group("run-as = \"process\"")],
     );
-    fine(&place.phase(&text));
+    assert_no_faults(&place.phase(&text));
     assert_eq!(tree_files(place.base()), Vec::<std::path::PathBuf>::new());
 }
 
 #[test]
-fn a_missing_directory_is_named_and_so_is_a_missing_file_that_may_not_be_made() {
+fn missing_directories_and_files_are_named() {
     let place = Place::new();
     let fails = |names: &str, job: JobText| {
         place.try_run(&jobs(names, &[job]), &mut plumb_engine::Nobody).unwrap_err().to_string()
     };
-    let said = fails("numbered = { path = \"nowhere/job.{}\", count = 1 }", JobText::reads("job"));
-    assert!(said.contains("nowhere") && said.contains("mkdir -p"), "{said}");
-    let said = fails("said = [\"absent\"]", JobText::reads("job").job("files.prepare.create = false"));
-    assert!(said.contains("absent") && said.contains("allow_file_create"), "{said}");
-    assert_eq!(tree_files(place.base()), Vec::<std::path::PathBuf>::new(), "nothing was made");
+    let message = fails("numbered = { path = \"nowhere/job.{}\", count = 1 }", JobText::reads("job"));
+    assert!(message.contains("nowhere") && message.contains("mkdir -p"), "{message}");
+    let message = fails("said = [\"absent\"]", JobText::reads("job").job("files.prepare.create = false"));
+    assert!(message.contains("absent") && message.contains("allow_file_create"), "{message}");
+    assert_eq!(tree_files(place.base()), Vec::<std::path::PathBuf>::new(), "nothing was created");
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn many_files_need_only_as_many_descriptors_as_may_be_open() {
         };
         place.watch(&text, &mut spy).phases.remove(0)
     };
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(count(&phase, OpKind::Read), 10_000);
     assert!(most.get() < 2_000, "{} descriptors", most.get());
 }
@@ -259,8 +259,8 @@ fn filling_a_file_system_ends_a_job_without_an_error() {
     assert!(bytes(&phase, OpKind::Write) > 4 * MIB);
 }
 
-// Protects: a ramp that lasts until so much is moved comes to its end, for all whose bytes count together; the time of a
-// job counts from there, so that without the end there would be none.
+// Protects: a ramp that lasts until a number of bytes is moved comes to its end, for all jobs whose bytes count
+// together. A job's time starts there, so without the end it would never run out.
 #[test]
 fn a_ramp_of_bytes_comes_to_its_end() {
     let job = |name| {
@@ -270,7 +270,7 @@ fn a_ramp_of_bytes_comes_to_its_end() {
     };
     let text = jobs("numbered = { path = \"shared\", count = 1 }", &[job("a"), job("b")]);
     let phase = within(WATCHDOG, move || Place::new().phase(&text));
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(phase.workers.len(), 2);
     assert!(phase.workers.iter().all(|worker| worker.ops.contains_key(&OpKind::Read)), "{:?}", phase.workers);
 }
@@ -280,22 +280,22 @@ fn flushes_at_the_end_are_the_jobs_own_ops() {
     let place = Place::new();
     let names = "numbered = { path = \"job.{}\", count = 2 }";
     let phase = place.phase(&jobs(names, &[JobText::writes("job").job("syncs.at-end = true")]));
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(count(&phase, OpKind::EndFsync), 2);
     let stopped = JobText::writes("job")
         .stream("repeat-until-time = true")
         .job("syncs.at-end = true")
         .group("limit.time = \"200ms\"");
     let phase = place.phase(&jobs(names, &[stopped]));
-    fine(&phase);
-    assert!(count(&phase, OpKind::EndFsync) >= 2, "a job that its time ends flushes too");
+    assert_no_faults(&phase);
+    assert!(count(&phase, OpKind::EndFsync) >= 2, "a job that ends by time also flushes");
 }
 
 #[test]
 fn without_files_there_are_none() {
     let place = Place::new();
     let phase = place.phase(&on_target("[target.data.null]\nsize = \"1MiB\"", &[JobText::reads("job")]));
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(count(&phase, OpKind::Read), 256);
     assert_eq!(tree_files(place.base()), Vec::<std::path::PathBuf>::new());
 }
@@ -305,21 +305,21 @@ fn commands_run_before_and_after_and_one_that_fails_fails_the_job() {
     let place = Place::new();
     let names = "numbered = { path = \"job.{}\", count = 1 }";
     let job = JobText::reads("job").job("process = { run-before = \"echo before\", run-after = \"ls job.0\" }");
-    fine(&place.phase(&jobs(names, &[job])));
+    assert_no_faults(&place.phase(&jobs(names, &[job])));
     let text = |name: &str| std::fs::read_to_string(place.base().join(name)).unwrap();
     assert_eq!((text("job.prerun.txt"), text("job.postrun.txt")), ("before\n".to_owned(), "job.0\n".to_owned()));
     // Protects: copies of a job that write to one file, as fio's do.
     let named = |name| JobText::reads(name).job("process = { run-before = \"echo named\", run-name = \"both\" }");
-    fine(&place.phase(&jobs(names, &[named("a"), named("b")])));
+    assert_no_faults(&place.phase(&jobs(names, &[named("a"), named("b")])));
     assert_eq!(text("both.prerun.txt"), "named\n");
     let job = JobText::reads("job").job("process.run-before = \"exit 7\"");
     let phase = place.phase(&jobs(names, &[job]));
-    let said = phase.workers[0].ended_by.clone().unwrap_or_default();
-    assert!(said.contains("exit 7"), "{said}");
+    let message = phase.workers[0].ended_by.clone().unwrap_or_default();
+    assert!(message.contains("exit 7"), "{message}");
 }
 
 #[test]
-fn locks_keep_ops_of_two_jobs_apart_without_keeping_either_from_its_end() {
+fn locks_separate_the_ops_of_two_jobs_and_both_end() {
     let place = Place::new();
     let lock = "files.lock = \"exclusive\"";
     let text = jobs(
@@ -327,7 +327,7 @@ fn locks_keep_ops_of_two_jobs_apart_without_keeping_either_from_its_end() {
         &[JobText::writes("first").job(lock), JobText::reads("second").job(lock).group("run-as = \"process\"")],
     );
     let phase = place.phase(&text);
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!((count(&phase, OpKind::Read), count(&phase, OpKind::Write)), (256, 256));
 }
 
@@ -344,13 +344,14 @@ fn a_worker_process_that_is_killed_is_a_failed_job_and_the_others_go_on() {
     assert_eq!(phase.workers[1].ops[&OpKind::Read].count, 256);
 }
 
-// Protects: handing over and what comes after are the whole time of the same ops, so that reports of the three agree.
+// Protects: submission and completion times add up to the service times of the same ops, so
+// that reports of the three agree.
 #[test]
 fn parts_of_service_times_add_up() {
     let place = Place::new();
     let job = JobText::reads("job").group("backend.libaio = {}\ndepth = 8").job("time-submission = true");
     let phase = place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[job]));
-    fine(&phase);
+    assert_no_faults(&phase);
     let read = &phase.workers[0].ops[&OpKind::Read];
     let (submission, completion) = (read.submission.as_ref().unwrap(), read.completion.as_ref().unwrap());
     assert_eq!([submission.count(), completion.count(), read.count], [256; 3]);
@@ -359,8 +360,8 @@ fn parts_of_service_times_add_up() {
     assert!(completion.max() <= read.service.max());
 }
 
-// Protects: two ends of a link in one phase find each other, though the sender starts later, and neither ends with its
-// ramp.
+// Protects: two ends of a link in one phase find each other, although the sender starts later,
+// and neither ends with its ramp.
 #[test]
 fn both_ends_of_a_link_can_be_jobs_of_one_phase() {
     for ramp in ["", "\nramp = \"150ms\""] {
@@ -373,25 +374,26 @@ fn both_ends_of_a_link_can_be_jobs_of_one_phase() {
         let jobs = [end("receiver", "read-percent = 100", ramp, "listens = true"), sender];
         let text = on_target("[target.data.null]\nsize = \"1MiB\"", &jobs);
         let phase = within(WATCHDOG, move || Place::new().phase(&text));
-        fine(&phase);
+        assert_no_faults(&phase);
         assert_eq!(count(&phase, OpKind::Write), 256);
-        // What is received in the ramp is not measured; that is nothing, or the first read.
+        // Data received in the ramp is not measured; that is nothing, or the first read.
         assert!(count(&phase, OpKind::Read) >= 255, "{}", count(&phase, OpKind::Read));
-        // Reads come one after another. Where the wait for the sender is in none of them, they take no longer than what
-        // is left of the receiver's time when the sender starts, and a little: the first may begin when the sender has
-        // connected and not yet read its clock, which on a busy machine is some time, and yet far less than the wait.
+        // Reads come one after another. If none of them includes the wait for the sender, they take little longer than
+        // the receiver's remaining time when the sender starts. The first read may begin when the sender has connected
+        // but not yet read its clock. On a busy machine that takes a while, but far less than the wait.
         let [receiver, sender] = [&phase.workers[0], &phase.workers[1]];
         let waited_ns = sender.started_ns.saturating_sub(receiver.started_ns);
         let left_ns = (receiver.started_ns + receiver.wall_ns).saturating_sub(sender.started_ns);
         let reads_ns = receiver.ops.get(&OpKind::Read).map_or(0, |read| read.service.sum());
         assert!(
             reads_ns <= u128::from(left_ns + (waited_ns / 2).max(100_000_000)),
-            "waiting for the other side, {waited_ns}, is in an op's time: {reads_ns} of {left_ns}"
+            "an op's time includes the wait for the other side, {waited_ns}: {reads_ns} of {left_ns}"
         );
     }
 }
 
-// Protects: who waits for another side waits in no time of its own, as with fio, and yet not beyond the phase's.
+// Protects: a job that waits for the other side does not count the wait as its own time, as in fio, but
+// does not wait beyond the phase.
 #[test]
 fn a_link_that_nobody_makes_ends_with_its_phase() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

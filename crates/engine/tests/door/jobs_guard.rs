@@ -1,7 +1,7 @@
-//! What jobs may write to.
+//! The files and devices that jobs may write to.
 
 use super::common::*;
-use super::jobs::{JobText, fine, jobs};
+use super::jobs::{JobText, assert_no_faults, jobs};
 use plumb_engine::Nobody;
 use plumb_engine::guard::Permissions;
 use plumb_workload::OpKind;
@@ -10,42 +10,42 @@ use std::process::Command;
 
 fn refused(place: &Place, text: &str) -> String {
     let error = place.try_run(text, &mut Nobody).expect_err(text);
-    let refusal = error.refusal().unwrap_or_else(|| panic!("{error} is no refusal"));
+    let refusal = error.refusal().unwrap_or_else(|| panic!("{error} is not a refusal"));
     assert_eq!(refusal.exit_code(), 5, "{error}");
     error.to_string()
 }
 
 #[test]
-fn a_file_of_the_users_is_refused_with_the_words_that_allow_it() {
+fn a_users_file_is_refused_with_the_option_that_allows_it() {
     let mut place = Place::new();
     let path = place.base().join("precious");
     std::fs::write(&path, "do not lose").unwrap();
     let text = jobs("said = [\"precious\"]", &[JobText::writes("job")]);
-    let said = refused(&place, &text);
+    let message = refused(&place, &text);
     let setting = format!("PLUMB_ALLOW={}", path.display());
-    assert!(said.contains(&setting), "{said}");
+    assert!(message.contains(&setting), "{message}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "do not lose");
     place.permissions = Permissions::parse(path.to_str().unwrap());
-    fine(&place.phase(&text));
+    assert_no_faults(&place.phase(&text));
     assert_eq!(path.metadata().unwrap().len(), 1 << 20);
 }
 
 #[test]
-fn reading_a_file_of_the_users_needs_no_permission_unless_it_is_too_short_or_to_be_removed() {
+fn reading_a_users_file_needs_permission_only_to_extend_or_remove_it() {
     let place = Place::new();
     let path = place.base().join("precious");
     std::fs::write(&path, vec![1; 1 << 20]).unwrap();
-    fine(&place.phase(&jobs("said = [\"precious\"]", &[JobText::reads("job")])));
+    assert_no_faults(&place.phase(&jobs("said = [\"precious\"]", &[JobText::reads("job")])));
     refused(&place, &jobs("said = [\"precious\"]", &[JobText::reads("job").job("files.unlink = true")]));
     std::fs::write(&path, "short").unwrap();
     refused(&place, &jobs("said = [\"precious\"]", &[JobText::reads("job")]));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "short");
 }
 
-/// What scripts make with mktemp, fallocate and truncate: written to, extended for reading, by threads and processes, again and
-/// again, until their owner writes to it.
+/// Protects files that scripts create with mktemp, fallocate and truncate: they can be written and extended for
+/// reading, by threads and processes, repeatedly, until their owner writes to them.
 #[test]
-fn a_file_that_holds_nothing_is_laid_out_and_written_to_until_somebody_else_writes_to_it() {
+fn an_empty_file_is_used_until_its_owner_writes_to_it() {
     let place = Place::new();
     let path = place.base().join("mine");
     let writers = || vec![JobText::writes("job")];
@@ -55,9 +55,9 @@ fn a_file_that_holds_nothing_is_laid_out_and_written_to_until_somebody_else_writ
             let _ = std::fs::remove_file(&path);
             std::fs::File::create(&path).unwrap().set_len(length).unwrap();
             let text = jobs("said = [\"mine\"]", &members);
-            fine(&place.phase(&text));
-            fine(&place.phase(&text));
-            fine(&place.phase(&jobs("said = [\"mine\"]", &writers())));
+            assert_no_faults(&place.phase(&text));
+            assert_no_faults(&place.phase(&text));
+            assert_no_faults(&place.phase(&jobs("said = [\"mine\"]", &writers())));
         }
     }
     use std::os::unix::fs::FileExt;
@@ -67,7 +67,7 @@ fn a_file_that_holds_nothing_is_laid_out_and_written_to_until_somebody_else_writ
 }
 
 #[test]
-fn what_is_only_verified_is_never_written_not_even_where_it_is_too_short() {
+fn verified_files_are_never_written_even_if_too_short() {
     let place = Place::new();
     let path = place.base().join("precious");
     for content in [vec![1; 1 << 20], vec![0; 5000], Vec::new()] {
@@ -77,7 +77,7 @@ fn what_is_only_verified_is_never_written_not_even_where_it_is_too_short() {
             JobText::reads("job").job("verify = { method = \"crc32c\" }"),
         ] {
             let phase = place.phase(&jobs("said = [\"precious\"]", &[job]));
-            assert!(phase.fault_count > 0, "{} bytes that nobody stamped passed", content.len());
+            assert!(phase.fault_count > 0, "{} unstamped bytes passed verification", content.len());
             assert!(std::fs::read(&path).unwrap() == content, "the file was changed");
         }
     }
@@ -86,13 +86,13 @@ fn what_is_only_verified_is_never_written_not_even_where_it_is_too_short() {
 #[test]
 fn a_second_run_of_the_same_job_works_and_another_file_of_that_name_is_refused() {
     let mut places = vec![Place::new()];
-    // Before Linux 6.6, a tmpfs bears no marks.
+    // Before Linux 6.6, tmpfs supports no marks.
     let memory = Mounted::tmpfs(64 << 20);
     places.extend(memory.as_ref().map(|memory| Place::on(memory.path())));
     for place in places {
         let text = jobs("said = [\"mine\"]", &[JobText::writes("job")]);
-        fine(&place.phase(&text));
-        fine(&place.phase(&text));
+        assert_no_faults(&place.phase(&text));
+        assert_no_faults(&place.phase(&text));
         let path = place.base().join("mine");
         std::fs::copy(&path, place.base().join("copy")).unwrap();
         std::fs::remove_file(&path).unwrap();
@@ -103,7 +103,7 @@ fn a_second_run_of_the_same_job_works_and_another_file_of_that_name_is_refused()
 
 /// F9: fails if a generated name alone makes a file count as test data.
 #[test]
-fn generated_names_are_judged_as_those_that_the_user_typed() {
+fn generated_names_are_judged_like_typed_names() {
     let place = Place::new();
     let path = place.base().join("job.0.0");
     let members = [JobText::writes("job"), JobText::writes("process").group("run-as = \"process\"")];
@@ -115,7 +115,7 @@ fn generated_names_are_judged_as_those_that_the_user_typed() {
         std::fs::remove_file(&path).unwrap();
         for _ in 0..3 {
             let phase = place.phase(&text);
-            fine(&phase);
+            assert_no_faults(&phase);
             assert_eq!(count(&phase, OpKind::Write), 256);
         }
         std::fs::write(&path, "precious").unwrap();
@@ -125,21 +125,21 @@ fn generated_names_are_judged_as_those_that_the_user_typed() {
 
 /// Checks that a register in the run's state directory is ignored if others can write to it.
 #[test]
-fn a_register_that_others_can_write_makes_no_file_expendable() {
+fn a_register_writable_by_others_makes_no_file_expendable() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     let text = jobs("said = [\"mine\"]", &[JobText::writes("job")]);
-    fine(&place.phase(&text));
-    fine(&place.phase(&text));
+    assert_no_faults(&place.phase(&text));
+    assert_no_faults(&place.phase(&text));
     let register = place.state().join("made/register");
     std::fs::set_permissions(&register, std::fs::Permissions::from_mode(0o666)).unwrap();
     refused(&place, &text);
     std::fs::set_permissions(&register, std::fs::Permissions::from_mode(0o600)).unwrap();
-    fine(&place.phase(&text));
+    assert_no_faults(&place.phase(&text));
 }
 
 #[test]
-fn a_link_is_no_file_to_write_to() {
+fn a_link_is_not_written_through() {
     let place = Place::new();
     let elsewhere = place.base().join("elsewhere");
     std::fs::write(&elsewhere, "safe").unwrap();
@@ -150,14 +150,14 @@ fn a_link_is_no_file_to_write_to() {
 }
 
 #[test]
-fn what_everything_may_be_written_to_is_written_to() {
+fn sinks_are_written_without_permission() {
     let place = Place::new();
     let phase = place.phase(&jobs("said = [\"/dev/null\"]", &[JobText::writes("job")]));
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(count(&phase, OpKind::Write), 256);
 }
 
-/// A loop device that goes away with its image.
+/// A loop device that is removed together with its image.
 struct Loop {
     device: String,
     _image: tempfile::NamedTempFile,
@@ -187,42 +187,42 @@ impl Drop for Loop {
 }
 
 #[test]
-fn a_device_is_read_freely_and_written_only_when_it_was_named() {
+fn a_device_is_read_freely_but_written_only_if_named() {
     let Some(device) = Loop::new() else { return };
     let mut place = Place::new();
     let names = format!("said = [\"{}\"]", device.device);
     let phase = place.phase(&jobs(&names, &[JobText::reads("job").job("files.direct = true")]));
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(count(&phase, OpKind::Read), 256);
     let text = jobs(&names, &[JobText::writes("first"), JobText::writes("second").group("run-as = \"process\"")]);
     std::fs::write(&device.device, "precious").unwrap();
-    let said = refused(&place, &text);
-    assert!(said.contains("PLUMB_ALLOW=loop:"), "{said}");
+    let message = refused(&place, &text);
+    assert!(message.contains("PLUMB_ALLOW=loop:"), "{message}");
     for permission in
-        [device.device.clone(), said.split("PLUMB_ALLOW=").nth(1).unwrap().trim_end_matches(')').to_owned()]
+        [device.device.clone(), message.split("PLUMB_ALLOW=").nth(1).unwrap().trim_end_matches(')').to_owned()]
     {
         place.permissions = Permissions::parse(&permission);
         let phase = place.phase(&text);
-        fine(&phase);
+        assert_no_faults(&phase);
         assert_eq!(count(&phase, OpKind::Write), 512, "{permission}");
     }
 }
 
 #[test]
-fn a_mounted_device_needs_the_jobs_word_too() {
+fn a_mounted_device_also_needs_a_permission_of_the_job() {
     let Some(mounted) = Mounted::on_loop("ext4", 16 << 20) else { return };
     let mut place = Place::new();
     place.permissions = Permissions::parse(mounted.device());
     let names = format!("said = [\"{}\"]", mounted.device());
-    // Beyond what the file system has written so far, so that it is left whole.
+    // Beyond the blocks that the file system has written so far, to leave it intact.
     let job =
         |more: &str| JobText::writes("job").stream("ranges = [{ start = \"15MiB\", length = \"4KiB\" }]").job(more);
-    let said = refused(&place, &jobs(&names, &[job("")]));
-    assert!(said.contains("mounted"), "{said}");
+    let message = refused(&place, &jobs(&names, &[job("")]));
+    assert!(message.contains("mounted"), "{message}");
     if Path::new("/sys/fs/ext4").exists() {
-        // A kernel may refuse writes to mounted devices altogether (CONFIG_BLK_DEV_WRITE_MOUNTED).
+        // A kernel may refuse all writes to mounted devices (CONFIG_BLK_DEV_WRITE_MOUNTED).
         match place.try_run(&jobs(&names, &[job("files.allow-mounted = true")]), &mut Nobody) {
-            Ok(measurement) => fine(&measurement.phases[0]),
+            Ok(measurement) => assert_no_faults(&measurement.phases[0]),
             Err(error) => assert!(error.to_string().contains("open it for writing"), "{error}"),
         }
     }

@@ -1,4 +1,4 @@
-//! Files that several runs share are laid out once, and only where that changes nothing for the later runs.
+//! Files shared by several runs are laid out once, but only if that changes nothing for the later runs.
 
 use super::common::*;
 use plumb_engine::KeptFiles;
@@ -21,7 +21,7 @@ const READ: &str = r#"
     work.blocks.block = "64KiB"
 "#;
 
-/// Runs the texts one after another with files kept; answers what was laid out before each, and how many bytes moved.
+/// Runs the texts one after another with kept files. Returns for each whether files were laid out, and the bytes moved.
 fn run(texts: &[&str]) -> Vec<(bool, u64)> {
     let base = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let state = tempfile::tempdir().unwrap();
@@ -66,18 +66,18 @@ fn the_same_file_is_laid_out_once() {
     assert_eq!(run(&[READ, READ, &overwrite, READ]), [(true, ALL), (false, ALL), (false, ALL), (false, ALL)]);
 }
 
-/// Another size or content under the same name is other data; both are right at any time.
+/// Another size or content under the same name is other data; both runs get their own.
 #[test]
-fn what_differs_is_laid_out_for_the_run() {
+fn different_files_are_laid_out_for_the_run() {
     let longer = READ.replace("2MiB", "3MiB");
     let zero = READ.replace("size =", "content = \"zero\"\nsize =");
     let seen = run(&[READ, &longer, &zero, READ]);
     assert_eq!(seen, [(true, 2 << 20), (true, 3 << 20), (true, 2 << 20), (false, 2 << 20)]);
 }
 
-/// Stamps carry the run's own seed, and a trimmed file has holes afterwards.
+/// Stamps contain the run's own seed, and a trimmed file has holes afterwards.
 #[test]
-fn what_a_run_checks_or_damages_is_its_own() {
+fn verified_and_trimmed_files_are_not_shared() {
     let verified = READ.replace("limit.passes = 1", "limit.passes = 1\nverify.checksum = \"crc32c\"");
     assert_eq!(run(&[&verified, &verified]), [(true, 2 << 20), (true, 2 << 20)]);
     let trimmed = READ.replace("limit.passes = 1", "limit.passes = 1\nwork.blocks.mix = { read = 1, trim = 1 }");

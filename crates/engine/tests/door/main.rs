@@ -1,7 +1,7 @@
-//! The engine through its door: workloads as users write them go in, measurements come out.
+//! Tests of the engine's public interface: workloads in the user's syntax go in, measurements come out.
 //!
-//! One program for all of them, so that it is linked once. None of the tests asserts a speed; what depends on time is
-//! tested for what may never happen (an op ahead of its schedule, an end that does not come).
+//! All tests are one program, so that it is linked once. None of them asserts a speed. Those that depend on time check
+//! for events that must never happen, such as an op ahead of its schedule or a missing end.
 
 #![allow(clippy::disallowed_methods)] // tests write files
 

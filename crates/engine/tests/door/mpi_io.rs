@@ -1,4 +1,4 @@
-//! Files that a library of MPI-IO opens, with one in its place that makes the calls on real files and writes them down.
+//! Files opened by MPI-IO, with a mock library that makes the calls on real files and logs them.
 
 use super::common::*;
 use plumb_engine::{MpiFile, MpiIo, MpiIoError, Nobody};
@@ -11,12 +11,12 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// A library, as it is to behave.
+/// A mock library with its behavior.
 #[derive(Clone)]
 struct Library {
-    /// What is opened in place of the file that is named.
+    /// File that is opened instead of the named one.
     opens: Option<PathBuf>,
-    /// The write that fails, from 0.
+    /// Number of the write that fails, from 0.
     fails_at: Option<usize>,
     calls: Arc<Mutex<Vec<String>>>,
 }
@@ -62,7 +62,7 @@ impl MpiIo for Library {
 struct Opened {
     library: Library,
     file: File,
-    /// Where the first strided record lies, and how far from one to the next.
+    /// Offset of the first strided record, and the distance between records.
     shown: (u64, u64),
     writes: usize,
 }
@@ -135,8 +135,8 @@ fn place(library: &Library) -> Place {
     place
 }
 
-/// What is written is where it belongs, and what is read is what was written, whether by view or by offset; the file is then known
-/// for one that Plumb made.
+/// Protects: data is written to its place and read back unchanged, by view and by offset. Afterwards the file is
+/// known as one that Plumb made.
 #[test]
 fn records_move_by_the_library() {
     for (mpi, via) in [("", ""), ("", "together = true"), (VIEW, "")] {
@@ -148,19 +148,19 @@ fn records_move_by_the_library() {
         let write = format!("write4096{together}");
         assert_eq!(library.calls(), format!("prepare2 open {write} {write} {write} {write} sync close"));
         let written = std::fs::metadata(place.base().join("f")).unwrap().len();
-        // The library in place of a real one has no views: the blocks lie one behind the other.
+        // The mock library has no views: the blocks are contiguous.
         assert_eq!(written, if mpi.is_empty() { 32768 } else { 16384 });
         let read = place.phase(&workload("read", "", mpi, via, ""));
         assert_eq!((read.ops[&OpKind::Read].bytes, read.fault_count), (16384, 0), "{:?}", read.faults);
-        // Again, over what is there.
+        // Write again, over the existing data.
         assert_eq!(place.phase(&workload("write", MADE, mpi, via, "")).fault_count, 0);
     }
 }
 
-/// Nothing is written to a file that the guard has not admitted, whatever the library opens under its name; others still find this
-/// worker where they wait for it.
+/// Protects: nothing is written to a file that the guard has not admitted, whatever file the library opens under its
+/// name. Others still find this worker where they wait for it.
 #[test]
-fn another_file_than_the_one_admitted_is_never_written() {
+fn only_the_admitted_file_is_written() {
     let library = Library::new();
     let mut place = place(&library);
     let other = place.base().join("precious");
@@ -176,8 +176,8 @@ fn another_file_than_the_one_admitted_is_never_written() {
     assert!(library.calls().ends_with(" prepare2 open"), "no space reserved: {}", library.calls());
 }
 
-/// A worker that fails by itself goes on to take part in what all ranks do together, with nothing to move; one whose joint call fails
-/// does not.
+/// Protects: a worker that fails by itself still participates in collective calls, without moving data. A worker
+/// whose collective call fails does not.
 #[test]
 fn a_failed_worker_still_takes_part() {
     for (via, rest, calls) in [
@@ -192,8 +192,8 @@ fn a_failed_worker_still_takes_part() {
     }
 }
 
-/// Calls for the records of the first block, each of which moves what is in memory to its place in every block, or from there; all that
-/// they move counts.
+/// Protects: each call for a record of the first block moves it to or from its place in every
+/// block, and all bytes moved count.
 #[test]
 fn strided_calls_move_a_record_of_every_block() {
     for (via, all) in [("strided = true", ""), ("strided = true, together = true", "-all")] {
@@ -216,8 +216,8 @@ fn strided_calls_move_a_record_of_every_block() {
     }
 }
 
-/// A worker that fails by itself goes on to set the view of strided calls with the others: without it, they would wait for ever. Behind
-/// a strided call that failed it does not: the library may keep the file locked.
+/// Protects: a worker that fails by itself still sets the view of strided calls with the others, which would otherwise
+/// wait forever. After a failed strided call it does not, because the library may keep the file locked.
 #[test]
 fn a_failed_worker_still_sets_views() {
     let [first, second] = ["show4096@8192+16384", "show4096@12288+16384"];
@@ -240,7 +240,8 @@ fn a_failed_worker_still_sets_views() {
     }
 }
 
-/// Ranks that move each record together pass a wall together: each asks the first before each record but the first.
+/// Protects: ranks that move each record together pass a wall together. Each asks the first rank
+/// before each record but the first.
 #[test]
 fn a_wall_is_met_in_step() {
     let library = Library::new();
@@ -253,18 +254,18 @@ fn a_wall_is_met_in_step() {
     assert_eq!(apart.calls(), "prepare2 open write4096 write4096 write4096 write4096 sync close");
 }
 
-/// Without a library, with too few ranks, and with a name that MPI-IO would take for another one, nothing starts.
+/// Protects: nothing starts without a library, with too few ranks, or with a name that MPI-IO would misinterpret.
 #[test]
-fn what_cannot_be_opened_is_said_before_anything_starts() {
-    let told = |place: &Place, text: &str| place.try_run(text, &mut Nobody).unwrap_err().to_string();
+fn files_that_cannot_be_opened_are_reported_before_the_start() {
+    let error = |place: &Place, text: &str| place.try_run(text, &mut Nobody).unwrap_err().to_string();
     let text = workload("write", MADE, "", "", "");
-    assert!(told(&Place::new(), &text).contains("no MPI library was started"));
+    assert!(error(&Place::new(), &text).contains("no MPI library was started"));
     let library = Library::new();
     let place = place(&library);
     assert!(
-        told(&place, &text.replace("ranks = 2", "ranks = 3"))
+        error(&place, &text.replace("ranks = 2", "ranks = 3"))
             .contains("3 ranks open its files together, but there are 2")
     );
-    assert!(told(&place, &text.replace("[\"f\"]", "[\"ufs:f\"]")).contains("has a colon"));
+    assert!(error(&place, &text.replace("[\"f\"]", "[\"ufs:f\"]")).contains("contains a colon"));
     assert_eq!(library.calls(), "");
 }

@@ -1,7 +1,7 @@
-//! Open loads keep to their schedule: never an op before its time, whatever the machine does; late ones are seen.
+//! Open loads keep their schedule: no op starts before its time on any machine, and late ones are detected.
 
 use super::common::*;
-use super::jobs::fine;
+use super::jobs::assert_no_faults;
 use plumb_engine::rng::{Purpose, StreamId};
 use plumb_engine::{LoggedOp, Observer};
 use plumb_result::PhaseMeasurement;
@@ -28,16 +28,16 @@ fn text(phase: &str, workers: &str) -> String {
 const MANNERS: &[&str] =
     &["", "depth = 4", "run-as = \"process\"", "depth = 4\nrun-as = \"process\"", "backend = \"mmap\""];
 
-/// Response runs from the intended start, so it holds the service and the lag.
+/// Checks that response times, which start at the intended start, include service time and lag.
 fn has_response(phase: &PhaseMeasurement, manner: &str) {
     consistent(phase);
     let read = &phase.ops[&OpKind::Read];
     let response = read.response.as_ref().expect("an open load has response times");
     let lag = phase.start_lag.as_ref().expect("an open load has a start lag");
     assert_eq!((response.count(), lag.count()), (read.count, read.count), "{manner}");
-    assert!(response.sum() >= read.service.sum(), "{manner}: the response holds the service");
+    assert!(response.sum() >= read.service.sum(), "{manner}: the response time includes the service time");
     assert!(response.min() >= read.service.min() && response.max() >= read.service.max(), "{manner}");
-    assert!(response.sum() >= lag.sum(), "{manner}: the response holds the lag");
+    assert!(response.sum() >= lag.sum(), "{manner}: the response time includes the lag");
 }
 
 #[test]
@@ -52,13 +52,13 @@ fn a_fixed_rate_is_never_exceeded() {
 }
 
 #[test]
-fn ops_are_not_ahead_of_their_schedule_however_many_are_asked_for() {
+fn ops_are_not_ahead_of_their_schedule_at_any_depth() {
     let place = Place::new();
     for manner in MANNERS {
         let phase = place.phase(&text("", &format!("{manner}\npace.open.rate = \"200/s\"\nlimit.ops = 60")));
         has_response(&phase, manner);
         assert_eq!(phase.count(), 60, "{manner}");
-        assert!(phase.wall_ns >= 295_000_000, "{manner}: the last one starts at 295 ms, not before");
+        assert!(phase.wall_ns >= 295_000_000, "{manner}: the last op starts at 295 ms");
     }
 }
 
@@ -69,10 +69,10 @@ fn a_shared_rate_is_the_groups_and_an_own_rate_is_each_workers() {
         let paced = |pace: &str, stop: &str| place.phase(&text(stop, &format!("{manner}\ncount = 4\n{pace}")));
         let shared = paced("pace.open = { rate = \"200/s\", shared = true }", "stop.time = \"500ms\"");
         has_response(&shared, manner);
-        assert!(shared.count() <= 100, "{manner}: {} ops of all together", shared.count());
+        assert!(shared.count() <= 100, "{manner}: {} ops in total", shared.count());
         let shared = paced("pace.open = { rate = \"200/s\", shared = true }", "stop.ops = 60");
         assert_eq!(shared.count(), 60, "{manner}");
-        // Each of the other three workers may sit on a start that it does not get to use.
+        // Each of the other three workers may hold a start that it never uses.
         assert!(shared.wall_ns >= 295_000_000, "{manner}: {} ns", shared.wall_ns);
 
         let own = paced("pace.open.rate = \"200/s\"", "stop.time = \"500ms\"");
@@ -81,14 +81,14 @@ fn a_shared_rate_is_the_groups_and_an_own_rate_is_each_workers() {
     }
 }
 
-/// Intended starts of a worker's Poisson process before the end, as the seed has them.
+/// Returns the number of starts of a worker's Poisson process before the end, computed from the seed.
 fn poisson_starts(seed: u64, worker: u32, rate: f64, end_ns: f64) -> u64 {
     let mut rng = StreamId { seed, phase: 0, worker }.rng(Purpose::Arrival);
     let mut at = 0.0;
     let mut starts = 0;
     loop {
         at += rng.exponential() * 1e9 / rate;
-        // A tick is not quite a nanosecond.
+        // A tick is not exactly a nanosecond.
         if at > end_ns + 1e4 {
             return starts;
         }
@@ -97,7 +97,7 @@ fn poisson_starts(seed: u64, worker: u32, rate: f64, end_ns: f64) -> u64 {
 }
 
 #[test]
-fn poisson_arrivals_are_those_of_the_seed() {
+fn poisson_arrivals_match_the_seed() {
     let place = Place::new();
     for manner in MANNERS {
         let phase = place.phase(&text(
@@ -114,14 +114,14 @@ fn poisson_arrivals_are_those_of_the_seed() {
         ));
         has_response(&phase, manner);
         for (number, worker) in (0..).zip(&phase.workers) {
-            // Two processes of half the rate each are one of the whole.
+            // Two processes of half the rate each are one of the whole rate.
             assert!(worker.count <= poisson_starts(42, number, 200.0, 5e8), "{manner}: {worker:?}");
         }
     }
 }
 
 #[test]
-fn thinking_takes_its_time_and_is_no_open_load() {
+fn think_time_is_not_an_open_load() {
     let place = Place::new();
     for manner in MANNERS {
         let phase =
@@ -176,23 +176,23 @@ fn a_flow_is_paced_op_by_op() {
     assert!(phase.ops[&OpKind::Stat].response.is_some());
 }
 
-/// A job on nothing, with this stream and job besides.
+/// Returns a job on a null target, with more settings for its group, stream and job.
 fn paced_job(group: &str, stream: &str, job: &str) -> String {
     use super::jobs::{JobText, on_target};
     on_target("[target.data.null]\nsize = \"1GiB\"", &[JobText::with("job", stream, job).group(group)])
 }
 
-// Protects: each kind of a mix keeps to its own rate, whatever share of the draws it has.
+// Protects: each kind of a mix keeps its own rate, regardless of its share of the draws.
 #[test]
-fn the_rates_of_a_mix_decide_over_the_mix() {
+fn the_rates_of_a_mix_take_precedence_over_it() {
     for group in ["", "\ndepth = 4"] {
         let group = format!("limit.time = \"600ms\"{group}");
         let stream = "read-percent = 50\nrepeat-until-time = true\norder = { random = {} }";
         let text = paced_job(&group, stream, "pace.ops-per-second = { read = 1000, write = 250 }");
         let phase = Place::new().phase(&text);
-        fine(&phase);
+        assert_no_faults(&phase);
         let (reads, writes) = (count(&phase, OpKind::Read), count(&phase, OpKind::Write));
-        // Never ahead of its rate; on a machine that does much else perhaps behind, but then by the same time.
+        // Never ahead of its rate. On a busy machine it may be behind, but then the time is longer too.
         let seconds = phase.workers[0].wall_ns as f64 / 1e9;
         assert!(reads as f64 <= seconds * 1000.0 + 2.0 && writes as f64 <= seconds * 250.0 + 2.0);
         assert!((reads as f64 / writes as f64 - 4.0).abs() < 0.25, "{reads} reads, {writes} writes");
@@ -209,7 +209,7 @@ impl Observer for Logs {
     }
 }
 
-// Protects: the ramp is part of a job's bytes, and its limit of ops counts from the end of the ramp. Source: fio 3.42.
+// Protects: the ramp counts toward a job's bytes, and its limit of ops starts at the end of the ramp. Source: fio 3.42.
 #[test]
 fn a_ramp_uses_up_bytes_and_no_ops() {
     for (stream, group, bytes) in [
@@ -223,7 +223,7 @@ fn a_ramp_uses_up_bytes_and_no_ops() {
         let text = paced_job(&group, &stream, "pace.ops-per-second = { read = 1000 }");
         let mut logs = Logs::default();
         let phase = Place::new().watch(&text, &mut logs).phases.remove(0);
-        fine(&phase);
+        assert_no_faults(&phase);
         let ops = &logs.0;
         let done = |in_ramp| ops.iter().filter(|op| op.kind == OpKind::Read && op.in_ramp == in_ramp).count() as u64;
         assert!(done(true) > 0, "{stream}");
@@ -232,9 +232,9 @@ fn a_ramp_uses_up_bytes_and_no_ops() {
     }
 }
 
-// Protects: the result of a job with a goal of latency is that of the depth that was found, and not of the search.
+// Protects: the result of a job with a latency goal is that of the depth found, and excludes the search.
 #[test]
-fn a_search_for_a_depth_is_no_part_of_the_result() {
+fn a_search_for_a_depth_is_excluded_from_the_result() {
     let text = paced_job(
         "depth = 8\nsample = \"20ms\"",
         "read-percent = 100\nrepeat-until-time = true",
@@ -244,13 +244,13 @@ fn a_search_for_a_depth_is_no_part_of_the_result() {
     let job = &phase.workers[0];
     let found = job.depth_search.as_ref().unwrap();
     assert_eq!((found.depth, found.found), (8, true));
-    // Four depths were tried before, each for a window; the phase's own time begins behind them.
+    // Four depths were tried before, each for a window; the phase's own time begins after them.
     assert_eq!(job.started_ns, 0);
     assert!(job.wall_ns >= 60_000_000 && job.wall_ns.abs_diff(phase.wall_ns) < 1_000_000, "{phase:?}");
     let in_intervals: u64 = phase.intervals.iter().flat_map(|one| one.ops.values()).map(|ops| ops.count).sum();
     assert!(in_intervals <= job.count, "{in_intervals} of {}", job.count);
     assert_eq!(job.ops[&OpKind::Read].count, job.ops[&OpKind::Read].service.count());
     let sampled: u64 = job.samples.iter().flat_map(|sample| sample.ops.values()).map(|moved| moved.count).sum();
-    assert_eq!(sampled, job.count, "the series is that of the last trial");
+    assert_eq!(sampled, job.count, "the series covers only the last trial");
     assert_eq!(job.samples.first().map(|sample| sample.start_ns), Some(0));
 }

@@ -1,15 +1,15 @@
-//! Jobs that replay a recording, which here is made up.
+//! Jobs that replay a made-up recording.
 
 use super::common::*;
-use super::jobs::fine;
+use super::jobs::assert_no_faults;
 use plumb_engine::trace::{RecordedOp, RecordedOps, Recordings, ReplayError};
 use plumb_engine::{LoggedOp, Observer};
 use plumb_result::PhaseMeasurement;
 use plumb_workload::OpKind;
 use plumb_workload::blocks::trace::Recording;
 
-/// What a recording holds is told by its name.
-struct MadeUp;
+/// Opens recordings whose name determines their content.
+struct FixedRecordings;
 
 /// Four writes, two reads of them and a flush in two files, a fifth of a millisecond apart.
 fn few() -> Vec<Result<RecordedOp, ReplayError>> {
@@ -27,7 +27,7 @@ fn few() -> Vec<Result<RecordedOp, ReplayError>> {
     ]
 }
 
-impl Recordings for MadeUp {
+impl Recordings for FixedRecordings {
     fn open(&self, recording: &Recording) -> Result<RecordedOps, ReplayError> {
         let mut ops = few();
         match recording.path.to_str() {
@@ -54,11 +54,11 @@ impl Recordings for MadeUp {
 
 fn place() -> Place {
     let mut place = Place::new();
-    place.recordings = Some(&MadeUp);
+    place.recordings = Some(&FixedRecordings);
     place
 }
 
-/// A job that replays `path`, with more words of the recording and of its group.
+/// Returns a job that replays `path`, with more settings of the recording and of its group.
 fn text(path: &str, recording: &str, group: &str) -> String {
     format!(
         r#"
@@ -85,9 +85,9 @@ fn text(path: &str, recording: &str, group: &str) -> String {
 
 /// Keeps the log of ops.
 #[derive(Default)]
-struct Ears(Vec<LoggedOp>);
+struct OpLog(Vec<LoggedOp>);
 
-impl Observer for Ears {
+impl Observer for OpLog {
     fn op_log(&mut self, _phase: &str, _worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
         self.0.extend(ops);
         self.0.sort_by_key(|op| op.submit_ns);
@@ -95,9 +95,9 @@ impl Observer for Ears {
 }
 
 fn replayed(path: &str, recording: &str, group: &str) -> (PhaseMeasurement, Vec<LoggedOp>) {
-    let mut ears = Ears::default();
-    let mut measurement = place().watch(&text(path, recording, group), &mut ears);
-    (measurement.phases.remove(0), ears.0)
+    let mut log = OpLog::default();
+    let mut measurement = place().watch(&text(path, recording, group), &mut log);
+    (measurement.phases.remove(0), log.0)
 }
 
 fn expected() -> Vec<(OpKind, u32, u64, u64)> {
@@ -109,27 +109,27 @@ fn done(ops: &[LoggedOp]) -> Vec<(OpKind, u32, u64, u64)> {
 }
 
 #[test]
-fn every_op_is_done_where_it_was_recorded() {
+fn every_op_is_made_where_it_was_recorded() {
     for group in ["", "backend = \"preadv\"\nrun-as = \"process\""] {
         let (phase, ops) = replayed("few", "", group);
-        fine(&phase);
+        assert_no_faults(&phase);
         assert_eq!(done(&ops), expected(), "{group}");
         assert_eq!((phase.workers[0].count, bytes(&phase, OpKind::Write)), (7, 16_896));
     }
     let (phase, mut ops) = replayed("few", "", "backend.io-uring = {}\ndepth = 4");
-    fine(&phase);
+    assert_no_faults(&phase);
     let (mut expected, key) = (expected(), |op: &(OpKind, u32, u64, u64)| (op.0.name(), op.1, op.2));
     let mut found = done(&std::mem::take(&mut ops));
     expected.sort_by_key(key);
     found.sort_by_key(key);
-    assert_eq!(found, expected, "a queue does the same ops");
+    assert_eq!(found, expected, "a queued backend makes the same ops");
 }
 
-/// No op is done before its time, and how late each was is measured.
+/// Protects: no op is made before its time, and the lag of each is measured.
 #[test]
 fn recorded_times_are_kept_and_lags_are_measured() {
     let (phase, ops) = replayed("few", "speed-percent = 50\nloops = 2", "");
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(ops.len(), 14);
     for (number, op) in ops.iter().enumerate() {
         // The last op of a loop and the first of the next are due at the same time.
@@ -137,39 +137,39 @@ fn recorded_times_are_kept_and_lags_are_measured() {
         // A microsecond for rounding from ticks and back.
         assert!(op.submit_ns + 1_000 >= due_ns, "{number} at {}", op.submit_ns);
     }
-    let lag = phase.start_lag.as_ref().expect("there are times to be late for");
+    let lag = phase.start_lag.as_ref().expect("expected start lags");
     assert_eq!(lag.count(), 14);
     assert!(phase.ops.values().all(|op| op.response.as_ref().is_some_and(|response| response.count() == op.count)));
     let (phase, _) = replayed("few", "", "");
-    assert!(phase.start_lag.is_none(), "nothing is late where nothing is due");
+    assert!(phase.start_lag.is_none(), "nothing is late without due times");
 }
 
 #[test]
 fn limits_and_time_end_a_replay() {
     let (phase, ops) = replayed("few", "loops = 3\nmax-ops = 8", "");
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(ops.iter().filter(|op| op.kind.moves_bytes()).count(), 8);
     let (phase, ops) = replayed("few", "repeat-until-time = true", "limit.time = \"50ms\"");
-    fine(&phase);
-    assert!(ops.len() > 7, "it began again: {} ops", ops.len());
+    assert_no_faults(&phase);
+    assert!(ops.len() > 7, "the replay was repeated: {} ops", ops.len());
 }
 
 #[test]
-fn what_is_wrong_with_a_recording_fails_the_job_in_its_words() {
+fn an_error_in_a_recording_fails_the_job_with_its_message() {
     let (phase, ops) = replayed("broken", "", "");
-    assert_eq!(done(&ops), expected()[..3], "what came before was done");
+    assert_eq!(done(&ops), expected()[..3], "the ops before the error were made");
     let why = phase.workers[0].ended_by.clone().unwrap_or_default();
     assert!(why.contains("line 5: `x` is no offset"), "{why}");
     let (phase, _) = replayed("behind", "", "");
     let why = phase.workers[0].ended_by.clone().unwrap_or_default();
     assert!(why.contains("1048576 in data.0, which ends at 65536"), "{why}");
     let (phase, ops) = replayed("none", "", "");
-    assert_eq!(ops, [], "there is none");
+    assert_eq!(ops, [], "no ops were made");
     assert_eq!(phase.workers[0].ended_by.as_deref(), Some("none: No such file or directory"));
 }
 
 #[test]
-fn what_a_replay_cannot_keep_is_refused_before_the_start() {
+fn unsupported_replays_are_refused_before_the_start() {
     let refused = |place: &Place, text: &str| match place.try_run(text, &mut plumb_engine::Nobody) {
         Err(error) => error.to_string(),
         Ok(_) => panic!("{text}"),

@@ -23,7 +23,7 @@ fn transfer(rest: &str) -> String {
     format!("{{ transfer = {{ record = {RECORD}, count = {COUNT}, {rest} }} }}")
 }
 
-/// Every way to move records writes what every other one reads, whatever the order.
+/// Protects: records written in any way can be read in every other way, in any order.
 #[test]
 fn what_one_way_writes_another_reads() {
     let ways = [
@@ -64,24 +64,24 @@ fn what_one_way_writes_another_reads() {
     }
 }
 
-/// Protects from losses that come after their op: a request that fails is an error of the close, which waits for it, in words
-/// that name its place.
+/// Protects from losses after an op: a failed request is an error of the close, which waits for it,
+/// and the message names its offset.
 #[test]
-fn a_request_that_fails_is_an_error_of_the_close() {
+fn a_failed_request_is_an_error_of_the_close() {
     let place = Place::new();
     let read = transfer("does = \"read\", via = { kernel-aio = { depth = 64, batch = 64 } }");
     let measured =
         place.run(&workload("{ said = [\"f\"] }", &[("read", &format!("steps = [{OPEN}, {read}, \"close\"]"))]));
     let phase = &measured.phases[0];
-    assert_eq!(phase.ops[&OpKind::Read].count, COUNT, "they are prepared, and over");
+    assert_eq!(phase.ops[&OpKind::Read].count, COUNT, "reads are over once they are prepared");
     let fault = &phase.faults[0];
     assert_eq!((fault.op, fault.errno), (OpKind::Close, Some(5)), "{fault:?}");
     assert_eq!(fault.message, "the read at byte 0 moved 0 of 4096 bytes; is the file long enough?");
 }
 
-/// A check that finds nothing would pass anything.
+/// Protects: a check fails on data that was not written by it. A check that finds nothing would pass anything.
 #[test]
-fn what_was_not_written_so_is_found() {
+fn unexpected_data_is_found() {
     let place = Place::new();
     let write = format!(
         "before = [{OPEN}]\nsteps = [{}]\nafter = [\"close\"]\ncontent = {{ words = {{ byte = 1, every = 4096 }} }}",
@@ -98,7 +98,7 @@ fn what_was_not_written_so_is_found() {
     assert!(message.contains("expected 0202020202020202"), "{message}");
 }
 
-/// Protects: of ops that share a reading of the clock, each is counted and checked, and no more time is told than passed.
+/// Protects: ops that share a clock reading are each counted and checked, and report no more time than has passed.
 #[test]
 fn short_ops_are_each_counted_and_checked() {
     use std::os::unix::fs::FileExt;
@@ -149,26 +149,26 @@ fn calls_on_names_go_in_order() {
     assert_eq!(std::fs::read_dir(place.base()).unwrap().count(), 0);
 }
 
-/// A file of the user's is kept; one that an earlier script made under the same name is used again.
+/// A user's file is kept; a file that an earlier script made under the same name is reused.
 #[test]
-fn a_file_of_the_users_is_refused() {
+fn a_users_file_is_refused() {
     let place = Place::new();
     let path = place.base().join("f");
     std::fs::write(&path, "do not lose").unwrap();
     let script = "steps = [{ open = { write = true, create = true, truncate = true } }, \"close\"]";
     let text = workload("{ said = [\"f\"] }", &[("write", script)]);
-    let error = place.try_run(&text, &mut Nobody).expect_err("it is not test data");
+    let error = place.try_run(&text, &mut Nobody).expect_err("expected a refusal: the file is not test data");
     assert!(error.refusal().is_some(), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "do not lose");
     std::fs::remove_file(&path).unwrap();
     place.run(&text);
     place.run(&text);
-    assert!(path.exists(), "only steps remove anything");
+    assert!(path.exists(), "only steps remove files");
 }
 
-/// The first worker's end ends all; the others write on, and that is not counted.
+/// The first worker's end ends all; the others continue writing, and that is not counted.
 #[test]
-fn writers_that_are_stopped_write_on_uncounted() {
+fn stopped_writers_continue_uncounted() {
     for run_as in ["thread", "process"] {
         let place = Place::new();
         let text = format!(
@@ -190,7 +190,7 @@ fn writers_that_are_stopped_write_on_uncounted() {
     }
 }
 
-/// Files as one op each, made to their lengths, looked at as their directory names them, and removed.
+/// Files as one op each: created with their lengths, read in directory order, and removed.
 #[test]
 fn files_are_one_op_each() {
     for flush in ["", ", flush = true"] {
@@ -222,7 +222,7 @@ fn files_are_one_op_each() {
         let kinds = [OpKind::Create, OpKind::Stat, OpKind::Stat, OpKind::Unlink];
         for (phase, kind) in measured.phases.iter().zip(kinds) {
             assert_eq!(phase.fault_count, 0, "{}: {:?}", phase.name, phase.faults);
-            // The last length holds for all further files.
+            // The last length applies to all further files.
             let bytes = if kind == OpKind::Unlink { 0 } else { 1 + 5000 + 5000 };
             assert_eq!((phase.ops[&kind].count, phase.ops[&kind].bytes), (4, bytes), "{}", phase.name);
         }
@@ -230,7 +230,8 @@ fn files_are_one_op_each() {
     }
 }
 
-/// Byte by byte is a call for each, and what is written tells its place; what is made of one record is told together.
+/// Byte by byte takes one call per byte, and the data encodes its position. All calls
+/// for one record are reported together.
 #[test]
 fn single_bytes_and_changed_records() {
     let place = Place::new();
@@ -253,14 +254,14 @@ fn single_bytes_and_changed_records() {
     };
     assert_eq!([counts(0), counts(1), counts(2)], [[0, COUNT, 0], [COUNT, COUNT, COUNT], [2, 1, 0]]);
     let longest = |phase: usize| measured.phases[phase].workers[0].longest_record_ns;
-    assert_eq!(longest(0), None, "an op is all that is done to its record");
+    assert_eq!(longest(0), None, "each record takes one op");
     let flush_ns = measured.phases[1].ops[&OpKind::Fsync].service.min().unwrap();
-    assert!(longest(1).is_some_and(|longest_ns| longest_ns > flush_ns), "all calls of a record together");
+    assert!(longest(1).is_some_and(|longest_ns| longest_ns > flush_ns), "all calls of a record are reported together");
     let written = std::fs::read(place.base().join("f")).unwrap();
     let first_of = |record: usize| &written[record * RECORD as usize..][..4];
     assert_eq!(
         (first_of(0), first_of(3)),
         (&[1, 1, 2, 3][..], &[0, 1, 2, 4][..]),
-        "one byte of each, the next at the next"
+        "one byte of each record changes, the next byte in the next record"
     );
 }

@@ -1,4 +1,4 @@
-//! The same seed gives the same ops, on threads and in processes alike.
+//! The same seed yields the same ops, in threads and in processes.
 
 use super::common::*;
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ fn written(place: &Place, text: &str) -> Vec<u8> {
     content
 }
 
-/// Numbers of the blocks of 512 bytes that were written.
+/// Returns the numbers of the 512-byte blocks that were written.
 fn blocks(content: &[u8]) -> BTreeSet<usize> {
     content.chunks(512).enumerate().filter(|(_, block)| block.iter().any(|byte| *byte != 0)).map(|(at, _)| at).collect()
 }
@@ -77,20 +77,20 @@ fn each_worker_has_its_own_stream() {
 }
 
 #[test]
-fn content_changes_from_run_to_run_and_ops_do_not() {
+fn content_changes_between_runs_but_ops_do_not() {
     let mut place = Place::new();
     let random = text(7, "work.blocks.pattern = \"random\"").replace("{ byte = 1 }", "\"random\"");
     let first = written(&place, &random);
     assert!(first == written(&place, &random), "the same seeds, the same bytes");
     assert!(
         first == written(&place, &random.replace("limit.ops", "run-as = \"process\"\nlimit.ops")),
-        "in a process, too"
+        "also in a process"
     );
     place.content_seed = 1;
     let second = written(&place, &random);
-    assert_eq!(blocks(&first), blocks(&second), "the same places");
+    assert_eq!(blocks(&first), blocks(&second), "the same blocks are written");
     let same = first.chunks(512).zip(second.chunks(512)).filter(|(a, b)| a == b && a.iter().any(|byte| *byte != 0));
-    assert_eq!(same.count(), 0, "other bytes: nothing is the same twice, so no layer can deduplicate two runs");
+    assert_eq!(same.count(), 0, "no content is repeated, so no layer can deduplicate two runs");
 }
 
 #[test]
@@ -102,5 +102,5 @@ fn a_phase_draws_its_own_ops() {
     let phase = &one[one.find("[[phase]]").unwrap()..];
     place.watch(&format!("{one}\n{}", phase.replace("\"write\"", "\"again\"")), &mut spy);
     drop(spy);
-    assert!(contents[1].len() > contents[0].len() * 3 / 2, "the second phase goes elsewhere");
+    assert!(contents[1].len() > contents[0].len() * 3 / 2, "the second phase writes other blocks");
 }

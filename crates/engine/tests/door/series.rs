@@ -1,4 +1,4 @@
-//! What is measured when: the ramp, the series of seconds, ops in flight, the steady state.
+//! Measured periods: the ramp, the series of seconds, ops in flight, the steady state.
 
 use super::common::*;
 use plumb_workload::OpKind;
@@ -24,11 +24,11 @@ fn ops_of_the_ramp_run_and_are_not_measured() {
         assert_eq!(read.response.as_ref().map(|response| response.count()), Some(read.count), "{run_as}");
         let lag = phase.start_lag.as_ref().unwrap();
         assert_eq!(lag.count(), read.count, "{run_as}");
-        // One is due every 10 ms; what was due in the ramp counts only where it started late, after it.
+        // One op is due every 10 ms; an op due in the ramp counts only if it started late, after the ramp.
         let due = (phase.wall_ns + lag.max().unwrap()).div_ceil(SECOND_NS / 100) + 1;
         assert!((1..=due).contains(&phase.count()), "{run_as}: {} of the 200 starts, {due} due", phase.count());
-        assert_eq!(spy.told, ["ready", "begins only", "clock only", "stopped only"]);
-        assert!(phase.wall_ns < 2 * SECOND_NS, "{run_as}: the ramp is no part of it: {}", phase.wall_ns);
+        assert_eq!(spy.log, ["ready", "begins only", "clock only", "stopped only"]);
+        assert!(phase.wall_ns < 2 * SECOND_NS, "{run_as}: the ramp is excluded: {}", phase.wall_ns);
     }
 }
 
@@ -47,7 +47,7 @@ fn limits_of_the_phase_count_from_the_end_of_the_ramp() {
     let place = Place::new();
     let phase = place.phase(&null("ramp = \"300ms\"\nstop = { time = \"1m\", ops = 500 }", "count = 2"));
     consistent(&phase);
-    // A few ops lie between the reading that ends the ramp and the limit that begins with it.
+    // A few ops fall between the reading that ends the ramp and the limit that begins with it.
     assert!(phase.count() >= 500, "{}", phase.count());
     assert!(phase.workers.iter().all(|worker| worker.ended_by.is_none()));
 }
@@ -102,13 +102,17 @@ fn delayed(run_as: &str) -> String {
 }
 
 #[test]
-fn a_second_without_ops_is_there_with_zeros() {
+fn a_second_without_ops_is_listed_with_zeros() {
     let place = Place::new();
     let mut spy = Spy::default();
     let phase = place.watch(&delayed("process"), &mut spy).phases.remove(0);
     consistent(&phase);
-    assert_eq!((count(&phase, OpKind::Stat), phase.count(), phase.transactions), (2, 2, Some(2)), "a delay is no op");
-    assert!(phase.wall_ns >= 5 * SECOND_NS, "delays take their time");
+    assert_eq!(
+        (count(&phase, OpKind::Stat), phase.count(), phase.transactions),
+        (2, 2, Some(2)),
+        "a delay does not count as an op"
+    );
+    assert!(phase.wall_ns >= 5 * SECOND_NS, "delays take time");
     assert!(phase.intervals.len() >= 5);
     let empty = |interval: &&plumb_result::Interval| interval.ops.values().all(|counts| counts.count == 0);
     let empties: Vec<_> = phase.intervals.iter().filter(empty).collect();

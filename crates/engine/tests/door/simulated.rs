@@ -1,4 +1,4 @@
-//! Simulated devices through the same door.
+//! Simulated devices through the same interface.
 
 use super::common::*;
 use super::jobs::{JobText, on_target};
@@ -25,7 +25,7 @@ fn text(device: &str, phase: &str, workers: &str) -> String {
 }
 
 #[test]
-fn the_same_run_is_the_same_to_the_last_bit_and_another_is_another() {
+fn the_same_run_is_identical_and_another_differs() {
     let mut place = Place::new();
     let text = text(
         "sim:ssd?cv=5%&errors=0.1%&short=1%",
@@ -35,13 +35,13 @@ fn the_same_run_is_the_same_to_the_last_bit_and_another_is_another() {
     let first = place.run(&text);
     assert_eq!(first, place.run(&text));
     place.content_seed = 99;
-    assert_eq!(first, place.run(&text), "content is nothing to a simulated device");
+    assert_eq!(first, place.run(&text), "content does not matter on a simulated device");
     place.sim_run = SimRun { run_index: 1, ..place.sim_run };
     assert_ne!(first, place.run(&text));
 }
 
 #[test]
-fn limits_mean_on_simulated_devices_what_they_mean_on_real_ones() {
+fn limits_work_on_simulated_devices_like_on_real_ones() {
     let place = Place::new();
     for (phase, workers, data_ops) in [
         ("", "limit.ops = 300\ncount = 2", 600),
@@ -50,7 +50,7 @@ fn limits_mean_on_simulated_devices_what_they_mean_on_real_ones() {
     ] {
         let phase = place.phase(&text("sim:nvme", phase, workers));
         let done = count(&phase, OpKind::Read) + count(&phase, OpKind::Write);
-        assert_eq!(done, data_ops, "{workers}: flushes count in no limit");
+        assert_eq!(done, data_ops, "{workers}: flushes do not count toward limits");
         assert!(count(&phase, OpKind::Fsync) > 0);
         assert_eq!(phase.clock, "virtual");
     }
@@ -74,7 +74,7 @@ fn a_stall_is_a_gap_in_the_series() {
     let phase = place.watch(&text("sim:hdd?stall=5s", "stop.time = \"20s\"", ""), &mut spy).phases.remove(0);
     let zeros = phase.intervals.iter().filter(|interval| interval.ops.values().all(|counts| counts.count == 0)).count();
     assert!(zeros >= 3, "{:?}", phase.intervals);
-    assert_eq!(spy.told, ["ready", "clock only", "simulated only"]);
+    assert_eq!(spy.log, ["ready", "clock only", "simulated only"]);
     assert!(spy.intervals.len() >= 20);
     assert_eq!(spy.observations.len(), 1);
 }
@@ -113,7 +113,7 @@ fn flows_run_on_simulated_devices_and_keep_their_files() {
 }
 
 #[test]
-fn an_interruption_keeps_what_was_measured() {
+fn an_interruption_keeps_the_measurement() {
     let place = Place::new();
     let stop = place.stop;
     let mut spy = Spy {
@@ -131,7 +131,7 @@ fn an_interruption_keeps_what_was_measured() {
     assert_eq!(measurement.phases.len(), 1);
     assert!(measurement.phases[0].count() > 0);
     let before = place.run(&text);
-    assert!(before.interrupted && before.phases.is_empty(), "a flag that is up already lets nothing begin");
+    assert!(before.interrupted && before.phases.is_empty(), "nothing starts if the flag is already raised");
 }
 
 #[test]
@@ -165,12 +165,13 @@ fn jobs_run_on_simulated_devices_with_their_own_rules() {
     ];
     let text = on_target(&sim("sim:ssd?cv=0", "1MiB", ""), &jobs);
     let phase = place.phase(&text);
-    assert_eq!(phase, place.phase(&text), "to the last bit");
+    assert_eq!(phase, place.phase(&text), "the measurement is identical");
     let [deep, paced, last] = &phase.workers[..] else { panic!("three jobs") };
     assert!(phase.workers.iter().all(|worker| worker.ended_by.is_none() && worker.backend == "sim"), "{phase:?}");
     assert!((deep.in_flight_mean - 8.0).abs() < 0.1 && deep.wall_ns.abs_diff(2_000_000_000) < 1_000_000, "{deep:?}");
     let of = |worker: &plumb_result::WorkerMeasurement, kind| worker.ops[&kind].count;
-    // The ramp is part of the job: 100 of its 256 writes were made in it. The rest are 155 gaps of 1 ms, and the last write.
+    // The ramp is part of the job: 100 of its 256 writes were made in it. The rest are 155 gaps of
+    // 1 ms, and the last write.
     assert_eq!((of(paced, OpKind::Write), paced.wall_ns / 1_000_000), (156, 155));
     assert_eq!((paced.began_ns, last.began_ns > paced.began_ns), (1_000_000_000, true));
     assert_eq!(of(last, OpKind::Read), 256);
@@ -179,7 +180,7 @@ fn jobs_run_on_simulated_devices_with_their_own_rules() {
 }
 
 #[test]
-fn the_files_of_jobs_lie_one_after_another_on_a_simulated_device() {
+fn the_files_of_jobs_are_consecutive_on_a_simulated_device() {
     let place = Place::new();
     let of = |files: &str| {
         let job =
@@ -189,14 +190,19 @@ fn the_files_of_jobs_lie_one_after_another_on_a_simulated_device() {
     };
     let (one, four) = (of(""), of("files = 4\npreallocated-percent = 100"));
     assert_eq!((one.count(), four.count()), (400, 400));
-    assert!(one.wall_ns * 10 < four.wall_ns, "a stream, and seeks between four: {} {}", one.wall_ns, four.wall_ns);
+    assert!(
+        one.wall_ns * 10 < four.wall_ns,
+        "one stream is faster than seeks between four: {} {}",
+        one.wall_ns,
+        four.wall_ns
+    );
     let small = on_target(&sim("sim:hdd", "512KiB", ""), &[JobText::reads("job")]);
     let error = place.try_run(&small, &mut Nobody).unwrap_err();
     assert!(error.is_plan() && error.to_string().contains("larger `size`"), "{error}");
 }
 
-// Protects: a program over named files keeps its files apart on the device, waits in virtual time, and makes what is before
-// and behind its clock there, too.
+// Protects: a program over named files keeps its files apart on the device, and waits in virtual time. Its steps before
+// and after the clock also run there.
 #[test]
 fn programs_over_named_files_run_on_simulated_devices() {
     let place = Place::new();
@@ -221,10 +227,10 @@ fn programs_over_named_files_run_on_simulated_devices() {
         "#
     );
     let phase = place.phase(&text);
-    assert_eq!(phase, place.phase(&text), "to the last bit");
+    assert_eq!(phase, place.phase(&text), "the measurement is identical");
     let done = [OpKind::Write, OpKind::Fsync, OpKind::Read].map(|kind| count(&phase, kind));
     assert_eq!((done, phase.fault_count, phase.workers[0].backend.as_str()), ([256, 1, 256], 0, "sim"));
-    assert_eq!(phase.wall_ns / 1_000_000_000, 10, "the hour is over before the clock starts");
+    assert_eq!(phase.wall_ns / 1_000_000_000, 10, "the hour passes before the clock starts");
     let larger = text.replace("count = 256", "count = 257");
     let error = place.try_run(&larger, &mut Nobody).unwrap_err();
     assert!(error.is_plan() && error.to_string().contains("larger `size`"), "{error}");

@@ -1,10 +1,10 @@
-//! Ctrl-C: whatever goes on ends soon, with what was measured, and nothing is left behind.
+//! Ctrl-C: everything ends soon, keeps its measurements, and leaves nothing behind.
 
 use super::common::*;
 use plumb_result::Measurement;
 use std::time::Duration;
 
-/// Runs with a spy made from the stop flag.
+/// Runs with a spy that is created from the stop flag.
 fn stopped(
     text: String,
     spy: impl FnOnce(plumb_engine::signals::StopFlag) -> Spy<'static> + Send + 'static,
@@ -17,8 +17,8 @@ fn stopped(
     })
 }
 
-/// Raises the flag when something is said to be prepared.
-fn when_preparing(text: &str, word: &'static str) -> Measurement {
+/// Raises the flag when the preparation named `word` begins.
+fn stop_while_preparing(text: &str, word: &'static str) -> Measurement {
     stopped(text.to_owned(), move |stop| Spy {
         at_preparing: Some(Box::new(move |what| {
             if what.contains(word) {
@@ -29,8 +29,8 @@ fn when_preparing(text: &str, word: &'static str) -> Measurement {
     })
 }
 
-/// Raises the flag a little after the first phase has begun.
-fn soon(text: String) -> Measurement {
+/// Raises the flag shortly after the first phase has begun.
+fn stop_in_first_phase(text: String) -> Measurement {
     stopped(text, |stop| {
         Spy::at_begin(move |_, _| {
             std::thread::spawn(move || {
@@ -65,7 +65,7 @@ fn file(size: &str, phase: &str, workers: &str) -> String {
 
 #[test]
 fn while_a_file_is_laid_out() {
-    let measurement = when_preparing(&file("512MiB", "", "work.blocks = {}"), "writing data");
+    let measurement = stop_while_preparing(&file("512MiB", "", "work.blocks = {}"), "writing data");
     assert_eq!(measurement.phases, []);
 }
 
@@ -85,13 +85,14 @@ fn while_a_tree_is_laid_out() {
         target = "set"
         work.flow.steps = ["stat"]
         "#;
-    assert_eq!(when_preparing(text, "making set").phases, []);
+    assert_eq!(stop_while_preparing(text, "making set").phases, []);
 }
 
 #[test]
-fn while_the_cache_is_emptied_or_filled() {
+fn while_the_cache_is_evicted_or_warmed() {
     for (cache, word) in [("cold", "dropping"), ("warm", "filling")] {
-        let measurement = when_preparing(&file("16MiB", &format!("cache = \"{cache}\""), "work.blocks = {}"), word);
+        let measurement =
+            stop_while_preparing(&file("16MiB", &format!("cache = \"{cache}\""), "work.blocks = {}"), word);
         assert_eq!(measurement.phases, [], "{cache}");
     }
 }
@@ -109,10 +110,10 @@ fn while_a_phase_runs() {
     ] {
         for mix in ["read = 1", "read = 0, write = 1"] {
             let workers = format!("{workers}\nwork.blocks = {{ pattern = \"random\", mix = {{ {mix} }} }}");
-            let measurement = soon(file("16MiB", "stop.time = \"1h\"", &workers));
-            let [phase] = &measurement.phases[..] else { panic!("the second phase does not begin") };
+            let measurement = stop_in_first_phase(file("16MiB", "stop.time = \"1h\"", &workers));
+            let [phase] = &measurement.phases[..] else { panic!("the second phase must not begin") };
             consistent(phase);
-            assert!(phase.count() > 0, "{workers}: what was measured is there");
+            assert!(phase.count() > 0, "{workers}: the measurement is kept");
             assert!(phase.wall_ns > 0);
             assert!(phase.workers.iter().all(|worker| worker.ended_by.is_none()), "{workers}: {:?}", phase.workers);
         }
@@ -123,9 +124,12 @@ fn while_a_phase_runs() {
 fn while_workers_wait_for_their_next_op() {
     for workers in ["", "run-as = \"process\"", "depth = 4", "depth = 4\nrun-as = \"process\""] {
         for pace in ["pace.open.rate = \"0.1/s\"", "pace.think.time = \"1h\""] {
-            let measurement =
-                soon(file("1MiB", "stop.time = \"1h\"", &format!("{workers}\n{pace}\nwork.blocks = {{}}")));
-            let [phase] = &measurement.phases[..] else { panic!("the second phase does not begin") };
+            let measurement = stop_in_first_phase(file(
+                "1MiB",
+                "stop.time = \"1h\"",
+                &format!("{workers}\n{pace}\nwork.blocks = {{}}"),
+            ));
+            let [phase] = &measurement.phases[..] else { panic!("the second phase must not begin") };
             consistent(phase);
             assert!((1..=4).contains(&phase.count()), "{workers} {pace}: {}", phase.count());
         }
@@ -136,7 +140,7 @@ fn while_workers_wait_for_their_next_op() {
 fn while_a_flow_waits_or_works() {
     for step in ["{ delay = { time = \"1h\" } }", "\"stat\""] {
         for run_as in ["thread", "process"] {
-            let measurement = soon(format!(
+            let measurement = stop_in_first_phase(format!(
                 r#"
                 name = "stopped"
                 [target.set.tree]
@@ -159,10 +163,14 @@ fn while_a_flow_waits_or_works() {
 }
 
 #[test]
-fn in_the_ramp_nothing_has_been_measured_yet() {
+fn a_stop_in_the_ramp_has_measured_nothing() {
     for run_as in ["thread", "process"] {
         let ramp = "ramp = \"1h\"\nstop.time = \"1h\"";
-        let measurement = soon(file("1MiB", ramp, &format!("run-as = \"{run_as}\"\nwork.blocks.pattern = \"random\"")));
+        let measurement = stop_in_first_phase(file(
+            "1MiB",
+            ramp,
+            &format!("run-as = \"{run_as}\"\nwork.blocks.pattern = \"random\""),
+        ));
         let [phase] = &measurement.phases[..] else { panic!("one phase") };
         assert_eq!((phase.count(), phase.wall_ns), (0, 0), "{run_as}");
         assert_eq!(phase.intervals, [], "{run_as}");

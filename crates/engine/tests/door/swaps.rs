@@ -1,7 +1,7 @@
-//! Races against a symbolic link: a directory is exchanged with a link over and over, while a run creates, writes to
-//! and removes files in it. Files in the link's target must stay untouched. Each test uses at least [`ROUNDS`] names.
-//! Before directories were kept open, named files, trees, file sets and load files overwrote or removed the target's
-//! files within a few rounds.
+//! Races against a symbolic link: a directory is repeatedly exchanged with a link, while a run creates, writes and
+//! removes files in it. Files in the link's target must stay untouched. Each test uses at least [`ROUNDS`] names.
+//! Before directories were kept open, named files, trees, file sets and load files overwrote or removed the
+//! target's files within a few rounds.
 
 use super::common::*;
 use super::jobs::{JobText, on_target};
@@ -40,7 +40,7 @@ const WRITE: &str = "{ transfer = { record = 512, count = 1, does = \"write\" } 
 
 /// Files that the user named one by one: IOzone, IOR.
 #[test]
-fn named_files_are_not_written_to_elsewhere() {
+fn named_files_are_not_written_elsewhere() {
     let place = Place::new();
     fs::create_dir(place.base().join("d")).unwrap();
     let victim = Victim::new(place.base(), &["f"]);
@@ -54,7 +54,7 @@ fn named_files_are_not_written_to_elsewhere() {
 
 /// Files in directories that the program creates: fs_mark, Bonnie++, PostMark, sysbench.
 #[test]
-fn files_in_own_directories_are_not_written_to_elsewhere() {
+fn files_in_created_directories_are_not_written_elsewhere() {
     let place = Place::new();
     fs::create_dir_all(place.base().join("d/s")).unwrap();
     let victim = Victim::new(place.base(), &["f", "g"]);
@@ -72,7 +72,7 @@ fn files_in_own_directories_are_not_written_to_elsewhere() {
 
 /// Numbered trees: mdtest, md-workbench.
 #[test]
-fn trees_are_not_written_to_elsewhere() {
+fn trees_are_not_written_elsewhere() {
     let place = Place::new();
     fs::create_dir_all(place.base().join("out/r0/d0")).unwrap();
     let items: Vec<String> = (0..20).map(|item| format!("i.0.{item}")).collect();
@@ -100,11 +100,11 @@ fn blocks(target: &str) -> String {
 
 /// Files of jobs, named by the user or by the tool: fio, vdbench, IOMeter, elbencho's data.
 #[test]
-fn job_files_are_not_written_to_elsewhere() {
-    let said = ("said = [\"d/f\"]", "[]", 1);
-    // Links are followed in the part of a path that the user typed: here the directory above.
-    let made = ("numbered = { path = \"d/f.{}\", count = 20 }", "[\".\"]", 20);
-    for (names, typed, files) in [said, made] {
+fn job_files_are_not_written_elsewhere() {
+    let typed_name = ("said = [\"d/f\"]", "[]", 1);
+    // Links are followed in the part of a path that the user typed: here the parent directory.
+    let generated = ("numbered = { path = \"d/f.{}\", count = 20 }", "[\".\"]", 20);
+    for (names, typed, files) in [typed_name, generated] {
         let place = Place::new();
         fs::create_dir(place.base().join("d")).unwrap();
         let all: Vec<String> = (0..20).map(|file| format!("f.{file}")).chain(["f".to_owned()]).collect();
@@ -140,7 +140,7 @@ fn calls_on_names_do_not_go_elsewhere() {
 
 /// File sets that all workers share: Filebench.
 #[test]
-fn shared_sets_are_not_written_to_elsewhere() {
+fn shared_sets_are_not_written_elsewhere() {
     let place = Place::new();
     let all: Vec<String> = (1..=20).map(|file| format!("{file:08}")).collect();
     let victim = Victim::new(place.base(), &all);
@@ -185,7 +185,7 @@ impl Observer for SwapsLater<'_> {
 
 /// File sets of Plumb's own runs.
 #[test]
-fn file_sets_are_not_written_to_elsewhere() {
+fn file_sets_are_not_written_elsewhere() {
     let place = Place::new();
     let all: Vec<String> = (0..40).map(|file| format!("f{file:08}")).collect();
     let victim = Victim::new(place.base(), &all);

@@ -16,7 +16,7 @@ fn phase(name: &str, program: &str, more: &str) -> String {
     format!("[[phase]]\nname = \"{name}\"\n[[phase.workers]]\ntarget = \"t\"\ncount = {WORKERS}\n{program}\n{more}\n")
 }
 
-/// Makes the directories, by one worker.
+/// Returns a phase in which one worker creates the directories.
 fn directories() -> String {
     phase(
         "directories",
@@ -27,8 +27,8 @@ fn directories() -> String {
     .replace(&format!("count = {WORKERS}"), "count = 1")
 }
 
-/// Protects from phases that never end: companions do no I/O, so workers that meet do not wait for them. Where they did,
-/// this test would not end.
+/// Protects from phases that never end: companions do no I/O, so workers at a meeting must not wait for them. If
+/// they did, this test would hang.
 #[test]
 fn workers_do_not_wait_for_companions() {
     let steps = [
@@ -47,9 +47,9 @@ fn workers_do_not_wait_for_companions() {
     }
 }
 
-/// Protects what is written behind a read: it is the worker's own packet, and not what it read of another's.
+/// Protects data written after a read: it is the worker's own packet, and not the one that it read.
 #[test]
-fn items_hold_their_own_packets_behind_a_read() {
+fn items_hold_their_own_packets_after_a_read() {
     let program = "work.program.steps = [\
         { trees = { does = { make = { bytes = \"64\" } } } }, { meet = {} },\
         { trees = { does = { read = { bytes = \"64\" } }, shift = 1 } }, { meet = {} },\

@@ -1,4 +1,4 @@
-//! Blocks are stamped when they are written and verified when they are read, and what is wrong is said with its address.
+//! Blocks are stamped when they are written and verified when they are read; errors contain the address.
 
 use super::common::*;
 use plumb_workload::OpKind;
@@ -29,7 +29,7 @@ fn text(write: &str, read: &str) -> String {
 }
 
 #[test]
-fn what_was_written_is_verified() {
+fn written_blocks_are_verified() {
     let place = Place::new();
     for checksum in ["crc32c", "xxh3"] {
         let verify = format!("verify.checksum = \"{checksum}\"");
@@ -61,8 +61,8 @@ fn what_was_written_is_verified() {
 }
 
 #[test]
-fn readers_of_other_sizes_find_the_stamps_that_writers_left() {
-    // Stamps lie as far apart as suits all who write or verify, over all phases.
+fn readers_with_other_sizes_find_the_stamps_of_writers() {
+    // The distance of stamps suits all writers and verifiers, over all phases.
     let place = Place::new();
     let verify = "verify.checksum = \"crc32c\"";
     let measurement = place.run(&text(
@@ -78,7 +78,7 @@ fn readers_of_other_sizes_find_the_stamps_that_writers_left() {
 }
 
 #[test]
-fn what_was_laid_out_is_verified() {
+fn laid_out_blocks_are_verified() {
     let place = Place::new();
     let phase = place.phase(
         r#"
@@ -120,10 +120,10 @@ fn in_file(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 }
 
 #[test]
-fn damage_between_writing_and_reading_is_found_and_addressed() {
+fn damage_between_writing_and_reading_is_reported_with_its_address() {
     const AT: usize = 37 * 4096;
     type Damage = fn(&mut Vec<u8>);
-    /// Numbers of blocks, and what is said of each.
+    /// Block numbers, with the expected message for each.
     type Found = &'static [(u64, &'static str)];
     let damages: [(&str, Damage, Found); 4] = [
         ("a byte", |content| content[AT + 2000] ^= 1, &[(37, "torn or damaged: expected content with checksum")]),
@@ -158,7 +158,7 @@ fn damage_between_writing_and_reading_is_found_and_addressed() {
             let phase = &measurement.phases[1];
             consistent(phase);
             assert_eq!(phase.fault_count, expected.len() as u64, "{what} {read}: {:?}", phase.faults);
-            assert_eq!(count(phase, OpKind::Read), 256, "{what} {read}: the rest is read, too");
+            assert_eq!(count(phase, OpKind::Read), 256, "{what} {read}: the rest is read too");
             for (fault, (number, message)) in phase.faults.iter().zip(*expected) {
                 assert_eq!(
                     (fault.op, fault.offset, fault.length, fault.errno),
@@ -173,7 +173,7 @@ fn damage_between_writing_and_reading_is_found_and_addressed() {
 }
 
 #[test]
-fn the_first_damage_ends_the_phase_unless_told_otherwise() {
+fn the_first_damage_ends_the_phase_unless_configured_otherwise() {
     let place = Place::new();
     let verify = "verify.checksum = \"crc32c\"";
     for read in ["", "depth = 8", "run-as = \"process\""] {
@@ -185,7 +185,7 @@ fn the_first_damage_ends_the_phase_unless_told_otherwise() {
         let measurement = place.watch(&text(verify, &format!("{read}\n{verify}\nwork.blocks = {{}}")), &mut spy);
         let phase = &measurement.phases[1];
         assert!(phase.fault_count >= 1);
-        assert!(count(phase, OpKind::Read) < 256, "{read}: it went on");
+        assert!(count(phase, OpKind::Read) < 256, "{read}: the phase continued");
         assert!(phase.faults[0].message.contains("found other data that begins with"), "{}", phase.faults[0].message);
 
         let mut spy = Spy::at_begin(|phase, targets| {
@@ -202,7 +202,7 @@ fn the_first_damage_ends_the_phase_unless_told_otherwise() {
 }
 
 #[test]
-fn a_block_of_an_earlier_run_is_not_taken_for_this_runs() {
+fn a_block_of_an_earlier_run_is_not_mistaken_for_this_runs() {
     let mut place = Place::new();
     let verify = "verify.checksum = \"crc32c\"";
     let mut old = Vec::new();
@@ -226,8 +226,8 @@ fn a_block_of_an_earlier_run_is_not_taken_for_this_runs() {
 }
 
 #[test]
-fn reading_what_is_being_written_cannot_be_verified_and_says_so() {
-    // A read beside a write of the same block may see half of it, which is no fault of the storage.
+fn reads_concurrent_with_writes_report_that_they_cannot_be_verified() {
+    // A read concurrent with a write of the same block may see half of it, which is not an error of the storage.
     let place = Place::new();
     let verify = "verify.checksum = \"crc32c\"";
     let mixed = "work.blocks = { mix = { read = 1, write = 1 }, pattern = \"random\" }";
@@ -248,9 +248,9 @@ fn reading_what_is_being_written_cannot_be_verified_and_says_so() {
     }
 }
 
-/// Plumb's own blocks may have fio's stamps, which whoever reads with fio's rules understands.
+/// Plumb's own blocks can have fio's stamps, which readers with fio's rules understand.
 #[test]
-fn blocks_have_the_stamps_of_fio_where_they_are_asked_for() {
+fn blocks_have_fio_stamps_on_request() {
     let place = Place::new();
     for (method, layout) in [("md5", "versioned"), ("crc64", "unversioned"), ("sha256", "versioned")] {
         let verify =
@@ -266,13 +266,13 @@ fn blocks_have_the_stamps_of_fio_where_they_are_asked_for() {
             }
         }
     }
-    let wrong = place.run(&text("", "work.blocks = {}\nverify = { method = \"md5\" }\non-error = \"continue\""));
-    assert!(wrong.phases[1].faults[0].message.contains("offset"), "{:?}", wrong.phases[1].faults[0]);
+    let other_method = place.run(&text("", "work.blocks = {}\nverify = { method = \"md5\" }\non-error = \"continue\""));
+    assert!(other_method.phases[1].faults[0].message.contains("offset"), "{:?}", other_method.phases[1].faults[0]);
 }
 
-/// Headers lie over whatever fills the buffers.
+/// Headers overwrite the content that fills the buffers.
 #[test]
-fn buffers_that_repeat_and_compress_are_verified_as_well() {
+fn repeating_and_compressible_buffers_are_verified() {
     let place = Place::new();
     for content in ["{ refill = true, dedupe-percent = 50 }", "{ compress-percent = 40 }", "{ zero = true }", "{}"] {
         let verify = "work.blocks.block = \"4KiB\"\nverify = { method = \"xx-hash\", layout = \"plumb\" }";

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 /// Acts as one command: the files that it made or took are registered when it ends.
 fn run_once(path: &Path, opening: FileOpening, write: impl FnOnce(&File)) -> PassReason {
-    let guard = nobody();
+    let guard = strict();
     let file = guard.open_file(path, opening).unwrap();
     write(file.file());
     let origin = file.origin();
@@ -39,17 +39,17 @@ type Change = fn(&Path);
 const TAKEN: [(&str, Taken); 2] = [("made by Plumb", made_by_plumb), ("lent to Plumb", lent_to_plumb)];
 
 #[track_caller]
-fn is_somebodys(path: &Path) -> String {
+fn refused_message(path: &Path) -> String {
     let before = fs::read(path).unwrap();
     let mut last = String::new();
     for opening in [OVERWRITE, TRUNCATE] {
-        let refusal = nobody().open_file(path, opening).unwrap_err();
+        let refusal = strict().open_file(path, opening).unwrap_err();
         assert!(matches!(refusal, Refusal::ExistingFile { .. }), "{refusal:?}");
         last = refusal.to_string();
         assert!(last.contains(path.to_str().unwrap()) && last.contains("PLUMB_ALLOW="), "{last}");
     }
     for naming in [Naming::Said, Naming::Generated] {
-        let mut door = nobody().door(naming);
+        let mut door = strict().door(naming);
         assert!(matches!(door.open(path, Create::IfMissing), Err(Refusal::ExistingFile { .. })), "{naming:?}");
         assert!(matches!(door.remove(path), Err(Refusal::ExistingFile { .. })), "{naming:?}");
     }
@@ -59,7 +59,7 @@ fn is_somebodys(path: &Path) -> String {
 
 /// The counterpart to the tests below: as long as only Plumb writes to a file, run after run may use it.
 #[test]
-fn what_a_run_left_is_written_to_by_the_next() {
+fn the_next_run_writes_to_files_of_the_last_one() {
     let dir = on_disk();
     for (what, taken) in TAKEN {
         let path = taken(dir.path(), what);
@@ -70,18 +70,18 @@ fn what_a_run_left_is_written_to_by_the_next() {
         }
         run_once(&path, TRUNCATE, |file| at(file, 0, b"shorter"));
         for naming in [Naming::Said, Naming::Generated] {
-            let guard = nobody();
+            let guard = strict();
             guard.door(naming).open(&path, Create::Never).unwrap().file.write_all_at(b"more", 9000).unwrap();
             guard.give_back();
         }
-        nobody().door(Naming::Generated).remove(&path).unwrap();
+        strict().door(Naming::Generated).remove(&path).unwrap();
         assert!(!path.exists());
     }
 }
 
 /// F4: `cp data disk.img` onto a file that a benchmark made. Fails if a mark suffices, because `cp` leaves it on the file.
 #[test]
-fn data_that_is_copied_into_a_file_that_plumb_made_is_somebodys() {
+fn data_copied_into_a_plumb_file_is_the_users() {
     let dir = on_disk();
     let data = dir.path().join("data");
     fs::write(&data, "the only copy").unwrap();
@@ -90,27 +90,27 @@ fn data_that_is_copied_into_a_file_that_plumb_made_is_somebodys() {
             let path = taken(dir.path(), &format!("{what} {number}.img"));
             let words = [&copy[1..], &[data.to_str().unwrap(), path.to_str().unwrap()]].concat();
             assert!(run(copy[0], &words));
-            let said = is_somebodys(&path);
-            assert!(said.contains("no longer as Plumb left it"), "{said}");
+            let message = refused_message(&path);
+            assert!(message.contains("no longer as Plumb left it"), "{message}");
         }
     }
 }
 
 /// F4: `mkfs disk.img` on a file that a benchmark made.
 #[test]
-fn a_file_system_in_a_file_that_plumb_made_is_somebodys() {
+fn a_file_system_in_a_plumb_file_is_the_users() {
     let dir = on_disk();
     let path = made_by_plumb(dir.path(), "disk.img");
     run_once(&path, TRUNCATE, |file| file.set_len(8 * MIB).unwrap());
     if !run("mkfs.ext4", &["-q", "-F", path.to_str().unwrap()]) {
         return skipped("needs mkfs.ext4");
     }
-    is_somebodys(&path);
+    refused_message(&path);
 }
 
 /// F12: other data with the length and modification time that Plumb left (`touch -r`). Fails if these two are trusted.
 #[test]
-fn data_of_the_same_length_and_modification_time_is_somebodys() {
+fn data_of_the_same_length_and_modification_time_is_the_users() {
     let dir = on_disk();
     for (what, taken) in TAKEN {
         let path = taken(dir.path(), what);
@@ -123,21 +123,21 @@ fn data_of_the_same_length_and_modification_time_is_somebodys() {
         assert!(run("touch", &["-r", like.to_str().unwrap(), path.to_str().unwrap()]));
         let after = fs::metadata(&path).unwrap();
         assert_eq!((before.len(), before.modified().unwrap()), (after.len(), after.modified().unwrap()), "{what}");
-        is_somebodys(&path);
+        refused_message(&path);
     }
 }
 
 /// F12: a copy with all attributes (`cp --preserve=all`) replaces the file that Plumb left.
 #[test]
-fn a_copy_with_all_attributes_in_the_place_of_what_plumb_left_is_somebodys() {
+fn a_copy_with_all_attributes_that_replaces_plumbs_file_is_the_users() {
     let dir = on_disk();
     for (what, taken) in TAKEN {
         let path = taken(dir.path(), what);
         let copy = dir.path().join("copy");
         assert!(run("cp", &["--preserve=all", path.to_str().unwrap(), copy.to_str().unwrap()]));
-        is_somebodys(&copy);
+        refused_message(&copy);
         fs::rename(&copy, &path).unwrap();
-        is_somebodys(&path);
+        refused_message(&path);
     }
 }
 
@@ -165,30 +165,30 @@ fn after_anything_that_moves_the_change_time_the_content_decides() {
     for (what, change) in changes {
         let path = made_by_plumb(dir.path(), "random");
         change(&path);
-        is_somebodys(&path);
+        refused_message(&path);
         fs::remove_file(&path).unwrap();
         let path = dir.path().join("stamped");
         run_once(&path, OVERWRITE, |file| test_data(file, 20));
         change(&path);
         assert_eq!(run_once(&path, OVERWRITE, |_| {}), PassReason::TestData, "{what}");
         assert_eq!(run_once(&path, OVERWRITE, |_| {}), PassReason::TestData, "{what}: registered again");
-        nobody().door(Naming::Said).remove(&path).unwrap();
+        strict().door(Naming::Said).remove(&path).unwrap();
     }
 }
 
 /// A user may have added the second name to keep the data.
 #[test]
-fn a_file_of_plumbs_with_a_second_name_is_somebodys() {
+fn a_plumb_file_with_a_second_name_is_the_users() {
     let dir = on_disk();
     for (what, taken) in TAKEN {
         let path = taken(dir.path(), what);
         fs::hard_link(&path, dir.path().join("second")).unwrap();
-        let said = is_somebodys(&path);
-        assert!(said.contains("2 names"), "{said}");
+        let message = refused_message(&path);
+        assert!(message.contains("2 names"), "{message}");
         fs::remove_file(dir.path().join("second")).unwrap();
     }
     // Also during the run.
-    let guard = nobody();
+    let guard = strict();
     let path = dir.path().join("job.0.0");
     drop(guard.door(Naming::Generated).open(&path, Create::IfMissing).unwrap());
     fs::hard_link(&path, dir.path().join("kept")).unwrap();
@@ -204,15 +204,15 @@ fn a_users_file_under_a_name_that_a_tool_makes_up_is_the_users() {
     for name in ["job.0.0", "test_file.0", "iozone.tmp", "Bonnie.4711", "iozone.DUMMY.0"] {
         let path = dir.path().join(name);
         fs::write(&path, "precious").unwrap();
-        let said = is_somebodys(&path);
-        assert!(said.contains("Plumb did not make it"), "{said}");
+        let message = refused_message(&path);
+        assert!(message.contains("Plumb did not make it"), "{message}");
         fs::write(&path, "").unwrap();
-        let passed = nobody().door(Naming::Generated).open(&path, Create::IfMissing).unwrap();
+        let passed = strict().door(Naming::Generated).open(&path, Create::IfMissing).unwrap();
         assert_eq!(passed.origin, PassReason::Blank);
     }
     fs::write(dir.path().join("real"), "precious").unwrap();
     fs::hard_link(dir.path().join("real"), dir.path().join("lk.0.0")).unwrap();
-    is_somebodys(&dir.path().join("lk.0.0"));
+    refused_message(&dir.path().join("lk.0.0"));
     // With permission, they may be overwritten.
     let allowed = guard(Permissions::parse(&dir.path().join("job.0.0").display().to_string()));
     fs::write(dir.path().join("job.0.0"), "precious").unwrap();
@@ -225,13 +225,13 @@ fn a_users_file_under_a_name_that_a_tool_makes_up_is_the_users() {
 fn a_file_that_two_runs_share_is_known_however_they_end() {
     let dir = on_disk();
     let path = dir.path().join("shared");
-    let (first, second) = (nobody(), nobody());
+    let (first, second) = (strict(), strict());
     let made = first.open_file(&path, OVERWRITE).unwrap();
     at(made.file(), 0, &random_bytes(5000));
     // The second guard must see the first one as another live process.
     let inode = Identity::of(&rustix::fs::fstat(made.file()).unwrap()).inode;
     let other = Holder(Command::new("sleep").arg("60").spawn().unwrap());
-    let alive = crate::mark::Mark::taken_by(crate::mark::Whose::Plumb, first.run, other.0.id());
+    let alive = crate::mark::Mark::taken_by(crate::mark::FileOwner::Plumb, first.run, other.0.id());
     if alive.put(made.file().as_fd(), inode).is_err() {
         return skipped("this file system has no extended attributes");
     }
@@ -250,18 +250,18 @@ fn a_file_that_two_runs_share_is_known_however_they_end() {
 
 /// A killed run registers nothing, so only the content of its files can prove that they are test data.
 #[test]
-fn after_a_kill_only_the_content_tells() {
+fn after_a_kill_only_the_content_decides() {
     let dir = on_disk();
     for (bytes, passes) in [(random_bytes(4096), false), (testing::test_data(0, 4096), true), (vec![0; 4096], true)] {
         let path = dir.path().join("killed");
-        let file = nobody().open_file(&path, OVERWRITE).unwrap();
+        let file = strict().open_file(&path, OVERWRITE).unwrap();
         at(file.file(), 0, &bytes);
         drop(file);
         if passes {
-            assert_eq!(nobody().open_file(&path, OVERWRITE).unwrap().origin(), PassReason::TestData);
+            assert_eq!(strict().open_file(&path, OVERWRITE).unwrap().origin(), PassReason::TestData);
         } else {
-            let said = is_somebodys(&path);
-            assert!(!has_marks(&path) || said.contains("was killed"), "{said}");
+            let message = refused_message(&path);
+            assert!(!has_marks(&path) || message.contains("was killed"), "{message}");
         }
         fs::remove_file(&path).unwrap();
     }
@@ -273,19 +273,19 @@ fn after_a_kill_only_the_content_tells() {
 fn files_of_earlier_versions_are_taken_over_where_their_content_is_proved() {
     let dir = on_disk();
     let path = dir.path().join("old");
-    let mark = |whose: &str| {
+    let mark = |owner: &str| {
         let inode = std::os::unix::fs::MetadataExt::ino(&path.metadata().unwrap());
-        let value = format!("{whose}, format 1, inode {inode}");
+        let value = format!("{owner}, format 1, inode {inode}");
         rustix::fs::setxattr(&path, MARK, value.as_bytes(), rustix::fs::XattrFlags::empty()).is_ok()
     };
-    for (whose, reason) in [("test data", PassReason::TestData), ("held nothing", PassReason::Blank)] {
+    for (owner, reason) in [("test data", PassReason::TestData), ("held nothing", PassReason::Blank)] {
         fs::write(&path, random_bytes(9000)).unwrap();
-        if !mark(whose) {
+        if !mark(owner) {
             return skipped("this file system has no extended attributes");
         }
-        is_somebodys(&path);
+        refused_message(&path);
         fs::write(&path, testing::test_data(0, 4096)).unwrap();
-        assert!(mark(whose));
+        assert!(mark(owner));
         assert_eq!(run_once(&path, OVERWRITE, |file| at(file, 0, &random_bytes(9000))), reason);
         assert_eq!(run_once(&path, OVERWRITE, |_| {}), reason, "registered");
         fs::remove_file(&path).unwrap();
@@ -310,7 +310,7 @@ fn copying<'a>(
 
 /// Runs `dd if=INPUT of=OUTPUT`, with bytes skipped in the input and the output.
 fn dd(input: &Path, output: &Path, from_bytes: u64, to_bytes: u64) -> Result<(), Refusal> {
-    let (guard, file) = (nobody(), File::open(input).unwrap());
+    let (guard, file) = (strict(), File::open(input).unwrap());
     let source = CopySource { file: file.as_fd(), path: input, from_bytes, to_bytes };
     let content = match guard.holds_test_data(file.as_fd()) {
         true => WrittenContent::TestData,
@@ -327,25 +327,25 @@ fn dd(input: &Path, output: &Path, from_bytes: u64, to_bytes: u64) -> Result<(),
 
 /// F4: `dd if=src of=backup.img`, then a benchmark on backup.img. Fails if the output of dd counts as test data.
 #[test]
-fn a_copy_of_somebodys_data_is_theirs() {
+fn a_copy_of_user_data_belongs_to_the_user() {
     let dir = on_disk();
     let [src, backup] = ["src", "backup.img"].map(|name| dir.path().join(name));
     fs::write(&src, random_bytes(9_000_000)).unwrap();
     dd(&src, &backup, 0, 0).unwrap();
-    is_somebodys(&backup);
+    refused_message(&backup);
     // Also into a file that Plumb made, and into one that was empty.
     for (what, taken) in TAKEN {
         let path = taken(dir.path(), what);
         dd(&src, &path, 0, 0).unwrap();
-        is_somebodys(&path);
+        refused_message(&path);
     }
     let empty = dir.path().join("empty");
     File::create(&empty).unwrap();
     dd(&src, &empty, 0, 0).unwrap();
-    is_somebodys(&empty);
+    refused_message(&empty);
     // The source is gone: this is the only copy.
     fs::remove_file(&src).unwrap();
-    is_somebodys(&backup);
+    refused_message(&backup);
 }
 
 /// Repeating a copy loses nothing while the source still has every byte of it. Any other write does.
@@ -388,7 +388,7 @@ fn copies_of_test_data_are_test_data() {
     let dir = on_disk();
     let [zeros, made, copy, second] = ["zeros", "made", "copy", "second"].map(|name| dir.path().join(name));
     for _ in 0..2 {
-        let guard = nobody();
+        let guard = strict();
         let opened = guard.open_output(&zeros, copying(WrittenContent::TestData, None, Some(0))).unwrap();
         at(&opened, 0, &[0; 100_000]);
         drop(opened);
@@ -438,15 +438,15 @@ fn root_a_file_system_without_attributes_keeps_runs_apart_by_the_register() {
     }
     let mounted = Mounted::new(&["-t", "ramfs", "ramfs"]);
     let path = mounted.path().join("file");
-    let guard = nobody();
+    let guard = strict();
     for naming in [Naming::Generated, Naming::Said] {
         let file = guard.door(naming).open(&path, Create::IfMissing).unwrap().file;
         at(&file, 0, &random_bytes(5000));
     }
-    assert!(matches!(nobody().open_file(&path, OVERWRITE), Err(Refusal::ExistingFile { .. })), "it was not given back");
+    assert!(matches!(strict().open_file(&path, OVERWRITE), Err(Refusal::ExistingFile { .. })), "it was not given back");
     guard.give_back();
     assert_eq!(run_once(&path, OVERWRITE, |file| at(file, 0, b"measured")), PassReason::TestData);
     // The clock of files ticks every few milliseconds; a changed length shows immediately.
     at(&File::options().write(true).open(&path).unwrap(), 5000, b"precious");
-    is_somebodys(&path);
+    refused_message(&path);
 }

@@ -164,8 +164,8 @@ fn length_of(register: &Stat) -> u64 {
     u64::try_from(register.st_size).unwrap_or(0)
 }
 
-/// Whether a register is tidied that grew from `before` to `after` bytes. Each line is then a file to look at: a fixed step would make
-/// runs that leave many files look at all earlier ones, each time.
+/// Returns `true` if a register that grew from `before` to `after` bytes should be tidied. Tidying checks a file per
+/// line. With a fixed step, each run that leaves many files would check all earlier files again.
 fn is_tidied(before: u64, after: u64) -> bool {
     after >= TIDY_BYTES && before.max(1).ilog2() != after.ilog2()
 }
@@ -214,13 +214,13 @@ fn is_there(path: &Path, identity: Identity) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mark::Whose;
+    use crate::mark::FileOwner;
     use std::os::unix::fs::PermissionsExt;
 
     fn record(path: &Path) -> Record {
         let file = File::open(path).unwrap();
         let stat = rustix::fs::fstat(&file).unwrap();
-        let known = Known::Left { whose: Whose::Plumb, state: FileState::of(&stat) };
+        let known = Known::Left { owner: FileOwner::Plumb, state: FileState::of(&stat) };
         Record { key: FileKey::of(file.as_fd(), &stat).unwrap(), known, path: path.to_owned() }
     }
 
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_register_is_private_whatever_the_umask_and_believed_only_then() {
+    fn the_register_is_private_for_any_umask_and_trusted_only_then() {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join("made");
         let made = MadeFiles::new(directory.clone());
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_or_damaged_register_loses_what_was_damaged_and_nothing_else() {
+    fn a_cut_or_damaged_register_loses_only_the_damaged_lines() {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join("made");
         let made = MadeFiles::new(directory.clone());
@@ -347,7 +347,8 @@ mod tests {
         assert!(fs::metadata(directory.join(REGISTER)).unwrap().len() < 1000);
     }
 
-    // Protects runs that leave many files from looking at those of all earlier runs, and the limit of the register's length.
+    // Protects runs that leave many files from checking those of all earlier runs, and enforces the
+    // maximum length of the register.
     #[test]
     fn a_register_is_tidied_each_time_that_it_has_doubled() {
         let step = TIDY_BYTES / 4;
@@ -356,7 +357,7 @@ mod tests {
         assert!(is_tidied(BYTES_MAX - 1, BYTES_MAX) && !is_tidied(0, TIDY_BYTES - 1));
     }
 
-    // Protects the answer from depending on how it was found: by a search, or in the loaded register.
+    // Protects lookups: searching the register and loading it give the same answer.
     #[test]
     fn a_search_and_the_loaded_register_give_the_same_answer() {
         let place = tempfile::tempdir().unwrap();
@@ -365,7 +366,7 @@ mod tests {
         let files: Vec<Record> = (0..40).map(|number| record(&file(place.path(), &number.to_string()))).collect();
         // Makes the directory and the file with their modes; its lines are written below, so that they are not tidied.
         made.add(&files[..1]).unwrap();
-        let known = Known::Left { whose: Whose::Owner, state: FileState::of(&rustix::fs::stat("/").unwrap()) };
+        let known = Known::Left { owner: FileOwner::User, state: FileState::of(&rustix::fs::stat("/").unwrap()) };
         let newer: Vec<Record> = files[30..].iter().map(|record| Record { known, ..record.clone() }).collect();
         let lines = |records: &[Record]| records.iter().map(Record::line).collect::<String>();
         // The first file is only at the beginning, without a line feed before it, as after tidying. A killed run left the last line

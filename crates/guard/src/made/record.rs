@@ -1,7 +1,7 @@
 //! A line of the register: a file, the state in which a run left it, and its owner.
 
 use crate::maker::BOOT_ID;
-use crate::mark::{Mark, Whose};
+use crate::mark::{FileOwner, Mark};
 use crate::path_resolution::Identity;
 use rustix::fs::Stat;
 use std::ffi::OsString;
@@ -42,7 +42,7 @@ pub(crate) struct FileState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
     /// A run left it in this state.
-    Left { whose: Whose, state: FileState },
+    Left { owner: FileOwner, state: FileState },
     /// A run has taken it, and the file system cannot store the mark.
     Taken(Mark),
 }
@@ -68,7 +68,7 @@ impl FileKey {
 }
 
 impl FileState {
-    // The fields' types differ between architectures.
+    // The types of the fields differ between architectures.
     #[allow(clippy::unnecessary_cast)]
     pub(crate) fn of(stat: &Stat) -> FileState {
         FileState {
@@ -90,9 +90,9 @@ impl Record {
             Origin::Boot(boot) => write!(line, "t{boot:x} "),
         };
         let _ = match self.known {
-            Known::Left { whose, state: FileState { length_bytes, changed_s, changed_ns } } => {
-                let whose = if whose == Whose::Plumb { "plumb" } else { "owner" };
-                write!(line, "{whose} {length_bytes} {changed_s}.{changed_ns} ")
+            Known::Left { owner, state: FileState { length_bytes, changed_s, changed_ns } } => {
+                let owner = if owner == FileOwner::Plumb { "plumb" } else { "owner" };
+                write!(line, "{owner} {length_bytes} {changed_s}.{changed_ns} ")
             }
             Known::Taken(mark) => write!(line, "taken {} - ", mark.word()),
         };
@@ -118,18 +118,18 @@ impl Record {
             (None, None) => return None,
         };
         let (kind, first, second) = (words.next()?, words.next()?, words.next()?);
-        let left = |whose| {
+        let left = |owner| {
             let (s, ns) = second.split_once('.')?;
             let state = FileState {
                 length_bytes: first.parse().ok()?,
                 changed_s: s.parse().ok()?,
                 changed_ns: ns.parse().ok()?,
             };
-            Some(Known::Left { whose, state })
+            Some(Known::Left { owner, state })
         };
         let known = match kind {
-            "plumb" => left(Whose::Plumb)?,
-            "owner" => left(Whose::Owner)?,
+            "plumb" => left(FileOwner::Plumb)?,
+            "owner" => left(FileOwner::User)?,
             "taken" => Known::Taken(Mark::of_word(first)?),
             _ => return None,
         };
@@ -200,7 +200,7 @@ fn birth_of(file: BorrowedFd<'_>) -> rustix::io::Result<Option<(i64, u32)>> {
 }
 
 #[cfg(target_os = "freebsd")]
-// The fields' types differ between architectures.
+// The types of the fields differ between architectures.
 #[allow(clippy::unnecessary_cast)]
 fn birth_of(file: BorrowedFd<'_>) -> rustix::io::Result<Option<(i64, u32)>> {
     let seen = rustix::fs::fstat(file)?;
@@ -222,9 +222,9 @@ mod tests {
         let state = FileState { length_bytes: 4096, changed_s: -3, changed_ns: 999_999_999 };
         let odd = OsStr::from_bytes(b"/a b/100%/new\nline/\xff\xc3\xa9");
         let known = [
-            Known::Left { whose: Whose::Plumb, state },
-            Known::Left { whose: Whose::Owner, state },
-            Known::Taken(Mark::taken(Whose::Plumb, RunName(7))),
+            Known::Left { owner: FileOwner::Plumb, state },
+            Known::Left { owner: FileOwner::User, state },
+            Known::Taken(Mark::taken(FileOwner::Plumb, RunName(7))),
         ];
         let origins = [Origin::Born { s: 1_700_000_000, ns: 5 }, Origin::Boot(u32::MAX)];
         let mut records = Vec::new();
@@ -250,7 +250,7 @@ mod tests {
 
     // Protects files from a register that a crash or another program damaged: no changed byte makes a file expendable.
     #[test]
-    fn a_damaged_line_says_nothing() {
+    fn damaged_lines_are_ignored() {
         for record in records() {
             let line = record.line();
             let text = line.trim_end().as_bytes();

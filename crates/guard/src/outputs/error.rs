@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// An output that cannot be written, or must not be. Each message names the option, the path, and the way out.
+/// Error for an output that cannot be written, or must not be. Each message names the option, the path and the fix.
 #[derive(Debug, Error)]
 pub enum OutputError {
     /// The path is a block device.

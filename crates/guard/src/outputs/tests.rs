@@ -104,7 +104,7 @@ fn sinks_are_written_and_directories_refused() {
 }
 
 #[test]
-fn state_is_private_whatever_the_umask_and_older_state_is_closed() {
+fn state_is_private_for_any_umask_and_older_state_becomes_private() {
     let dir = tempfile::tempdir().unwrap();
     let state = dir.path().join("a/b");
     private_directory(&state).unwrap();

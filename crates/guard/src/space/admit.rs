@@ -1,4 +1,4 @@
-//! Refusals to write what would leave too little space.
+//! Refusals to write if too little space would remain.
 
 use super::fill::Fill;
 use super::free::{FillHint, Space, TooFull};
@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 impl Guard {
-    /// Refuses where this many bytes more on the file system of an open directory would leave too little of it.
+    /// Refuses if this many more bytes would leave too little space on the file system of an open directory.
     ///
     /// # Errors
     /// [`Refusal::Space`]; [`Refusal::Io`].
@@ -18,7 +18,7 @@ impl Guard {
         Space::admit(space, path, needed_bytes).or_else(|refusal| self.filled(directory, refusal))
     }
 
-    /// Whether the user has said that the file system of an open directory may be written to until nothing is left.
+    /// Returns `true` if the user allows filling the file system of an open directory.
     pub(crate) fn may_fill(&self, directory: BorrowedFd<'_>) -> bool {
         matches!(self.permissions.when_full.of(directory), Fill::Allowed)
     }
@@ -36,8 +36,8 @@ impl Guard {
         }
     }
 
-    /// Whether files may grow to this many bytes together, asked before anything is opened. What they already occupy is not
-    /// counted again.
+    /// Checks whether files may grow to this many bytes in total, before anything is opened. Space that they already
+    /// occupy is not counted again.
     ///
     /// # Errors
     /// [`Refusal::Space`], [`Refusal::NoDirectory`], [`Refusal::Io`].
@@ -48,8 +48,8 @@ impl Guard {
         door.admit(first, needed_bytes.saturating_sub(occupied))
     }
 
-    /// Refuses to fill a file system that the system or Plumb needs. Some tools' command lines ask to write until no space
-    /// is left.
+    /// Refuses to fill a file system that the system or Plumb needs. Some tools have options to write
+    /// until no space is left.
     ///
     /// # Errors
     /// [`Refusal::NeverFilled`].
@@ -62,7 +62,7 @@ impl Guard {
 }
 
 impl Space {
-    /// Refuses where `needed_bytes` more would go below the floor. Nothing to write is always allowed.
+    /// Refuses if `needed_bytes` more would go below the floor. Writing nothing is always allowed.
     ///
     /// # Errors
     /// [`Refusal::Space`].

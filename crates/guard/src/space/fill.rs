@@ -1,4 +1,4 @@
-//! File systems that the user lets Plumb fill.
+//! File systems that the user allows Plumb to fill.
 
 use crate::device::SystemDevices;
 use crate::path_resolution::mount_id;
@@ -7,31 +7,31 @@ use rustix::fs::{Mode, OFlags};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-/// What happens where less than the floor ([`FLOOR_PERCENT`](super::FLOOR_PERCENT)) would stay free.
+/// Treatment of a write that would leave less than the floor ([`FLOOR_PERCENT`](super::FLOOR_PERCENT)) free.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// It is refused.
+    /// Refuse it.
     #[default]
     Refused,
-    /// It is refused but for the file systems that the user named, which are written to until nothing is left, as by the
-    /// tools whose languages Plumb speaks.
+    /// Refuse it, except on the file systems that the user named. These are written to until they are full,
+    /// as the original tools do.
     FilledAt(FillPlaces),
 }
 
-/// File systems that may be filled, `PLUMB_FILL=directory[,…]`.
+/// File systems that may be filled, from `PLUMB_FILL=directory[,…]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FillPlaces {
-    /// Those on which these paths lie.
+    /// Paths on the file systems that may be filled.
     pub at: Vec<PathBuf>,
-    /// But never those on which these lie.
+    /// Paths on file systems that may never be filled.
     pub never: Vec<PathBuf>,
 }
 
 impl FillPlaces {
-    /// What the system itself needs room on.
+    /// Paths where the system itself needs space.
     pub const SYSTEM: [&'static str; 2] = ["/", "/var"];
 
-    /// Reads the value of `PLUMB_FILL`, a list as that of [`Permissions::parse`](crate::Permissions::parse).
+    /// Parses the value of `PLUMB_FILL`, a list like that of [`Permissions::parse`](crate::Permissions::parse).
     pub fn parse(text: &str) -> Vec<PathBuf> {
         split_names(text).into_iter().map(PathBuf::from).collect()
     }
@@ -40,11 +40,11 @@ impl FillPlaces {
 /// Whether a file system may be filled.
 pub(super) enum Fill {
     Allowed,
-    /// It may be if this setting says so.
+    /// It may be filled with this setting.
     Offered(String),
-    /// It holds what the system or Plumb needs.
+    /// It may never be filled, because the system or Plumb needs it.
     Never,
-    /// Nothing was ever said of filling.
+    /// Filling was not mentioned.
     Unspoken,
 }
 

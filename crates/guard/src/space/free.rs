@@ -3,7 +3,7 @@
 use rustix::fs::{FileType, StatFs, StatVfs};
 use std::os::fd::AsFd;
 
-/// Share of a file system that Plumb leaves free, percent.
+/// Percentage of a file system that Plumb leaves free.
 pub const FLOOR_PERCENT: u32 = 5;
 
 /// A file system that would become too full.
@@ -11,18 +11,18 @@ pub const FLOOR_PERCENT: u32 = 5;
 pub struct TooFull {
     /// Bytes that were to be written.
     pub needed_bytes: u64,
-    /// How much there is.
+    /// Current size and free space.
     pub space: Space,
 }
 
-/// What may be said of filling a file system all the same.
+/// Hint about filling a file system nevertheless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FillHint {
-    /// Nothing.
+    /// No hint.
     None,
     /// This setting allows it.
     Setting(String),
-    /// Nothing allows it here.
+    /// It is never allowed here.
     Never,
 }
 
@@ -32,27 +32,26 @@ const RAMFS_MAGIC: i64 = 0x8584_58f6;
 
 const HUGETLBFS_MAGIC: i64 = 0x9584_58f6;
 
-/// The kind of a file system whose files live in memory alone. Source: include/uapi/linux/magic.h.
+/// Kind of a file system whose files are only in memory. Source: include/uapi/linux/magic.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum InMemory {
-    /// tmpfs, `/dev/shm`.
+    /// tmpfs, such as `/dev/shm`.
     Tmpfs,
-    /// ramfs.
     Ramfs,
-    /// hugetlbfs.
     Hugetlbfs,
 }
 
 impl InMemory {
-    /// The kind, if the file behind `fd` lives in memory alone. A device's node may, its content does not.
+    /// Returns the kind if the file behind `fd` is only in memory. A device node may be in memory,
+    /// but its content is not.
     pub fn of(fd: impl AsFd) -> rustix::io::Result<Option<InMemory>> {
         let fd = fd.as_fd();
         if FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::BlockDevice {
             return Ok(None);
         }
         let stat: StatFs = rustix::fs::fstatfs(fd)?;
-        // The type of the field differs between architectures; the magic numbers are 32 bits wide.
+        // The type of the field differs between architectures; magic numbers have 32 bits.
         Ok(match stat.f_type as i64 & 0xffff_ffff {
             TMPFS_MAGIC => Some(InMemory::Tmpfs),
             RAMFS_MAGIC => Some(InMemory::Ramfs),
@@ -61,24 +60,23 @@ impl InMemory {
         })
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// Space of a file system as an ordinary user sees it, even for root: the reserve for root is not Plumb's to use.
+/// Space of a file system as an ordinary user sees it, even for root: Plumb does not use root's reserve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
-    /// Size, bytes.
+    /// Size of the file system, bytes.
     pub size_bytes: u64,
-    /// Free, bytes. Of a file system in memory: no more than the memory that is available.
+    /// Free space, bytes. On a file system in memory, at most the available memory.
     pub free_bytes: u64,
 }
 
 impl Space {
-    /// Of the file system on which `fd` lies. `None` for one that has no size of its own (some network and pseudo file
-    /// systems): there is no floor to keep.
+    /// Returns the space of the file system of `fd`. `None` if it has no size of its own (some network and pseudo
+    /// file systems), and therefore no floor.
     pub fn of(fd: impl AsFd) -> rustix::io::Result<Option<Space>> {
         let fd = fd.as_fd();
         let stat: StatVfs = rustix::fs::fstatvfs(fd)?;
@@ -99,12 +97,12 @@ impl Space {
         }
     }
 
-    /// Bytes that stay free.
+    /// Returns the number of bytes that stay free.
     pub fn floor_bytes(&self) -> u64 {
         (u128::from(self.size_bytes) * u128::from(FLOOR_PERCENT)).div_ceil(100) as u64
     }
 
-    /// Bytes that may still be written.
+    /// Returns the number of bytes that may still be written.
     pub fn headroom_bytes(&self) -> u64 {
         self.free_bytes.saturating_sub(self.floor_bytes())
     }
@@ -113,14 +111,14 @@ impl Space {
 /// Memory of the machine. Source: proc_meminfo(5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineMemory {
-    /// `MemTotal`, bytes.
+    /// Total memory (`MemTotal`), bytes.
     pub total_bytes: u64,
-    /// `MemAvailable`, bytes.
+    /// Available memory (`MemAvailable`), bytes.
     pub available_bytes: u64,
 }
 
 impl MachineMemory {
-    /// As it is now; `None` without /proc.
+    /// Reads the current values; `None` without /proc.
     pub fn now() -> Option<MachineMemory> {
         MachineMemory::parse(&std::fs::read_to_string("/proc/meminfo").ok()?)
     }
@@ -140,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_bounds_what_lives_in_memory() {
+    fn memory_limits_file_systems_in_memory() {
         let memory = Some(MachineMemory { total_bytes: 800, available_bytes: 300 });
         let tmpfs = Space { size_bytes: 500, free_bytes: 400 };
         assert_eq!(tmpfs.within(memory), Some(Space { size_bytes: 500, free_bytes: 300 }));

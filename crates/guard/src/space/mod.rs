@@ -1,4 +1,4 @@
-//! How much may still be written: 5 % of a file system stays free, unless the user has said that this one may be filled.
+//! Limits on writing: 5 % of a file system stays free, unless the user allows filling it.
 
 mod admit;
 mod fill;

@@ -1,4 +1,4 @@
-//! One test directory.
+//! A single test directory.
 
 use super::error::TestDirError;
 use super::marker::MARKER;
@@ -16,24 +16,24 @@ use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// What the names of test directories start with; the id follows.
+/// Prefix of the names of test directories; the id follows.
 pub const PREFIX: &str = "plumb-test-";
 
-/// Ids are random, so a second attempt is already unlikely.
+/// Maximum number of attempts to find a free name. Ids are random, so that a second attempt is already unlikely.
 pub(super) const ATTEMPTS_MAX: u32 = 8;
 
-/// A directory that Plumb made and marked. Dropping it removes it, in the process that made it.
+/// A directory that Plumb created and marked. Dropping it in the process that created it removes the directory.
 #[derive(Debug)]
 pub struct TestDir {
     path: PathBuf,
-    /// The directory in which it lies; its own name there is [`PREFIX`] and the id.
+    /// Parent directory; the name in it is [`PREFIX`] and the id.
     base: OwnedFd,
     dir: OwnedFd,
     id: String,
     identity: Identity,
-    /// Held locked for as long as this process, or a worker process of it, lives; until the directory is removed.
+    /// Keeps the marker locked while this process or a worker process of it lives, until the directory is removed.
     marker: Option<File>,
-    /// The entry in the registry, to be removed with the directory.
+    /// Entry in the registry, which is removed together with the directory.
     registered: Option<PathBuf>,
     pub(super) owner: rustix::process::Pid,
     state: DirectoryState,
@@ -41,23 +41,23 @@ pub struct TestDir {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DirectoryState {
-    /// There; removed on drop.
+    /// The directory exists and is removed on drop.
     Owned,
-    /// Removed already, or to be kept.
+    /// The directory is already removed, or is to be kept.
     Released,
 }
 
 impl TestDir {
-    /// Makes a fresh test directory (mode 0700) in `base`. `label` says for people what it is for. Without a registry
-    /// ([`TestDirs::create`]), `plumb clean` finds it only if it is told where to look.
+    /// Creates a test directory (mode 0700) in `base`. `label` describes its purpose for people. Without a registry
+    /// ([`TestDirs::create`]), `plumb clean` finds it only if it is given the place to search.
     ///
     /// # Errors
-    /// [`TestDirError::Make`] where `base` is missing or may not be written; [`Refusal::ReadOnly`].
+    /// [`TestDirError::Make`] if `base` is missing or not writable; [`Refusal::ReadOnly`].
     pub fn create(base: &Path, label: &str) -> Result<TestDir, TestDirError> {
         TestDir::create_with(base, label, |_, _| None)
     }
 
-    /// `register` is told id and path before the directory is made, so that there is never one that nobody knows of.
+    /// Calls `register` with id and path before the directory is created, so that no directory is ever unregistered.
     pub(super) fn create_with(
         base: &Path,
         label: &str,
@@ -114,26 +114,26 @@ impl TestDir {
         })
     }
 
-    /// Its absolute path, without symbolic links.
+    /// Returns the absolute path, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The random part of its name.
+    /// Returns the random part of the name.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Whether `plumb clean` will find it without being told where to look.
+    /// Returns `true` if `plumb clean` will find it without being given the place to search.
     #[cfg(test)]
     pub(crate) fn is_registered(&self) -> bool {
         self.registered.is_some()
     }
 
-    /// Looks whether this is still the directory that was marked.
+    /// Checks that this is still the directory that was marked.
     ///
     /// # Errors
-    /// The marker is gone, or is not this directory's.
+    /// Fails if the marker is gone, or belongs to another directory.
     pub fn verify(&self) -> io::Result<()> {
         let marker = Marker::read(self.dir.as_fd())?;
         if marker.id == self.id && marker.inode == self.identity.inode {
@@ -143,15 +143,15 @@ impl TestDir {
         }
     }
 
-    /// Removes everything in it and the directory itself; what [`Drop`] does, but saying what went wrong.
+    /// Removes the directory and everything in it, like [`Drop`], but reports errors.
     ///
     /// # Errors
-    /// [`TestDirError::Remove`] with what stayed.
+    /// [`TestDirError::Remove`] with the remaining entries.
     pub fn remove(mut self) -> Result<(), TestDirError> {
         self.remove_now()
     }
 
-    /// Leaves it where it is, marked, for `plumb clean` to remove once this process has ended.
+    /// Keeps the directory, marked, for `plumb clean` to remove after this process has ended.
     pub fn keep(mut self) -> PathBuf {
         self.state = DirectoryState::Released;
         self.path.clone()
@@ -165,7 +165,7 @@ impl TestDir {
                 let marker = self.marker.take();
                 remove::whole(self.base.as_fd(), OsStr::new(&name), self.dir.as_fd(), &self.path, marker)
             }
-            // Without its mark it is not known to be Plumb's any more.
+            // Without its marker, the directory is not known to be Plumb's.
             Err(source) => vec![Leftover { path: self.path.join(MARKER), reason: source.to_string() }],
         };
         if !leftovers.is_empty() {
@@ -180,11 +180,11 @@ impl TestDir {
 
 impl Drop for TestDir {
     fn drop(&mut self) {
-        // A worker process has a copy of this value; its end is not the run's end.
+        // A worker process has a copy of this value, but its end is not the end of the run.
         if self.state == DirectoryState::Owned && rustix::process::getpid() == self.owner {
             let _ = self.remove_now();
         }
-        // Held until here: see the field.
+        // Keeps the lock until here; see the field.
         let _ = &self.marker;
     }
 }
@@ -195,7 +195,7 @@ impl AsFd for TestDir {
     }
 }
 
-/// Opens the directory just made, and puts the marker into it, durably and locked.
+/// Opens the directory that was just created, and writes the marker durably and locked.
 pub(super) fn mark(base: &OwnedFd, id: &str, label: &str) -> io::Result<(OwnedFd, Identity, File)> {
     let name = format!("{PREFIX}{id}");
     let dir = open_entry(base.as_fd(), OsStr::new(&name), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
@@ -204,8 +204,8 @@ pub(super) fn mark(base: &OwnedFd, id: &str, label: &str) -> io::Result<(OwnedFd
     let marker = open_entry(dir.as_fd(), OsStr::new(MARKER), flags, Mode::RUSR | Mode::WUSR)?;
     let mut marker = File::from(marker);
     let written = (|| {
-        // Locked first: whoever reads the mark may already ask whether its owner lives. Some network file systems have
-        // no locks; then process id and start time must do.
+        // Locked first, because readers of the marker may already check whether its owner lives. Some network file
+        // systems have no locks; process id and start time must then suffice.
         match rustix::fs::flock(&marker, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOLCK | Errno::INVAL) => {}
             Err(error) => return Err(error.into()),
@@ -222,7 +222,8 @@ pub(super) fn mark(base: &OwnedFd, id: &str, label: &str) -> io::Result<(OwnedFd
     Ok((dir, identity, marker))
 }
 
-/// 64 bits in hexadecimal, different each time. Not from `engine::rng`: a name must differ where a seed is the same.
+/// Returns 64 random bits in hexadecimal. Does not use `engine::rng`, because names must differ
+/// even with the same seed.
 pub(super) fn random_id() -> String {
     let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
     hasher.write_u128(std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos()));

@@ -1,4 +1,4 @@
-//! What goes wrong with a test directory.
+//! Errors of test directories.
 
 use super::remove;
 use super::remove::Leftover;
@@ -7,32 +7,30 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a test directory could not be made or removed.
+/// Error from creating or removing a test directory.
 #[derive(Debug, Error)]
 pub enum TestDirError {
-    /// Where it should lie is no directory that can be written.
+    /// The parent is not a writable directory.
     #[error("cannot make a test directory in {base}: {source}; choose a directory that you can write to", base = base.display())]
     Make {
-        /// Where it should lie.
+        /// Directory in which it was to be created.
         base: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
-    /// The guard refuses: the file system is read-only.
+    /// The guard refused, because the file system is read-only.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// Something in it could not be removed.
+    /// Some entries could not be removed.
     #[error("{path} was not removed completely: {}; remove the rest by hand: rm -r {path}", remove::list(leftovers), path = path.display())]
     Remove {
-        /// The directory.
         path: PathBuf,
-        /// What stayed, and why; the first few.
+        /// The first few remaining entries, with reasons.
         leftovers: Vec<Leftover>,
     },
 }
 
 impl TestDirError {
-    /// Exit code of a program that ends by this: 5 for a refusal of the guard, 4 for an error of the system.
+    /// Returns the exit code: 5 for a refusal of the guard, 4 for a system error.
     pub fn exit_code(&self) -> u8 {
         match self {
             TestDirError::Refused(refusal) => refusal.exit_code(),

@@ -1,4 +1,4 @@
-//! The marker file: what makes a directory Plumb's to remove.
+//! The marker file, which identifies a directory that Plumb may remove.
 
 use super::owner::Owner;
 use crate::path_resolution::open_entry;
@@ -12,29 +12,29 @@ use std::os::fd::BorrowedFd;
 /// Name of the marker file in a test directory.
 pub const MARKER: &str = ".plumb";
 
-/// The first line. The number is the format's; a reader that does not know it leaves the directory alone.
+/// First line of the marker, with its format number. Readers that do not know the number leave the directory alone.
 const MAGIC: &str = "plumb test directory, format 1";
 
-/// More than any marker has; what is larger is none.
+/// Maximum size of a marker; larger files are not markers.
 const SIZE_MAX: u64 = 64 * 1024;
 
-/// What the marker says: lines `name = value` behind the magic line.
+/// Contents of the marker: lines `name = value` after the magic line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Marker {
-    /// The random part of the directory's name.
+    /// Random part of the directory's name.
     pub id: String,
-    /// Inode number of the directory itself: a copy of it is not a test directory.
+    /// Inode number of the directory itself, so that a copy is not a test directory.
     pub inode: u64,
-    /// What it is for, one line.
+    /// Purpose of the directory, in one line.
     pub label: String,
-    /// Who made it.
+    /// Process that created it.
     pub owner: Owner,
-    /// When, seconds since 1970 UTC.
+    /// Creation time, seconds since 1970 UTC.
     pub created_s: u64,
 }
 
 impl Marker {
-    /// For a directory that this process has just made.
+    /// Creates the marker of a directory that this process has just created.
     pub(super) fn new(id: &str, label: &str, inode: u64) -> Marker {
         Marker {
             id: id.to_owned(),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_marker_of_this_format_is_none() {
+    fn other_formats_are_not_markers() {
         let good = Marker::new("00ff", "x", 42).to_string();
         for bad in [
             String::new(),

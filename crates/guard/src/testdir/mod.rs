@@ -1,8 +1,9 @@
-//! The test directory: made by Plumb, marked by Plumb, removed by Plumb.
+//! Test directories, which Plumb creates, marks and removes.
 //!
-//! A [`TestDir`] is a fresh directory `plumb-test-<id>` with a marker file `.plumb` in it. Everything in it is test data,
-//! and nothing else in the world is. It is removed when it is dropped; what a `kill -9` left is found again by the
-//! registry ([`TestDirs`]) or by looking into a directory, known by its marker, and removed if its owner is dead.
+//! A [`TestDir`] is a new directory `plumb-test-<id>` with a marker file `.plumb` in it. Everything in it is
+//! test data, and nothing outside is. It is removed on drop. Directories left by a `kill -9` are found
+//! through the registry ([`TestDirs`]) or by searching a directory. They are recognised by their marker and
+//! removed if their owner is dead.
 
 mod dir;
 mod error;

@@ -1,37 +1,34 @@
-//! Who made a test directory, and whether they live.
+//! The process that created a test directory, and whether it is still running.
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use std::fs::{self, File};
 
-/// A process, told apart from any later one with the same id.
+/// Identity of a process, which distinguishes it from later ones with the same id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Owner {
     /// Process id in its own namespace.
     pub pid: u32,
-    /// When it started, clock ticks since boot. Source: proc_pid_stat(5), field 22.
+    /// Start time, clock ticks since boot. Source: proc_pid_stat(5), field 22.
     pub started_ticks: u64,
-    /// `pid:[4026531836]`.
+    /// PID namespace, such as `pid:[4026531836]`.
     pub pid_namespace: String,
-    /// The boot in which it ran.
+    /// Id of the boot in which it ran.
     pub boot: String,
-    /// The machine on which it ran: directories may lie on shared storage.
+    /// Machine on which it ran, because directories may be on shared storage.
     pub host: String,
 }
 
-/// Whether an owner lives.
+/// Whether an owner is still running.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Life {
-    /// It does.
     Alive,
-    /// It does not.
     Dead,
-    /// It cannot be told from here, for this reason.
+    /// It cannot be determined here, for this reason.
     Unknown(String),
 }
 
 impl Owner {
-    /// This process.
     pub(super) fn this() -> Owner {
         let pid = std::process::id();
         Owner {
@@ -43,8 +40,8 @@ impl Owner {
         }
     }
 
-    /// Whether it lives: the lock on the marker answers where there are locks (in other containers too), process id and
-    /// start time where there are none. Both must say so before a directory is given up for dead.
+    /// Checks whether the owner is running. If the file system has locks, the lock on the marker decides, even in
+    /// other containers. Otherwise, process id and start time decide. A directory is abandoned only if both agree.
     pub(super) fn life(&self, marker: &File) -> Life {
         let here = Owner::this();
         if self.host != here.host {
@@ -78,7 +75,7 @@ pub fn started_ticks(pid: u32) -> Option<u64> {
 }
 
 fn parse_started_ticks(stat: &str) -> Option<u64> {
-    // The command may contain blanks and brackets; what follows its last bracket does not.
+    // The command may contain blanks and brackets, but the text after its last bracket does not.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
     if matches!(fields.next()?, "Z" | "X") {
@@ -95,7 +92,7 @@ fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
-/// Host name, and the machine's id where there is one: names repeat.
+/// Returns the host name and, if available, the machine id, because host names are not unique.
 fn host() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let id = fs::read_to_string("/etc/machine-id").map(|text| text.trim().to_owned()).unwrap_or_default();
@@ -107,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_start_time_is_found_behind_any_command_and_zombies_are_dead() {
+    fn the_start_time_is_found_after_any_command_and_zombies_are_dead() {
         let stat = |command: &str, state: &str| {
             let rest: Vec<String> = (4..=52).map(|field| field.to_string()).collect();
             format!("77 ({command}) {state} {}", rest.join(" "))
@@ -132,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_held_lock_means_alive_whatever_the_process_id_says() {
+    fn a_held_lock_means_alive_for_any_process_id() {
         let file = tempfile::NamedTempFile::new().unwrap();
         rustix::fs::flock(file.as_file(), FlockOperation::NonBlockingLockExclusive).unwrap();
         let other = File::open(file.path()).unwrap();

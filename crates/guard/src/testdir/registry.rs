@@ -1,5 +1,5 @@
-//! The registry of test directories: one small file each in a directory of Plumb's own state, so that `plumb clean` finds
-//! what a `kill -9` left, wherever it lies.
+//! The registry of test directories: one small file per directory in Plumb's state, with which `plumb clean` finds
+//! directories left by a `kill -9` anywhere.
 
 use super::marker::{MARKER, Marker};
 use super::owner::Life;
@@ -17,56 +17,55 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// What is registered but not there, or there but not marked, may be just in the making for so long.
+/// Time for which a directory may be registered without existing, or exist without a marker,
+/// because it is being created.
 const IN_THE_MAKING: Duration = Duration::from_secs(10);
 
-/// Makes test directories, and knows those that were made.
+/// Creates test directories and keeps the registry of them.
 #[derive(Debug, Clone)]
 pub struct TestDirs {
     state_dir: PathBuf,
 }
 
-/// What a cleaning did.
+/// Result of a cleaning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CleanReport {
-    /// Directories that are gone now.
+    /// Directories that were removed.
     pub removed: Vec<PathBuf>,
-    /// Directories whose owners live; they were left alone.
+    /// Directories of live owners, which were left alone.
     pub living: Vec<Living>,
-    /// Directories that stayed for another reason.
+    /// Directories that were kept for another reason.
     pub kept: Vec<KeptDirectory>,
-    /// Registered directories that were gone already.
+    /// Registered directories that no longer existed.
     pub forgotten: Vec<PathBuf>,
 }
 
-/// A directory that is in use.
+/// A directory in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Living {
-    /// Where.
     pub path: PathBuf,
-    /// Its owner's process id, in its owner's namespace.
+    /// Process id of the owner, in the owner's namespace.
     pub pid: u32,
-    /// What it is for.
+    /// Purpose of the directory.
     pub label: String,
 }
 
-/// A directory that stayed, and why.
+/// A directory that was kept, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptDirectory {
-    /// Where.
     pub path: PathBuf,
-    /// Why, and the way out.
+    /// Reason and fix.
     pub reason: String,
 }
 
 impl TestDirs {
-    /// With the registry in `state_dir` (such as `~/.local/share/plumb/testdirs`), which is made when it is needed.
+    /// Uses the registry in `state_dir` (such as `~/.local/share/plumb/testdirs`), which is created when needed.
     pub fn new(state_dir: impl Into<PathBuf>) -> TestDirs {
         TestDirs { state_dir: state_dir.into() }
     }
 
-    /// Makes a test directory and registers it. A registry that cannot be written is no reason to fail:
-    /// [`TestDir::is_registered`] tells.
+    /// Creates a test directory and registers it. A registry that cannot be written is not
+    /// an error; see [`TestDir::is_registered`].
     ///
     /// # Errors
     /// As [`TestDir::create`].
@@ -74,7 +73,7 @@ impl TestDirs {
         TestDir::create_with(base, label, |id, path| self.register(id, path).ok())
     }
 
-    /// The registry of files that were made under names of the user's, beside that of directories.
+    /// Returns the registry of files that were created under the user's own names, next to that of directories.
     pub fn made_files(&self) -> MadeFiles {
         MadeFiles::new(self.state_dir.join("made"))
     }
@@ -87,18 +86,18 @@ impl TestDirs {
         Ok(entry)
     }
 
-    /// Removes the registered test directories whose owners are dead; and, if `scan` names a directory, those in it,
-    /// registered or not (itself, or one level below).
+    /// Removes the registered test directories whose owners are dead. If `scan` names a directory, also removes test
+    /// directories there, registered or not (itself, or one level below).
     ///
     /// # Errors
-    /// `scan` or the registry cannot be read. What happens to single directories is in the report.
+    /// Fails if `scan` or the registry cannot be read. The report covers errors of single directories.
     pub fn clean(&self, scan: Option<&Path>) -> io::Result<CleanReport> {
         let mut report = CleanReport::default();
         let mut seen: Vec<PathBuf> = vec![];
         for entry in self.entries()? {
             let path = match fs::read(&entry) {
                 Ok(bytes) => PathBuf::from(OsString::from_vec(bytes)),
-                // Its directory was removed meanwhile, and it with it.
+                // The directory was removed in the meantime, together with its entry.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(error),
             };
@@ -145,13 +144,13 @@ impl TestDirs {
     }
 }
 
-/// How a directory came to be checked.
+/// How a directory was found.
 enum FoundBy {
     Registered,
     Scanned,
 }
 
-/// What became of one directory.
+/// Outcome for one directory.
 enum Fate {
     Removed,
     Absent,
@@ -160,7 +159,7 @@ enum Fate {
         label: String,
     },
     Kept(String),
-    /// It only looks like one by its name.
+    /// Only the name looks like that of a test directory.
     NotOurs(String),
 }
 
@@ -244,7 +243,8 @@ fn try_clean(path: &Path) -> rustix::io::Result<Fate> {
     let file = match Marker::open(dir.as_fd()) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // Killed between making and marking it, or between emptying and removing it: then nothing is in it.
+            // The process was killed between creating and marking it, or between emptying and removing
+            // it: it must be empty.
             let changed_s = u64::try_from(stat.st_mtime).unwrap_or(0);
             if is_young(SystemTime::UNIX_EPOCH + Duration::from_secs(changed_s)) {
                 return Ok(Fate::Kept("it may be under construction; try again in a few seconds".to_owned()));
@@ -271,7 +271,7 @@ fn try_clean(path: &Path) -> rustix::io::Result<Fate> {
         Life::Unknown(reason) => return Ok(Fate::Kept(reason)),
         Life::Dead => {}
     }
-    // `file` holds the lock from here on, so that a second cleaning leaves this one alone.
+    // From here on, `file` holds the lock, so that a concurrent cleaning skips this directory.
     let leftovers: Vec<Leftover> = remove::whole(base.as_fd(), name, dir.as_fd(), path, Some(file));
     if leftovers.is_empty() { Ok(Fate::Removed) } else { Ok(Fate::Kept(remove::list(&leftovers))) }
 }

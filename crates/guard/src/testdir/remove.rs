@@ -1,14 +1,14 @@
-//! Removing a test directory: only by descriptors, never through a symbolic link, never into another mount.
+//! Removal of a test directory: only by descriptors, never through a symbolic link, and never into another mount.
 //!
-//! Sub-directories are moved up into the test directory before they are emptied, so that a tree of any depth needs
-//! three descriptors and no recursion. The marker goes last: a removal that is killed can be taken up again.
+//! Subdirectories are moved up into the test directory before they are emptied, so that a tree of any depth needs
+//! three descriptors and no recursion. The marker is removed last, so that an interrupted removal can be resumed.
 //!
-//! FUSE and NFS do not remove a file that is still open: they rename it to `.fuse_hidden…` or `.nfs…` and remove it when it
-//! is closed, on FUSE some time after close(2) has returned. So the marker is closed before the directory is removed, and
-//! such files get a moment to go.
+//! FUSE and NFS do not remove a file that is still open. They rename it to `.fuse_hidden…` or `.nfs…` and remove it
+//! when it is closed; on FUSE, some time after close(2) has returned. The marker is therefore closed before the
+//! directory is removed, and such files get a moment to disappear.
 //!
-//! A broken file system may report that an entry was removed and keep its name. From the second pass over a directory on,
-//! each removal is checked, so that such an entry is a leftover and no pass follows another without end.
+//! A broken file system may report that an entry was removed but keep its name. From the second pass over a directory
+//! on, each removal is checked. Such an entry is then a leftover, and the passes end.
 
 use super::marker::MARKER;
 use crate::path_resolution::{Identity, open_entry};
@@ -21,19 +21,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How many leftovers are remembered by name.
+/// Maximum number of leftovers to record by name.
 const LEFTOVERS_MAX: usize = 8;
 
-/// Pauses of a removal in which files that are being closed may go, and the length of each: 2 s together.
+/// Maximum number of pauses for files that are being closed, and the length of each: 2 s in total.
 const PAUSES_MAX: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Something that could not be removed.
+/// An entry that could not be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
-    /// What.
     pub path: PathBuf,
-    /// Why.
+    /// Reason why it remains.
     pub reason: String,
 }
 
@@ -43,8 +42,8 @@ pub(super) fn list(leftovers: &[Leftover]) -> String {
     texts.join("; ")
 }
 
-/// Removes all that is in the directory `dir`, which lies as `name` in `base`, and then itself. The caller has verified
-/// the marker, and hands over its open file, whose lock it held. Returns what stayed; then the marker stays as well, unless
+/// Empties the directory `dir`, which is `name` in `base`, and removes it. The caller has verified the marker, and
+/// passes its open file with the lock. Returns the remaining entries. If there are any, the marker stays too, unless
 /// only the removal of the directory itself failed.
 pub(super) fn whole(
     base: BorrowedFd<'_>,
@@ -59,7 +58,7 @@ pub(super) fn whole(
         return removal.leftovers;
     }
     let ended = (|| {
-        // The name must still mean this directory. At worst an empty directory would be removed instead.
+        // The name must still refer to this directory. In the worst case, an empty directory is removed instead.
         rustix::fs::statat(base, name, AtFlags::SYMLINK_NOFOLLOW)?;
         if !is_same(base, name, dir) {
             return Err(Errno::STALE);
@@ -89,26 +88,27 @@ pub(super) fn whole(
     }
 }
 
-/// Returns `true` if a name is that of the open directory.
+/// Returns `true` if a name refers to the open directory.
 fn is_same(base: BorrowedFd<'_>, name: &OsStr, dir: BorrowedFd<'_>) -> bool {
     let named = rustix::fs::statat(base, name, AtFlags::SYMLINK_NOFOLLOW);
     named.is_ok_and(|named| rustix::fs::fstat(dir).is_ok_and(|open| Identity::of(&named) == Identity::of(&open)))
 }
 
-/// Removes all that is in the directory `dir`, and leaves it. The caller has made sure that it may go. Returns what stayed.
+/// Empties the directory `dir` but keeps it. The caller has checked that its contents may be
+/// removed. Returns the remaining entries.
 pub fn contents(dir: BorrowedFd<'_>, path: &Path) -> Vec<Leftover> {
     let mut removal = Removal { root: dir, path, moved: 0, pauses: 0, leftovers: vec![] };
     removal.empty_root();
     removal.leftovers
 }
 
-/// Whether this is the name of a file that was removed while it was open, and goes when it is closed.
+/// Returns `true` for the name of a file that was removed while open and disappears when it is closed.
 fn goes_when_closed(name: &CStr) -> bool {
     let name = name.to_bytes();
     name.starts_with(b".fuse_hidden") || name.starts_with(b".nfs")
 }
 
-/// Whether a directory holds nothing but files that go when they are closed.
+/// Returns `true` if a directory contains only files that disappear when they are closed.
 fn holds_only_closing(dir: BorrowedFd<'_>) -> rustix::io::Result<bool> {
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
@@ -130,14 +130,14 @@ pub(super) fn holds_only_marker(dir: BorrowedFd<'_>) -> rustix::io::Result<bool>
     Ok(true)
 }
 
-/// Why a file is still there that goes when it is closed.
+/// Reason for a file that remains because it is open.
 const STILL_OPEN: &str = "a program still has a file in it open";
 
-/// The error of an entry that is still there after its removal succeeded. No removal itself fails with it on Linux.
+/// Error for an entry that remains after a successful removal. On Linux, no removal itself fails with it.
 const KEPT: Errno = Errno::EXIST;
 const KEPT_REASON: &str = "the file system reported its removal and kept it";
 
-/// Whether a directory is gone through for the first time.
+/// Whether this is the first pass over a directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pass {
     First,
@@ -145,7 +145,7 @@ enum Pass {
 }
 
 impl Pass {
-    /// Checks that an entry is gone whose removal succeeded; in the first pass nothing speaks against it yet.
+    /// Checks that a removed entry is gone. The first pass has no reason for doubt yet.
     fn check(self, dir: BorrowedFd<'_>, name: &OsStr, goes_when_closed: bool) -> rustix::io::Result<()> {
         if self == Pass::First || goes_when_closed || !is_there(dir, name) { Ok(()) } else { Err(KEPT) }
     }
@@ -163,14 +163,14 @@ struct Removal<'a> {
     leftovers: Vec<Leftover>,
 }
 
-/// What became of one entry.
+/// Outcome for one entry.
 enum RemovedEntry {
     Removed,
     Directory,
 }
 
 impl Removal<'_> {
-    /// Gives files that are being closed a moment; false where they have had enough of them.
+    /// Pauses for files that are being closed. Returns `false` once all pauses are used up.
     fn pause(&mut self) -> bool {
         self.pauses += 1;
         if self.pauses <= PAUSES_MAX {
@@ -179,8 +179,8 @@ impl Removal<'_> {
         self.pauses <= PAUSES_MAX
     }
 
-    /// Goes through the root until a whole pass changes nothing: removing entries while reading a directory may hide
-    /// others on some file systems.
+    /// Repeats passes over the root until one changes nothing. On some file systems, removing entries while
+    /// reading a directory can hide others.
     fn empty_root(&mut self) {
         let mut pass = Pass::First;
         loop {
@@ -209,7 +209,7 @@ impl Removal<'_> {
                 };
                 let removed = removed.and_then(|()| pass.check(self.root, name, goes_when_closed));
                 match removed {
-                    // It may be there again under another name.
+                    // It may exist again under another name.
                     Ok(()) if goes_when_closed => closing = true,
                     Ok(()) => changed = true,
                     Err(error) => {
@@ -229,7 +229,7 @@ impl Removal<'_> {
         }
     }
 
-    /// Removes a directory that lies in the root: its files are removed, its directories are moved up into the root.
+    /// Removes a directory in the root: deletes its files, and moves its directories up into the root.
     fn remove_dir(&mut self, name: &OsStr) -> rustix::io::Result<()> {
         let dir = open_dir(self.root, name)?;
         let mut pass = Pass::First;
@@ -271,14 +271,14 @@ impl Removal<'_> {
     }
 
     fn move_up(&mut self, dir: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
-        // Opening it refuses what is mounted there, which a rename would only find busy.
+        // Opening it refuses a mount point, which a rename would only report as busy.
         open_dir(dir.as_fd(), name)?;
         loop {
             let above = format!(".plumb-moved-{}", self.moved);
             self.moved += 1;
             match rename_to_new(dir, name, self.root, above.as_str()) {
                 Err(Errno::EXIST) => {}
-                // No RENAME_NOREPLACE on this file system; a plain rename replaces nothing but an empty directory.
+                // This file system lacks RENAME_NOREPLACE. A plain rename replaces nothing but an empty directory.
                 Err(Errno::INVAL | Errno::NOSYS) => match rustix::fs::renameat(dir, name, self.root, above.as_str()) {
                     Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => {}
                     done => return done,
@@ -288,7 +288,7 @@ impl Removal<'_> {
         }
     }
 
-    /// Whether nothing is left but the marker.
+    /// Returns `true` if nothing but the marker remains.
     fn is_empty(&self) -> bool {
         holds_only_marker(self.root).unwrap_or(false)
     }
@@ -309,11 +309,11 @@ fn is_dot(name: &CStr) -> bool {
     matches!(name.to_bytes(), b"." | b"..")
 }
 
-/// Removes what is no directory; a symbolic link goes itself.
+/// Removes an entry that is not a directory. A symbolic link itself is removed.
 fn remove_file(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<RemovedEntry> {
     match rustix::fs::unlinkat(dir, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(RemovedEntry::Removed),
-        // Linux says EISDIR, POSIX EPERM, which has other reasons too.
+        // Linux returns EISDIR, POSIX EPERM, which has other causes too.
         Err(error @ (Errno::ISDIR | Errno::PERM)) => {
             let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
             match FileType::from_raw_mode(stat.st_mode) {
@@ -328,8 +328,8 @@ fn remove_file(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<RemovedE
     }
 }
 
-/// Takes the flags immutable and append-only (chattr) from an entry and from the directory that it is in: tests of conformance set them.
-/// Whether there were any.
+/// Clears the immutable and append-only flags (chattr) of an entry and of its directory, which conformance tests set.
+/// Returns `true` if any was set.
 #[cfg(target_os = "linux")]
 fn take_flags(dir: BorrowedFd<'_>, name: &OsStr) -> bool {
     let file = open_entry(dir, name, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty());
@@ -345,19 +345,20 @@ fn take_flags_of(file: BorrowedFd<'_>) -> bool {
     flags.intersects(both) && ioctl_setflags(file, flags - both).is_ok()
 }
 
-/// There are no such flags.
+/// Returns `false`, because there are no such flags.
 #[cfg(not(target_os = "linux"))]
 fn take_flags(_: BorrowedFd<'_>, _: &OsStr) -> bool {
     false
 }
 
-/// Opens a directory to be emptied, making it accessible if a workload took its own permissions away.
+/// Opens a directory to be emptied. Restores access if a workload removed its own permissions.
 fn open_dir(parent: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     let dir = match open_entry(parent, name, flags, Mode::empty()) {
         Err(Errno::ACCESS) => {
             let path = open_entry(parent, name, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
-            // By way of /proc, since a descriptor of O_PATH cannot be changed itself, and a name may be a link by now.
+            // Through /proc, because an `O_PATH` descriptor cannot be changed itself, and the name may
+            // be a link by now.
             let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&path));
             rustix::fs::chmod(link, Mode::RWXU)?;
             open_entry(parent, name, flags, Mode::empty())?
@@ -373,13 +374,13 @@ fn open_dir(parent: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd>
     }
     Ok(dir)
 }
-/// A rename that replaces nothing. Source: renameat2(2).
+/// Renames without replacing anything. Source: renameat2(2).
 #[cfg(target_os = "linux")]
 fn rename_to_new(from: &OwnedFd, name: &OsStr, to: BorrowedFd<'_>, new: &str) -> rustix::io::Result<()> {
     rustix::fs::renameat_with(from, name, to, new, rustix::fs::RenameFlags::NOREPLACE)
 }
 
-/// There is no such call.
+/// Fails, because there is no such call.
 #[cfg(not(target_os = "linux"))]
 fn rename_to_new(_: &OwnedFd, _: &OsStr, _: BorrowedFd<'_>, _: &str) -> rustix::io::Result<()> {
     Err(Errno::NOSYS)
@@ -390,10 +391,10 @@ mod tests {
     use super::*;
     use std::fs;
 
-    // Protects: an entry that is still there after its removal is a leftover from the second pass on, so that passes end.
-    // Files that go when they are closed may be there again under another name.
+    // Protects the end of the passes: from the second pass on, an entry that remains after its removal is a leftover.
+    // Files that disappear when they are closed may reappear under another name.
     #[test]
-    fn what_is_still_there_is_noticed_in_the_second_pass() {
+    fn remaining_entries_are_noticed_in_the_second_pass() {
         let place = tempfile::tempdir().unwrap();
         fs::write(place.path().join("kept"), "").unwrap();
         let dir = File::open(place.path()).unwrap();

@@ -1,4 +1,4 @@
-//! Removal takes all of the test directory and nothing else.
+//! Tests that removal covers the whole test directory and nothing else.
 
 use super::*;
 use crate::testing::{Mounted, is_root, once_released, run, skipped};
@@ -22,7 +22,7 @@ fn backdate(path: &Path) {
 }
 
 #[test]
-fn a_test_directory_is_marked_private_and_gone_in_the_end() {
+fn a_test_directory_is_marked_private_and_finally_removed() {
     let base = tempfile::tempdir().unwrap();
     let dir = TestDir::create(base.path(), "a label").unwrap();
     let path = dir.path().to_owned();
@@ -36,7 +36,7 @@ fn a_test_directory_is_marked_private_and_gone_in_the_end() {
 }
 
 #[test]
-fn removal_takes_deep_trees_many_files_and_what_has_no_permissions() {
+fn removal_covers_deep_trees_many_files_and_entries_without_permissions() {
     let base = tempfile::tempdir().unwrap();
     let dir = TestDir::create(base.path(), "").unwrap();
     let deep = (0..300).fold(dir.path().to_owned(), |path, level| path.join(format!("level-{level}")));
@@ -55,10 +55,11 @@ fn removal_takes_deep_trees_many_files_and_what_has_no_permissions() {
     assert_eq!(list(base.path()), [""; 0]);
 }
 
-// Protects: tests of conformance set flags of chattr; what a kill left with them is removed all the same.
+// Protects against leftovers of conformance tests, which set chattr flags: a directory left
+// by a kill is removed nevertheless.
 #[cfg(target_os = "linux")]
 #[test]
-fn root_removal_takes_what_is_immutable_or_append_only() {
+fn root_removal_covers_immutable_and_append_only_entries() {
     use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
     if !is_root() {
         return;
@@ -80,7 +81,7 @@ fn root_removal_takes_what_is_immutable_or_append_only() {
     assert_eq!(list(base.path()), [""; 0]);
 }
 
-/// A FUSE file system over a directory, unmounted on drop; `None`, said aloud, where there is none.
+/// A FUSE file system over a directory, unmounted on drop. `None`, with a message, if FUSE is not available.
 struct Fuse {
     mount: tempfile::TempDir,
     _source: tempfile::TempDir,
@@ -104,8 +105,8 @@ impl Drop for Fuse {
     }
 }
 
-/// Protects directories on FUSE, which keeps a removed file under another name until it is closed: the marker is such a
-/// file, and whatever a run closed a moment ago.
+/// Protects directories on FUSE, which keeps a removed file under another name until it is closed. The marker is such
+/// a file, and so is every file that a run has just closed.
 #[test]
 fn a_fuse_file_system_keeps_nothing_of_a_test_directory() {
     let Some(fuse) = Fuse::new() else { return };
@@ -123,7 +124,7 @@ fn a_fuse_file_system_keeps_nothing_of_a_test_directory() {
 }
 
 #[test]
-fn what_is_still_open_on_fuse_is_reported_and_the_marker_stays() {
+fn files_still_open_on_fuse_are_reported_and_the_marker_stays() {
     let Some(fuse) = Fuse::new() else { return };
     let dir = TestDir::create(fuse.mount.path(), "").unwrap();
     let path = dir.path().to_owned();
@@ -152,7 +153,7 @@ fn removal_does_not_follow_symbolic_links() {
 }
 
 #[test]
-fn root_removal_does_not_enter_mounts_and_says_what_stays() {
+fn root_removal_does_not_enter_mounts_and_reports_leftovers() {
     if !is_root() {
         return;
     }
@@ -259,7 +260,7 @@ fn waiting_child(base: &Path) -> (Child, PathBuf) {
 }
 
 #[test]
-fn what_a_kill_left_is_cleaned_and_the_living_are_left_alone() {
+fn directories_of_killed_runs_are_cleaned_and_those_of_live_runs_kept() {
     for scan_only in [false, true] {
         let base = tempfile::tempdir().unwrap();
         let (mut child, path) = waiting_child(base.path());
@@ -287,7 +288,7 @@ fn what_a_kill_left_is_cleaned_and_the_living_are_left_alone() {
     }
 }
 
-/// A directory as a dead process would have left it.
+/// Returns a directory as a dead process would have left it.
 fn abandoned(base: &Path) -> PathBuf {
     let path = TestDir::create(base, "").unwrap().keep();
     let marker = fs::read_to_string(path.join(MARKER)).unwrap();
@@ -333,7 +334,7 @@ fn copies_renamed_and_unmarked_directories_are_not_ours() {
 }
 
 #[test]
-fn what_is_just_in_the_making_is_left_and_what_was_never_filled_is_removed() {
+fn directories_under_construction_are_kept_and_abandoned_ones_removed() {
     let base = tempfile::tempdir().unwrap();
     let dirs = TestDirs::new(base.path().join("state"));
     let empty = base.path().join(format!("{PREFIX}0123"));
@@ -345,7 +346,7 @@ fn what_is_just_in_the_making_is_left_and_what_was_never_filled_is_removed() {
     let absent = base.path().join(format!("{PREFIX}4567"));
     let entry = dirs.register("4567", &absent).unwrap();
     assert_eq!(dirs.clean(None).unwrap(), CleanReport::default());
-    assert!(entry.exists(), "its directory may come any moment");
+    assert!(entry.exists(), "its directory may still be created");
     backdate(&entry);
     assert_eq!(dirs.clean(None).unwrap().forgotten, [absent]);
     assert!(!entry.exists());

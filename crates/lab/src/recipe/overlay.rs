@@ -49,9 +49,9 @@ mod tests {
     fn the_uppermost_layer_comes_first() {
         let text = r#"{"lower": ["/usr", "/"], "directory": "/d", "mount": "/m", "options": ["metacopy=on"]}"#;
         let step: Overlay = plumb_document::json::from_str(text).unwrap();
-        let written = options(&step, &["/usr".into(), "/".into()], Path::new("/d/x")).unwrap();
-        assert_eq!(written, ["lowerdir=/usr:/", "upperdir=/d/x/upper", "workdir=/d/x/work", "metacopy=on"]);
-        assert!(options(&step, &["/a:b".into()], Path::new("/d")).is_err());
-        assert!(options(&step, &["/nowhere/at/all".into()], Path::new("/d")).is_err());
+        let options = super::options(&step, &["/usr".into(), "/".into()], Path::new("/d/x")).unwrap();
+        assert_eq!(options, ["lowerdir=/usr:/", "upperdir=/d/x/upper", "workdir=/d/x/work", "metacopy=on"]);
+        assert!(super::options(&step, &["/a:b".into()], Path::new("/d")).is_err());
+        assert!(super::options(&step, &["/nowhere/at/all".into()], Path::new("/d")).is_err());
     }
 }

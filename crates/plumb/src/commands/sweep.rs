@@ -17,7 +17,7 @@ use plumb_report::{format, sweep as page};
 use plumb_result::SweepKey;
 use plumb_study::sweep::key::{self, looks_like_axis};
 use plumb_study::sweep::plan::SweepSchedule;
-use plumb_study::sweep::{SweepError, SweepRequest, apply, keep_sweep, sweep};
+use plumb_study::sweep::{SweepError, SweepOutcome, SweepRequest, apply, keep_sweep, sweep};
 use plumb_trust::{Asked, Running};
 use plumb_workload::{Bytes, FileTarget, Nanos, Prepare, Size, Target, Workload};
 use plumb_workload_text::named::{self, Scale};
@@ -33,14 +33,7 @@ const WORKING_SET: [&str; 2] = ["cache=warm", "pattern=random"];
 
 /// Sweeps.
 pub(crate) fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> {
-    let (axes, places): (Vec<&String>, Vec<&String>) = arguments.what.iter().partition(|word| looks_like_axis(word));
-    let path = match places.as_slice() {
-        [] => ".",
-        [path] => path.as_str(),
-        [_, second, ..] => {
-            return Err(Stopped::usage(format!("`{second}`: a sweep runs in one place; `plumb compare` takes two")));
-        }
-    };
+    let (axes, path) = axes_and_place(&arguments.what)?;
     arguments.report_file.writable()?;
     arguments.hosts.join()?;
     // A budget of nothing is one repeat.
@@ -102,16 +95,38 @@ pub(crate) fn run(arguments: &SweepArguments, common: &Common) -> Result<End, St
     };
     let outcome = live_output.watch(|watcher| sweep(&mut bench, &request, watcher));
     live_output.clear();
-    let mut outcome = outcome.map_err(|error| {
+    let outcome = outcome.map_err(|error| {
         session::incomplete(&bench, "the sweep", common);
         match error {
             SweepError::Run(error) => error.into(),
             SweepError::Apply(error) => Stopped::usage(error),
         }
     })?;
+    report(arguments, outcome, &mut bench, common)
+}
+
+/// Splits the words of the command line into axes and the one place; the current directory by default.
+fn axes_and_place(words: &[String]) -> Result<(Vec<&String>, &str), Stopped> {
+    let (axes, places): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| looks_like_axis(word));
+    match places.as_slice() {
+        [] => Ok((axes, ".")),
+        [path] => Ok((axes, path.as_str())),
+        [_, second, ..] => {
+            Err(Stopped::usage(format!("`{second}`: a sweep runs in one place; `plumb compare` takes two")))
+        }
+    }
+}
+
+/// Stores and prints the sweep, and returns how the command ends.
+fn report(
+    arguments: &SweepArguments,
+    mut outcome: SweepOutcome,
+    bench: &mut Bench,
+    common: &Common,
+) -> Result<End, Stopped> {
     outcome.sweep.verdict_note = page::sentence(&outcome.sweep);
-    keep_sweep(&mut bench, &outcome.sweep);
-    let unstored = session::incomplete(&bench, "the sweep", common);
+    keep_sweep(bench, &outcome.sweep);
+    let unstored = session::incomplete(bench, "the sweep", common);
     if common.json {
         session::print_json(&outcome.sweep)?;
     } else {

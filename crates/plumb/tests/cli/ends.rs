@@ -67,7 +67,7 @@ fn a_bad_command_line_is_2_and_suggests() {
     std::os::unix::fs::symlink("circle", home.work().join("circle")).unwrap();
     for command in ["try", "check", "run random-read --at", "compare sim:ssd"] {
         line(&format!("{command} dangling"), &["symbolic link to `gone`, which does not exist"]);
-        line(&format!("{command} circle"), &["symbolic links lead round in a circle"]);
+        line(&format!("{command} circle"), &["symbolic links form a loop"]);
     }
     line("explain Q1", &["unknown check `Q1`", "A1–A10", "P1–P10"]);
     home.plumb("explain p1").expect(0).says(&["P1", "published numbers"]);
@@ -100,7 +100,7 @@ fn a_cached_read_under_a_cold_name_is_3() {
     assert_eq!(metric(&result, "read", "read.bw")["tier"], "mixed");
     home.plumb("run stream-read --at sim:hdd?cached=100%").expect(3).says(&[
         "Rejected: stream-read: ",
-        "It counts in no comparison",
+        "Comparisons leave it out",
         "✗ A1 stream-read",
         "More: plumb explain A1",
     ]);

@@ -215,7 +215,7 @@ fn the_screen_gives_the_terminal_back() {
         assert!(entered == left && (entered == 1 || line.contains("TERM")), "{line}: {seen}");
         let behind = seen.rsplit("\x1b[?1049l").next().unwrap();
         assert!(behind.contains("random-read") || line.contains("TERM"), "no page is left behind: {behind}");
-        let is_over = |seen: &str| pictures(seen, 24, 80).iter().any(|picture| picture.contains("the phase is over"));
+        let is_over = |seen: &str| pictures(seen, 24, 80).iter().any(|picture| picture.contains("the phase has ended"));
         assert!(keys != b"q" || !is_over(&seen), "q has not closed it: {seen}");
         let modes = |name: &str| std::fs::read_to_string(home.work().join(name)).unwrap();
         assert_eq!(modes("before"), modes("after"), "{line}");

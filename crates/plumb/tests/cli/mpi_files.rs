@@ -85,7 +85,7 @@ fn ranks_that_do_not_see_each_other_s_files_read_their_own() {
         let notes = phase(&result, "read")["notes"].to_string();
         for name in ["one", "many", "tree"] {
             let why = format!(
-                "reads-own: a rank reads its own files of `{name}`, because it cannot read those of another one"
+                "reads-own: a rank reads its own files of `{name}`, because it cannot read those of another rank"
             );
             assert!(notes.contains(&why), "{notes}\n{said:?}");
         }

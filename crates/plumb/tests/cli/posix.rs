@@ -27,7 +27,7 @@ fn a_broken_rule_fails_at_its_level_unless_it_is_known() {
     assert!(said.out.contains("fail SHALL unlink.directory-eperm: unlink: expected EPERM, got EISDIR"), "{}", said.out);
     assert!(said.out.contains("plumb posix explain unlink.directory-eperm"), "{}", said.out);
     let known = home.plumb("posix . --only unlink.directory-eperm").expect(0);
-    assert!(known.out.contains("but for what is expected") && known.out.contains("man7.org"), "{}", known.out);
+    assert!(known.out.contains("except for expected failures") && known.out.contains("man7.org"), "{}", known.out);
     let common = "posix . --only chown.nothing-ctime --no-known --level";
     assert!(home.plumb(&format!("{common} linux")).expect(0).out.contains("differs COMMON"));
     home.plumb(&format!("{common} common")).expect(1);

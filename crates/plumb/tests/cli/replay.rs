@@ -159,7 +159,7 @@ fn what_cannot_be_replayed_is_told_with_the_way_out() {
             .collect::<String>(),
     );
     let said = home.plumb("trace replay untimed.strace --at . --timing think-times").expect(2).err;
-    assert!(said.contains("does not say how long"), "{said}");
+    assert!(said.contains("does not contain the durations"), "{said}");
 }
 
 /// Whatever paths a recording has, and whatever links it makes, everything happens below the directory.

@@ -388,7 +388,7 @@ fn sheets_fit_their_schema_and_have_charts() {
     crate::commands::fits(&home, "trace-sheet", &sheet);
     assert_eq!(sheet["mix"]["reads_of_data_ops_share"], 0.5);
     let page = std::fs::read_to_string(home.work().join("one.html")).unwrap();
-    for title in ["Ops over time", "Gaps between beginnings", "Sizes of reads and writes", "Misses of a cache"] {
+    for title in ["Ops over time", "Gaps between op starts", "Sizes of reads and writes", "Misses of a cache"] {
         assert!(page.contains(title), "{title}");
     }
     assert!(page.contains("<svg") && page.contains("half up to 49.2 µs"), "{page}");

@@ -28,7 +28,7 @@ fn lines_where_nobody_looks() {
     let said = home.plumb("watch --count 2 --interval 200ms").expect(0);
     let lines: Vec<&str> = said.out.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(lines.iter().all(|line| line.as_bytes()[2] == b':' && line.as_bytes()[8] == b' '), "{}", said.out);
-    assert_eq!(lines.iter().filter(|line| line[9..].starts_with("who: ")).count(), 2, "{}", said.out);
+    assert_eq!(lines.iter().filter(|line| line[9..].starts_with("processes: ")).count(), 2, "{}", said.out);
 }
 
 // Protects: who writes is named, with their rate.
@@ -185,7 +185,7 @@ fn a_dumb_terminal_has_lines() {
     let home = Home::new();
     let line = "TERM=dumb plumb watch --count 1 --interval 300ms";
     let Some(seen) = in_a_terminal(&home, line, b"") else { return };
-    assert!(seen.contains(" who: ") && seen.contains("ended 0") && !seen.contains('\x1b'), "{seen:?}");
+    assert!(seen.contains(" processes: ") && seen.contains("ended 0") && !seen.contains('\x1b'), "{seen:?}");
 }
 
 // Protects: a window that changes its size is redrawn without waiting for the next interval.

@@ -1,10 +1,10 @@
-//! From results to charts: what several reports draw.
+//! Converts results to charts that several reports draw.
 
 use crate::format;
 use plumb_chart::{Axis, Body, Chart, Forest, ForestRow, Format, Mark, Scale};
 use plumb_result::{Contrast, ContrastVerdict, Metric, Unit};
 
-/// How an axis prints a metric.
+/// Returns the format in which an axis prints a metric.
 pub(super) fn format_of(metric: Metric) -> Format {
     match metric.unit() {
         Unit::BytesPerSecond => Format::Rate,
@@ -17,7 +17,7 @@ pub(super) fn format_of(metric: Metric) -> Format {
     }
 }
 
-/// What values of a unit are called on an axis, and which way is better.
+/// Returns the axis of a metric, titled with its unit and the better direction.
 pub(super) fn axis_of(metric: Metric, scale: Scale) -> Axis {
     let title = match format_of(metric) {
         Format::Rate => "Bytes per second: more is better",
@@ -31,7 +31,7 @@ pub(super) fn axis_of(metric: Metric, scale: Scale) -> Axis {
     Axis { title: title.to_owned(), format: format_of(metric), scale }
 }
 
-/// A part of a file's name: letters, digits and hyphens.
+/// Returns text as a part of a file name: letters, digits and hyphens.
 pub(super) fn slug(text: &str) -> String {
     let mut slug = String::new();
     for c in text.chars() {
@@ -44,7 +44,8 @@ pub(super) fn slug(text: &str) -> String {
     slug.trim_end_matches('-').to_owned()
 }
 
-/// A contrast as a row of a forest, better to the right. In words, device counts are what tables say of them: how many times as many.
+/// Returns a contrast as a row of a forest plot, better to the right. Device counts are worded as in tables:
+/// how many times as many.
 pub(super) fn forest_row(label: String, contrast: &Contrast, is_judged: bool) -> ForestRow {
     let mark = match contrast.verdict {
         _ if !is_judged => Mark::Unjudged,
@@ -56,12 +57,12 @@ pub(super) fn forest_row(label: String, contrast: &Contrast, is_judged: bool) ->
     let word = if is_judged { contrast.word() } else { "secondary" };
     let interval = contrast.lo.zip(contrast.hi);
     let is_count = contrast.metric.device_count().is_some();
-    let said = |ratio: f64| if is_count { 1.0 / ratio } else { ratio };
+    let shown = |ratio: f64| if is_count { 1.0 / ratio } else { ratio };
     let many = if is_count { " as many" } else { "" };
-    let words = match (contrast.ratio.map(said), interval.map(|(lo, hi)| (said(lo), said(hi)))) {
+    let words = match (contrast.ratio.map(shown), interval.map(|(lo, hi)| (shown(lo), shown(hi)))) {
         (Some(ratio), Some((lo, hi))) => {
             let between = format::interval(lo.min(hi), lo.max(hi));
-            // That of an equivalence is narrower.
+            // The interval of an equivalence has a lower coverage.
             let coverage = match (contrast.confidence * 100.0).round() {
                 95.0 => String::new(),
                 other => format!("{other:.0} %: "),
@@ -74,10 +75,11 @@ pub(super) fn forest_row(label: String, contrast: &Contrast, is_judged: bool) ->
     ForestRow { label, value: contrast.ratio, interval, mark, words }
 }
 
-/// More rows than these bury what follows; the tables have all.
+/// Largest number of rows in a forest plot. More would bury the text after it; the tables contain all.
 const FOREST_ROWS_MAX: usize = 40;
 
-/// The rows that say most, in their order: what is better or worse, then what is equal, then the narrowest intervals.
+/// Returns the clearest rows in their original order: better or worse ones first, then equal ones, then
+/// those with the narrowest intervals.
 fn clearest(rows: Vec<ForestRow>) -> Vec<ForestRow> {
     let width = |row: &ForestRow| row.interval.map_or(f64::INFINITY, |(lo, hi)| (hi / lo).ln().abs());
     let rank = |row: &ForestRow| match row.mark {
@@ -96,7 +98,7 @@ fn clearest(rows: Vec<ForestRow>) -> Vec<ForestRow> {
     order.into_iter().filter_map(|index| rows[index].take()).collect()
 }
 
-/// Ratios with their intervals and the band of equivalence.
+/// Draws ratios with their intervals and the band of equivalence.
 pub(super) fn forest(title: &str, better: &str, band: Option<f64>, rows: Vec<ForestRow>) -> Chart {
     let all = rows.len();
     let rows = clearest(rows);
@@ -104,18 +106,18 @@ pub(super) fn forest(title: &str, better: &str, band: Option<f64>, rows: Vec<For
         0 => String::new(),
         _ => format!(" These are the {} clearest of {all}; the tables have all.", rows.len()),
     };
-    let said: Vec<String> = rows.iter().take(12).map(|row| format!("{}: {}", row.label, row.words)).collect();
+    let wording: Vec<String> = rows.iter().take(12).map(|row| format!("{}: {}", row.label, row.words)).collect();
     let band_says = band.map_or(String::new(), |margin| {
         format!(" The band is ± {}: equal for practical purposes.", format::percent(margin))
     });
     Chart {
         name: "verdicts".to_owned(),
         title: title.to_owned(),
-        says: format!(
-            "Each line is the interval of a ratio: 95 %, unless it says otherwise. Disc: better, diamond: worse, square: equivalent, triangle: cannot tell, \
+        caption: format!(
+            "Each line is the interval of a ratio: 95 %, unless it caption otherwise. Disc: better, diamond: worse, square: equivalent, triangle: cannot tell, \
              cross: no verdict asked.{band_says}{left_out}"
         ),
-        alt: format!("{title}. {}.", said.join("; ")),
+        alt: format!("{title}. {}.", wording.join("; ")),
         body: Body::Forest(Forest {
             axis_title: better.to_owned(),
             band: band.map(|margin| (1.0 / (1.0 + margin), 1.0 + margin)),
@@ -128,10 +130,10 @@ pub(super) fn forest(title: &str, better: &str, band: Option<f64>, rows: Vec<For
 mod tests {
     use super::*;
 
-    // Protects: one direction everywhere. Twice as many writes are worse, which is left of 1, and are called twice as many, as the
-    // tables do; an equivalence does not pass its 94 % off as 95 %.
+    // Protects: all charts have the same direction. Twice as many writes are worse, so they are drawn left of 1 and
+    // worded as twice as many, like in tables. The 94 % interval of an equivalence is not labelled 95 %.
     #[test]
-    fn counts_and_coverage_are_said_as_in_tables() {
+    fn counts_and_coverage_are_worded_as_in_tables() {
         let contrast = |metric: &str, confidence: f64| -> Contrast {
             let json = serde_json::json!({
                 "metric": metric, "phase": "p", "baseline": "a", "candidate": "b", "baseline_value": 1.0, "candidate_value": 2.0,
@@ -147,9 +149,9 @@ mod tests {
         assert!(rate.words.starts_with("0.50× (94 %: 0.40 – 0.62)"), "{}", rate.words);
     }
 
-    // Protects: a study of many cells keeps its verdicts on the picture, in their order, and says what it leaves out.
+    // Protects: the chart of a study with many cells keeps the verdicts in their order and states how many it leaves out.
     #[test]
-    fn of_many_ratios_the_clearest_are_drawn() {
+    fn the_clearest_of_many_ratios_are_drawn() {
         let row = |number: usize| ForestRow {
             label: format!("row {number}"),
             value: Some(1.0),
@@ -162,9 +164,9 @@ mod tests {
         let labels: Vec<&str> = drawn.rows.iter().map(|row| row.label.as_str()).collect();
         assert_eq!(labels.len(), FOREST_ROWS_MAX);
         assert_eq!((labels[0], labels[38], labels[39]), ("row 0", "row 38", "row 99"));
-        assert!(chart.says.ends_with("These are the 40 clearest of 100; the tables have all."), "{}", chart.says);
+        assert!(chart.caption.ends_with("These are the 40 clearest of 100; the tables have all."), "{}", chart.caption);
         let few = forest("b against a", "better", None, (0..40).map(row).collect());
-        assert!(!few.says.contains("clearest"), "{}", few.says);
+        assert!(!few.caption.contains("clearest"), "{}", few.caption);
     }
 
     #[test]

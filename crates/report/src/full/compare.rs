@@ -11,10 +11,11 @@ use plumb_chart::{Bar, BarGroup, BarShape, Bars, Body, Chart, Scale};
 use plumb_result::tidy::TidyTable;
 use plumb_result::{Comparison, Contrast, Level, RunResult};
 
-/// Ratios within are equivalent. Source: docs/statistics.md.
+/// Margin within which ratios are equivalent. Source: docs/statistics.md.
 const MARGIN: f64 = 0.05;
 
-/// A comparison. `examples`: a result of each side, the baseline's first, where they are known. `numbers`: those of all its runs.
+/// Creates the report of a comparison. `examples` has a result of each side, the baseline's first, if they are known.
+/// `numbers` are those of all its runs.
 pub fn of_comparison(comparison: &Comparison, examples: &[RunResult], numbers: TidyTable) -> FullReport {
     let sides = comparison.contrasts.first().map(|first| (first.baseline.clone(), first.candidate.clone()));
     let title = sides.as_ref().map_or("Comparison".to_owned(), |(a, b)| format!("{b} against {a}"));
@@ -114,7 +115,7 @@ fn table(comparison: &Comparison) -> ReportTable {
     }
 }
 
-/// Values of both sides with their runs, a chart for each kind of number.
+/// Draws the values of both sides with their runs, in one chart for each kind of number.
 fn bars(comparison: &Comparison, numbers: &TidyTable) -> Vec<Chart> {
     let numbers = accepted(numbers);
     let sides = comparison.sides_of_runs();
@@ -139,7 +140,7 @@ fn bars(comparison: &Comparison, numbers: &TidyTable) -> Vec<Chart> {
             };
             let runs: Vec<&RunNumber<'_>> = numbers.iter().filter(of_run).collect();
             let value = if side == 0 { one.baseline_value } else { one.candidate_value };
-            // Over several places runs are no units, and the numbers do not say which place they are of.
+            // With several places, runs are not independent samples, and the numbers do not record the place.
             let interval = mean(&runs).and_then(|(_, interval)| interval).filter(|_| comparison.plots.is_none());
             Bar {
                 series: side,
@@ -154,7 +155,7 @@ fn bars(comparison: &Comparison, numbers: &TidyTable) -> Vec<Chart> {
         let has_runs = groups.iter().flat_map(|group| &group.bars).any(|bar| !bar.runs.is_empty());
         let axis = axis_of(first.metric, Scale::FromZero);
         let title = axis.title.split(':').next().unwrap_or_default().to_owned();
-        let said: Vec<String> = groups
+        let wording: Vec<String> = groups
             .iter()
             .map(|group| {
                 let values =
@@ -165,13 +166,13 @@ fn bars(comparison: &Comparison, numbers: &TidyTable) -> Vec<Chart> {
         charts.push(Chart {
             name: slug(&title),
             title,
-            says: if has_runs {
+            caption: if has_runs {
                 "Geometric means; each dot is a run. The interval is that of one side alone: sides are compared by the ratios above."
             } else {
                 "Geometric means of each side. Sides are compared by the ratios above."
             }
             .to_owned(),
-            alt: format!("{} and {}. {}.", first.baseline, first.candidate, said.join("; ")),
+            alt: format!("{} and {}. {}.", first.baseline, first.candidate, wording.join("; ")),
             body: Body::Bars(Bars {
                 axis,
                 series: vec![first.baseline.clone(), first.candidate.clone()],
@@ -184,11 +185,11 @@ fn bars(comparison: &Comparison, numbers: &TidyTable) -> Vec<Chart> {
 }
 
 fn differences(comparison: &Comparison) -> Vec<ReportPart> {
-    let mut parts = vec![ReportPart::Heading("In what the sides differ".to_owned())];
+    let mut parts = vec![ReportPart::Heading("Differences between the sides".to_owned())];
     if comparison.differences.is_empty() {
         parts.push(ReportPart::Text(
             Ink::Faint,
-            "The two set-ups differ in nothing that was recorded: file system, device, options, kernel.".to_owned(),
+            "No recorded fact differs between the two set-ups: file system, device, options, kernel.".to_owned(),
         ));
         return parts;
     }

@@ -1,23 +1,23 @@
-//! How many runs stay below each value. Two modes, and a tail of slow runs, are seen here, and not in a mean with its interval.
+//! Cumulative distributions over runs. They show two modes and a tail of slow runs, which a mean with its interval hides.
 
 use super::charts::slug;
 use plumb_chart::{Axis, Bars, Body, Chart, Format, Lines, Panel, Point, Scale, Series, SeriesShape};
 
-/// Of fewer runs the single dots say more.
+/// Smallest number of runs for a curve; the dots of fewer runs are more informative.
 pub(super) const RUNS_MIN: usize = 15;
 
-/// Charts of one kind in a report; the sheet of all numbers has the rest.
+/// Largest number of such charts in a report; the sheet of all numbers has the rest.
 pub(super) const CHARTS_MAX: usize = 6;
 
-/// Steps of a curve: of more runs, evenly spaced ranks.
+/// Largest number of steps in a curve; for more runs, evenly spaced ranks are drawn.
 const STEPS_MAX: usize = 200;
 
-/// Several samples over one axis; `None` where one of them has too few runs, or there is none.
+/// Draws several samples over one axis; `None` if there is none, or one of them has too few runs.
 pub(super) fn ecdf(name: &str, title: &str, axis: &Axis, samples: &[(&str, &[f64])]) -> Option<Chart> {
     if samples.is_empty() || samples.iter().any(|(_, values)| values.len() < RUNS_MIN) {
         return None;
     }
-    let said = |(name, values): &(&str, &[f64])| {
+    let describe = |(name, values): &(&str, &[f64])| {
         let sorted = sorted(values);
         let at = |share: f64| axis.format.text(sorted[((sorted.len() - 1) as f64 * share).round() as usize]);
         format!(
@@ -36,8 +36,9 @@ pub(super) fn ecdf(name: &str, title: &str, axis: &Axis, samples: &[(&str, &[f64
     Some(Chart {
         name: format!("runs-{}", slug(name)),
         title: title.to_owned(),
-        says: "How many of the runs stay below each value: steep where runs agree, a second rise where there are two modes.".to_owned(),
-        alt: format!("{title}. {}.", samples.iter().map(said).collect::<Vec<_>>().join("; ")),
+        caption: "Share of runs below each value: steep where runs agree, with a second rise if there are two modes."
+            .to_owned(),
+        alt: format!("{title}. {}.", samples.iter().map(describe).collect::<Vec<_>>().join("; ")),
         body: Body::Lines(Lines {
             x: Axis { scale: Scale::Linear, ..axis.clone() },
             x_names: Vec::new(),
@@ -51,7 +52,7 @@ pub(super) fn ecdf(name: &str, title: &str, axis: &Axis, samples: &[(&str, &[f64
     })
 }
 
-/// One for each group of a chart of bars whose bars all have enough runs.
+/// Draws one chart for each group of a bar chart in which all bars have enough runs.
 pub(super) fn of_bars(chart: &Chart, bars: &Bars) -> Vec<Chart> {
     let of_group = |group: &plumb_chart::BarGroup| {
         let with_runs = group.bars.iter().filter(|bar| !bar.runs.is_empty());
@@ -90,9 +91,9 @@ mod tests {
         Axis { title: "t".to_owned(), format: Format::Count, scale: Scale::FromZero }
     }
 
-    // Protects: the curve begins at none and ends at all, whatever is left out between; few runs have no curve.
+    // Protects: the curve goes from 0 to 1 even if steps are left out, and a few runs have no curve.
     #[test]
-    fn the_curve_goes_from_none_to_all() {
+    fn the_curve_goes_from_0_to_1() {
         let many: Vec<f64> = (0..10_000).rev().map(f64::from).collect();
         let points = steps(&sorted(&many));
         assert_eq!(points.len(), STEPS_MAX + 1);

@@ -1,4 +1,4 @@
-//! A report as one HTML file: no network, no script; charts are SVG in the page, in two widths.
+//! Prints a report as one HTML file without network access or scripts. Charts are SVG in the page, in two widths.
 
 use super::FullReport;
 use crate::document::{ReportPart, ReportTable, fact_table};
@@ -21,7 +21,7 @@ enum HtmlPart {
     Text { class: &'static str, text: String },
     List(Vec<HtmlItem>),
     Table { name: String, head: Vec<HtmlCell>, rows: Vec<Vec<HtmlCell>> },
-    Figure { title: String, says: String, wide: String, narrow: String },
+    Figure { title: String, caption: String, wide: String, narrow: String },
 }
 
 struct HtmlItem {
@@ -35,16 +35,16 @@ struct HtmlCell {
     text: String,
 }
 
-/// The page.
+/// Returns the page.
 pub(super) fn page(report: &FullReport) -> String {
     let mut parts: Vec<HtmlPart> = report.parts.iter().filter(|part| !is_empty(part)).map(part).collect();
     name_tables(&mut parts);
     let page = Page { title: &report.title, colours: style_sheet(), parts, document: report.document.as_deref() };
-    // Only a writer can fail, and memory does not.
+    // Rendering into memory cannot fail.
     page.render().unwrap_or_default()
 }
 
-/// Whoever cannot see the page is told of tables by name: that of the heading above, with a number where one has several.
+/// Gives each table a name for screen readers: the heading above it, numbered if the heading has several tables.
 fn name_tables(parts: &mut [HtmlPart]) {
     let (mut heading, mut number) = (String::new(), 0);
     for part in parts {
@@ -79,7 +79,7 @@ fn part(part: &ReportPart) -> HtmlPart {
         ReportPart::Facts(facts) => table(&fact_table(facts)),
         ReportPart::Chart(chart) => HtmlPart::Figure {
             title: chart.title.clone(),
-            says: chart.says.clone(),
+            caption: chart.caption.clone(),
             wide: chart.inline(WIDE),
             narrow: chart.inline(NARROW),
         },

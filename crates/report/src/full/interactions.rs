@@ -1,26 +1,28 @@
-//! What one factor does at each level of another: level means with intervals. Lines that run alike mean that the factors act alone. Where
-//! there is a third factor, each of its levels has a panel: rates by size of record for each size of file, as IOzone's users draw them.
+//! Draws the effect of one factor at each level of another, as level means with intervals. Parallel lines mean that
+//! the factors act independently. If there is a third factor, each of its levels has a panel: rates by record size
+//! for each file size, as IOzone's users draw them.
 
 use super::charts::{axis_of, slug};
 use super::numbers::{RunNumber, accepted, mean};
-use super::study::says_phase;
+use super::study::names_phase;
 use plumb_chart::{Axis, Body, Chart, Format, Lines, Panel, Point, Scale, Series, SeriesShape};
 use plumb_result::study::{EffectTable, StudyReport};
 use plumb_result::tidy::TidyTable;
 
-/// Charts in a report; the table of effects has all pairs.
+/// Largest number of such charts in a report; the table of effects has all pairs.
 const CHARTS_MAX: usize = 12;
 
-/// More curves than this cannot be told apart.
+/// Largest number of curves that can be distinguished.
 const LEVELS_MAX: usize = 7;
 
-/// Combinations of levels of the remaining factors that have a panel each; over more of them, means are drawn.
+/// Largest number of panels, one for each combination of levels of the remaining factors. If there are more,
+/// means over them are drawn.
 const PANELS_MAX: usize = 6;
 
-/// How far neighbours stand apart, so that their intervals do not cover one another, in steps of the axis.
+/// Horizontal distance between neighbouring points in steps of the axis, so that their intervals do not overlap.
 const APART: f64 = 0.06;
 
-/// The compared factor at the levels of each other one, a chart for each number with effects.
+/// Draws the compared factor at the levels of each other factor, in one chart for each number with effects.
 pub(super) fn interactions(report: &StudyReport, table: &TidyTable) -> Vec<Chart> {
     let numbers = accepted(table);
     let levels = |factor: &str| {
@@ -50,7 +52,7 @@ pub(super) fn interactions(report: &StudyReport, table: &TidyTable) -> Vec<Chart
         let numbers: Vec<&RunNumber<'_>> = numbers.iter().filter(of_table).collect();
         let levels_here = |factor: &str| {
             let mut levels = levels(factor);
-            // Levels that this work never had: a factor may be the work itself.
+            // Drop levels that this workload never had, because a factor may be the workload itself.
             levels.retain(|level| numbers.iter().any(|number| number.level(table, factor) == *level));
             levels
         };
@@ -80,10 +82,10 @@ struct Pair<'a> {
     other_levels: &'a [&'a str],
 }
 
-/// Levels of the factors that are neither of the two: what a panel is of.
+/// Levels of all other factors, which identify a panel.
 type Slice<'a> = Vec<(&'a str, &'a str)>;
 
-/// Each combination of levels; all of them together where they are too many.
+/// Returns each combination of levels, or a single empty one if there are too many.
 fn slices<'a>(rest: &[(&'a str, Vec<&'a str>)]) -> Vec<Slice<'a>> {
     let mut slices: Vec<Slice<'a>> = vec![Vec::new()];
     for (factor, levels) in rest {
@@ -113,13 +115,13 @@ fn chart(
         let of: Vec<String> = slice.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
         (series.iter().filter(has_values).count() > 1).then(|| (of.join(", "), series))
     };
-    // Of what each panel is, empty of all; its curves.
+    // The label of each panel, empty for the mean over all, with its curves.
     let panels: Vec<(String, Vec<Series>)> = slices.iter().filter_map(panel).collect();
     if panels.is_empty() {
         return None;
     }
     let axis = axis_of(effects.metric, Scale::FromZero);
-    let said = |(of, series): &(String, Vec<Series>)| {
+    let describe = |(of, series): &(String, Vec<Series>)| {
         let value = |value: Option<f64>| value.map_or("none".to_owned(), |value| axis.format.text(value));
         let curve = |one: &Series| {
             let values =
@@ -130,7 +132,7 @@ fn chart(
         if of.is_empty() { curves } else { format!("{of}: {curves}") }
     };
     let phase = effects.phase.as_str();
-    let name = if phase.is_empty() || phase == effects.workload || says_phase(effects.metric, phase) {
+    let name = if phase.is_empty() || phase == effects.workload || names_phase(effects.metric, phase) {
         effects.workload.clone()
     } else {
         format!("{} {}", effects.workload, effects.phase)
@@ -139,11 +141,11 @@ fn chart(
     let over = if slices.iter().all(Vec::is_empty) { ", over all other factors" } else { "" };
     Some(Chart {
         name: format!("together-{}", slug(&title)),
-        says: format!(
-            "Geometric means with 95 % intervals over plots (over runs where there is only one){over}. Lines that run alike: the \
-             factors act alone. Lines that cross or part: what one does depends on the other."
+        caption: format!(
+            "Geometric means with 95 % intervals over plots (over runs where there is only one){over}. Parallel lines: the \
+             factors act independently. Lines that cross or diverge: the effect of one depends on the other."
         ),
-        alt: format!("{title}. {}.", panels.iter().map(said).collect::<Vec<_>>().join(". ")),
+        alt: format!("{title}. {}.", panels.iter().map(describe).collect::<Vec<_>>().join(". ")),
         title,
         body: Body::Lines(Lines {
             x: Axis { title: pair.other.to_owned(), format: Format::Count, scale: Scale::Linear },
@@ -160,7 +162,7 @@ fn chart(
     })
 }
 
-/// A curve for each level of the one factor, with a point for each of the other.
+/// Returns one curve for each level of the first factor, with a point for each level of the other.
 fn series(table: &TidyTable, numbers: &[&RunNumber<'_>], pair: &Pair<'_>) -> Vec<Series> {
     let first = -APART * (pair.by_levels.len() - 1) as f64 / 2.0;
     let series = |(number, level): (usize, &&str)| {
@@ -185,7 +187,7 @@ fn series(table: &TidyTable, numbers: &[&RunNumber<'_>], pair: &Pair<'_>) -> Vec
 mod tests {
     use super::*;
 
-    // Protects: a panel for each combination of the other factors, and means where they are too many to be seen.
+    // Protects: each combination of the other factors has a panel, and if there are too many, means are drawn.
     #[test]
     fn other_factors_have_panels() {
         assert_eq!(slices(&[]), [Vec::new()]);

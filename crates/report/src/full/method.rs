@@ -1,4 +1,4 @@
-//! How it was measured: the machine, what was run, in which order, what the checks could not look at; and a paragraph of it for a paper.
+//! The method section: the machine, the workload, the order, the checks that lacked data, and a paragraph for a paper.
 
 use crate::document::{FactTable, Item, ReportPart};
 use crate::facts;
@@ -6,7 +6,7 @@ use crate::format;
 use crate::style::Ink;
 use plumb_result::{Level, RunResult};
 
-/// Facts of each set-up, those that they share once.
+/// Returns the facts of each set-up; facts that all share are printed once.
 pub(super) fn setups(named: &[(String, &RunResult)]) -> Vec<ReportPart> {
     let names = [
         "machine",
@@ -52,7 +52,7 @@ pub(super) fn setups(named: &[(String, &RunResult)]) -> Vec<ReportPart> {
     vec![ReportPart::Heading("Method".to_owned()), ReportPart::Facts(FactTable { columns, rows })]
 }
 
-/// Checks that lacked data, each once.
+/// Lists the checks that lacked data, each once.
 pub(super) fn not_checked(results: &[&RunResult]) -> Vec<ReportPart> {
     let mut items: Vec<Item> = Vec::new();
     for finding in results.iter().flat_map(|result| &result.checks).filter(|finding| finding.level == Level::Skipped) {
@@ -64,7 +64,7 @@ pub(super) fn not_checked(results: &[&RunResult]) -> Vec<ReportPart> {
     if items.is_empty() { Vec::new() } else { vec![ReportPart::List(items)] }
 }
 
-/// A paragraph for a paper, and what to cite.
+/// Returns a paragraph for a paper, with the citation.
 pub(super) fn paragraph(text: String, tool: &str) -> Vec<ReportPart> {
     vec![
         ReportPart::Heading("For a paper".to_owned()),
@@ -76,7 +76,7 @@ pub(super) fn paragraph(text: String, tool: &str) -> Vec<ReportPart> {
     ]
 }
 
-/// `Debian GNU/Linux 12 (bookworm), Linux 6.1.0, 2 × Intel …, 24.0 GiB of memory`.
+/// Describes the machine: `Debian GNU/Linux 12 (bookworm), Linux 6.1.0, 2 × Intel …, 24.0 GiB of memory`.
 pub(super) fn machine(result: &RunResult) -> String {
     let environment = &result.environment;
     let memory = format::bytes_iec(environment.ram_bytes as f64);
@@ -86,7 +86,7 @@ pub(super) fn machine(result: &RunResult) -> String {
     )
 }
 
-/// Findings that are more than a note, worst first, each code once.
+/// Lists findings above a note, worst first, each code once.
 pub(super) fn trust(results: &[&RunResult]) -> Vec<ReportPart> {
     let mut items: Vec<(Level, Item)> = Vec::new();
     for finding in results.iter().flat_map(|result| &result.checks).filter(|finding| finding.level >= Level::Warn) {

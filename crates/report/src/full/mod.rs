@@ -1,5 +1,5 @@
-//! Whole reports: the answer first, then the numbers, how far they can be trusted, charts, and the method. One description of each, printed as
-//! HTML, Markdown and a workbook; its charts also as files of their own.
+//! Full reports: the answer first, then the numbers, their trustworthiness, charts, and the method. Each has one
+//! description that is printed as HTML, Markdown and a workbook; its charts are also available as separate files.
 
 mod charts;
 mod compare;
@@ -35,14 +35,13 @@ use plumb_chart::Chart;
 use plumb_result::tidy::TidyTable;
 use plumb_text::markdown::escaped;
 
-/// A report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FullReport {
-    /// What it is about.
+    /// Title, which names the subject.
     pub title: String,
     parts: Vec<ReportPart>,
     numbers: TidyTable,
-    /// The JSON form of what it is about.
+    /// JSON form of the subject.
     document: Option<String>,
 }
 
@@ -51,7 +50,7 @@ impl FullReport {
         FullReport { title, parts, numbers, document: None }
     }
 
-    /// Adds the JSON form of what it is about, which the HTML page shows at its end when asked.
+    /// Adds the JSON form of the subject, which the HTML page shows at its end on request.
     pub fn with_document(self, json: String) -> FullReport {
         FullReport { document: Some(json), ..self }
     }
@@ -64,12 +63,13 @@ impl FullReport {
         self.document = self.document.take().map(|json| change(&json));
     }
 
-    /// As one HTML file, which needs no network and no script.
+    /// Returns the report as one HTML file that needs neither network nor scripts.
     pub fn html(&self) -> String {
         html::page(self)
     }
 
-    /// As Markdown. A chart is a link to `IMAGES/NAME.svg` where a place is given, and its text alternative otherwise.
+    /// Returns the report as Markdown. A chart becomes a link to `IMAGES/NAME.svg` if `images` is given,
+    /// and its text alternative otherwise.
     pub fn markdown(&self, images: Option<&str>) -> String {
         let parts: Vec<ReportPart> = self
             .parts
@@ -82,15 +82,16 @@ impl FullReport {
         format!("# {}\n\n{}", escaped(&self.title), markdown(&parts, images.unwrap_or_default()))
     }
 
-    /// As a workbook for Excel and LibreOffice: the answer, a sheet with its own charts for each question, and every number.
+    /// Returns a workbook for Excel and LibreOffice: the answer, a sheet with its own charts for
+    /// each question, and every number.
     ///
     /// # Errors
-    /// Where a sheet cannot be written, such as beyond a million rows.
+    /// Returns an error if a sheet cannot be written, such as beyond a million rows.
     pub fn workbook(&self) -> Result<Vec<u8>, WorkbookError> {
         workbook::workbook(self)
     }
 
-    /// Its charts, each with a name of its own.
+    /// Returns the charts, each with a unique name.
     pub fn charts(&self) -> Vec<Chart> {
         let mut charts: Vec<Chart> = Vec::new();
         for part in &self.parts {

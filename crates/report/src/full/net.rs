@@ -1,4 +1,4 @@
-//! The report of measurements of the network to a host, over time.
+//! The report of network measurements to a host over time.
 
 use super::FullReport;
 use super::charts::slug;
@@ -12,7 +12,7 @@ use plumb_chart::{Axis, Body, Chart, Format, Lines, Panel, Point, Scale, Series,
 use plumb_result::tidy::TidyTable;
 use plumb_result::{Network, PhaseResult};
 
-/// Measurements of one host, the first one first.
+/// Creates the report of measurements to one host, ordered by time.
 pub fn of_networks(series: &[Network]) -> FullReport {
     let title = series.first().map_or(String::new(), |first| format!("The network to {}", first.host));
     let mut parts = vec![ReportPart::Text(Ink::Strong, availability(series))];
@@ -31,17 +31,17 @@ pub fn of_networks(series: &[Network]) -> FullReport {
 }
 
 fn head(title: &str, align: Align) -> ColumnHead {
-    ColumnHead { title: title.to_owned(), align, leaves: None }
+    ColumnHead { title: title.to_owned(), align, hide_order: None }
 }
 
-/// A table whose first columns name what the numbers behind them are of.
+/// Creates a table. The first columns name the subject of the numbers in the following ones.
 fn numbers(names: &[&str], figures: &[&str], rows: Vec<Vec<String>>) -> Option<ReportPart> {
     let names = names.iter().map(|name| head(name, Align::Left));
     let columns = names.chain(figures.iter().map(|figure| head(figure, Align::Right))).collect();
     (!rows.is_empty()).then_some(ReportPart::Table(ReportTable { columns, rows }))
 }
 
-/// What a run measured of the network: rates, datagrams, and round trips, idle and beside the load.
+/// Returns the network measurements of a run: rates, datagrams, and round trips, idle and during the load.
 pub(super) fn of_phases(phases: &[PhaseResult]) -> Vec<ReportPart> {
     let (mut streams, mut datagrams, mut trips, mut lines) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (what, net) in in_phases(phases) {
@@ -70,7 +70,7 @@ pub(super) fn of_phases(phases: &[PhaseResult]) -> Vec<ReportPart> {
         }));
         let port = if net.port > 0 { format!(" port {}", net.port) } else { String::new() };
         let about = format!("{what}: {}{port}, connected in {}", net.host, ns(net.connect_ns));
-        // What several have in common is said once.
+        // Facts that several measurements share are printed once.
         let facts = facts(net).into_iter().filter(|line| !lines.contains(line)).collect::<Vec<_>>();
         lines.push(about);
         lines.extend(facts);
@@ -105,11 +105,11 @@ fn rows(series: &[Network]) -> ReportTable {
     ReportTable { columns, rows: series.iter().map(row).collect() }
 }
 
-/// Throughput, round trips, jitter and loss by time. One measurement is no course.
+/// Draws throughput, round trips, jitter and loss over time. A single measurement has no chart.
 fn charts(series: &[Network]) -> Vec<Chart> {
     let at = |net: &Network| net.started_at.parse::<Timestamp>().ok().map(|at| at.as_nanosecond() as f64);
     let Some(begin) = series.first().and_then(at) else { return Vec::new() };
-    let chart = |title: &str, says: &str, format: Format, scale: Scale, names: &[&str]| {
+    let chart = |title: &str, caption: &str, format: Format, scale: Scale, names: &[&str]| {
         let curve = |name: &&str| {
             let of: Figure = FIGURES.iter().find(|figure| figure.0 == *name)?.1;
             let point = |net: &Network| Some(Point { x: at(net)? - begin, y: of(net), interval: None });
@@ -118,24 +118,24 @@ fn charts(series: &[Network]) -> Vec<Chart> {
             (known > 1).then(|| Series { name: (*name).to_owned(), shape: SeriesShape::Line, points })
         };
         let curves: Vec<Series> = names.iter().filter_map(curve).collect();
-        let said = |curve: &Series| {
+        let describe = |curve: &Series| {
             let values = || curve.points.iter().filter_map(|point| point.y);
             let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
             format!("{}: from {} to {}", curve.name, format.text(least), format.text(most))
         };
-        let alt = format!("{title}. {}.", curves.iter().map(said).collect::<Vec<_>>().join("; "));
+        let alt = format!("{title}. {}.", curves.iter().map(describe).collect::<Vec<_>>().join("; "));
         let x = Axis { title: "Since the first".to_owned(), format: Format::Time, scale: Scale::Linear };
         let y = Axis { title: title.to_owned(), format, scale };
         let panels = vec![Panel { y, height: 180.0, series: curves.clone() }];
         let body = Body::Lines(Lines { x, x_names: Vec::new(), panels, marks: Vec::new() });
-        let (name, title, says) = (slug(title), title.to_owned(), says.to_owned());
-        (!curves.is_empty()).then_some(Chart { name, title, says, alt, body })
+        let (name, title, caption) = (slug(title), title.to_owned(), caption.to_owned());
+        (!curves.is_empty()).then_some(Chart { name, title, caption, alt, body })
     };
-    let says_gap = "A gap is a measurement that could not be made.";
+    let gap_note = "A gap is a measurement that could not be made.";
     [
         chart(
             "Throughput",
-            &format!("What the receiver counted in each direction. {says_gap}"),
+            &format!("What the receiver counted in each direction. {gap_note}"),
             Format::Bits,
             Scale::FromZero,
             &["receive", "send"],
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::net::tests::net;
 
-    // Protects the report of a run: everything that its page says of the network is in it, and nothing where there is none.
+    // Protects: the report of a run contains all network numbers of its page, and no section if there are none.
     #[test]
     fn a_run_has_its_network_part() {
         assert!(of_phases(&[]).is_empty());
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(text.matches("processors 0-7 may be used").count(), 1, "{text}");
     }
 
-    // Protects the report: the curves of a series have a point for each measurement and a gap for what could not be made.
+    // Protects: the curves of a series have a point for each measurement, and a gap for each failed one.
     #[test]
     fn a_series_is_charted_with_its_gaps() {
         let at = |hour: u32| Network { started_at: format!("2026-11-27T{hour:02}:00:00Z"), ..net() };
@@ -224,6 +224,6 @@ mod tests {
         assert_eq!(points, [(0.0, Some(8.8e9)), (1.0, None), (2.0, Some(8.8e9))]);
         let text = of_networks(&series).markdown(None);
         assert!(text.contains("available 67 % of the time") && text.contains("no route"), "{text}");
-        assert!(super::charts(&series[..1]).is_empty(), "one measurement is no course");
+        assert!(super::charts(&series[..1]).is_empty(), "a single measurement has no chart");
     }
 }

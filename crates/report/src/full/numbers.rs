@@ -1,33 +1,29 @@
-//! Numbers of single runs, from a tidy table, and what they come to.
+//! Numbers of single runs from a tidy table, and their means.
 
 use plumb_result::Metric;
 use plumb_result::tidy::TidyTable;
 use plumb_stats::{geometric_mean, sample};
 
-/// A number of a run.
+/// A number of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RunNumber<'a> {
-    /// The run.
     pub(super) run: &'a str,
-    /// When it began, RFC 3339.
+    /// Start of the run, RFC 3339.
     pub(super) started: &'a str,
-    /// Its work.
     pub(super) workload: &'a str,
-    /// Its phase; empty for a number of the whole run.
+    /// Name of the phase; empty for a number of the whole run.
     pub(super) phase: &'a str,
-    /// Which number.
     pub(super) metric: Metric,
-    /// The number.
     pub(super) value: f64,
-    /// Its study's plot.
+    /// Plot of the run in its study.
     pub(super) plot: &'a str,
     row: usize,
 }
 
-/// All numbers of runs that the checks accept.
+/// Returns all numbers of runs that the checks accept.
 pub(super) fn accepted(table: &TidyTable) -> Vec<RunNumber<'_>> {
     let text = |row: usize, at: Option<usize>| at.and_then(|at| table.rows[row][at].as_text()).unwrap_or_default();
-    // Once for half a million rows.
+    // Look up columns once, not for each of half a million rows.
     let [verdict, value, run, started, workload, phase, metric, plot] =
         ["verdict", "value", "run", "started", "workload", "phase", "metric", "plot"].map(|name| table.column(name));
     (0..table.rows.len())
@@ -48,16 +44,17 @@ pub(super) fn accepted(table: &TidyTable) -> Vec<RunNumber<'_>> {
 }
 
 impl RunNumber<'_> {
-    /// The level of a factor of its study.
+    /// Returns the level of a factor of its study.
     pub(super) fn level<'a>(&self, table: &'a TidyTable, factor: &str) -> &'a str {
         let at = table.column(&format!("factor.{factor}"));
         at.and_then(|at| table.rows[self.row][at].as_text()).unwrap_or_default()
     }
 }
 
-/// The geometric mean of some runs and its 95 % interval: with plots as units where there are several, and else runs.
+/// Returns the geometric mean of some runs with its 95 % interval. The units are plots if there
+/// are several, and runs otherwise.
 pub(super) fn mean(numbers: &[&RunNumber<'_>]) -> Option<(f64, Option<(f64, f64)>)> {
-    // Without one of them it would be the mean of others.
+    // Leaving one number out would give the mean of the others.
     if numbers.iter().any(|number| number.value <= 0.0 || !number.value.is_finite()) {
         return None;
     }
@@ -87,7 +84,7 @@ mod tests {
         RunNumber { run: "", started: "", workload: "", phase: "", metric, value, plot, row: 0 }
     }
 
-    // Protects: many runs on two arrays are two samples of arrays, and not many.
+    // Protects: many runs on two arrays are only two samples of arrays.
     #[test]
     fn plots_are_the_units_where_there_are_several() {
         let runs = [number("1", 100.0), number("1", 100.0), number("2", 121.0), number("2", 121.0)];

@@ -1,4 +1,4 @@
-//! What a phase did over time: rates and latency, the lanes of its devices below them, findings as marks, and latency × time.
+//! Charts of a phase over time: rates and latency, lanes of its devices below them, findings as marks, and latency maps.
 
 use super::charts::slug;
 use plumb_chart::{
@@ -10,38 +10,36 @@ use plumb_result::measurement::Interval;
 use plumb_result::{BucketCount, Finding, Lane, LaneMeasure, LatencyColumn, LatencyMap, Level, OpCounts};
 use plumb_workload::OpKind;
 
-/// What is known of a phase over time.
+/// Data of a phase over time.
 #[derive(Debug, Clone, Copy)]
 pub struct PhaseOverTime<'a> {
-    /// The phase's name.
     pub name: &'a str,
-    /// One a second.
+    /// One interval per second.
     pub intervals: &'a [Interval],
-    /// What devices and the machine did in each of them.
+    /// Activity of devices and the machine in each interval.
     pub lanes: &'a [Lane],
-    /// Service times of ops by time.
     pub latency_map: &'a LatencyMap,
 }
 
-/// Fewer seconds are no series.
+/// Smallest number of seconds for a chart.
 const SECONDS_MIN: usize = 3;
 
-/// More curves than this cannot be told apart.
+/// Largest number of curves that can be distinguished.
 const CURVES_MAX: usize = 7;
 
-/// Devices that have lanes: those that moved most.
+/// Largest number of devices with lanes; those that moved most are drawn.
 const DEVICES_MAX: usize = 4;
 
-/// Kinds of op of a phase that have a map: those that took most of the time.
+/// Largest number of latency maps per phase; the kinds of op that took most time are drawn.
 const MAPS_MAX: usize = 3;
 
-/// Points of a curve. A page of a day's run stays small.
+/// Largest number of points in a curve, so that the page of a day's run stays small.
 const POINTS_MAX: usize = 240;
 
-/// Maps of a report. A run of twenty phases is a page of a megabyte otherwise.
+/// Largest number of latency maps in a report. A run of twenty phases would otherwise make a page of a megabyte.
 const MAPS_OF_REPORT_MAX: usize = 8;
 
-/// The charts of all phases. `checks`: all findings of the run.
+/// Draws the charts of all phases. `checks` are all findings of the run.
 pub(super) fn of_phases(phases: &[PhaseOverTime<'_>], checks: &[Finding]) -> Vec<Chart> {
     let mut charts: Vec<Chart> = phases.iter().flat_map(|phase| charts(phase, checks)).collect();
     let mut maps = 0;
@@ -56,7 +54,7 @@ fn charts(phase: &PhaseOverTime<'_>, checks: &[Finding]) -> Vec<Chart> {
     if phase.intervals.len() < SECONDS_MIN {
         return Vec::new();
     }
-    // A rest of a second at the end has too few ops to be a point beside whole ones.
+    // A partial second at the end has too few ops to be drawn as a point next to whole seconds.
     let (first, last) = (phase.intervals.first(), phase.intervals.last());
     let is_rest = first.zip(last).is_some_and(|(first, last)| last.length_ns < first.length_ns / 2);
     let whole = &phase.intervals[..phase.intervals.len() - usize::from(is_rest)];
@@ -64,10 +62,10 @@ fn charts(phase: &PhaseOverTime<'_>, checks: &[Finding]) -> Vec<Chart> {
     std::iter::once(series(&PhaseOverTime { intervals: whole, ..*phase }, checks)).chain(maps).collect()
 }
 
-/// Neighbouring seconds as one.
+/// Neighbouring seconds, joined to one point.
 struct Span<'a> {
     intervals: &'a [Interval],
-    /// Their places in the phase.
+    /// Indexes of these seconds in the phase.
     places: std::ops::Range<usize>,
 }
 
@@ -84,7 +82,7 @@ impl Span<'_> {
         self.intervals.iter().filter_map(move |one| one.ops.get(&kind))
     }
 
-    /// The sum of what a lane has in it; `None` where a second of it is missing.
+    /// Returns the sum of a lane over the span; `None` if one of its seconds is missing.
     fn sum(&self, lane: &Lane) -> Option<f64> {
         self.places.clone().map(|place| lane.values.get(place).copied().flatten().map(|value| value as f64)).sum()
     }
@@ -112,7 +110,7 @@ fn panel(title: &str, format: Format, scale: Scale, height: f64, series: Vec<Ser
     (!series.is_empty()).then_some(Panel { y, height, series })
 }
 
-/// Rates and latency over the seconds of a phase, with the lanes of its devices.
+/// Draws rates and latency over the seconds of a phase, with the lanes of its devices.
 fn series(phase: &PhaseOverTime<'_>, checks: &[Finding]) -> Chart {
     let spans = spans(phase.intervals);
     let mut kinds: Vec<OpKind> = Vec::new();
@@ -148,25 +146,25 @@ fn series(phase: &PhaseOverTime<'_>, checks: &[Finding]) -> Chart {
     panels.extend(lanes);
     let marks = marks(phase.name, checks);
     let group = phase.intervals.len().div_ceil(POINTS_MAX);
-    let mut says = match group {
-        0 | 1 => "A point a second.".to_owned(),
+    let mut caption = match group {
+        0 | 1 => "One point per second.".to_owned(),
         group => format!("A point is the mean of {group} seconds, and the largest of their percentiles."),
     };
     if has_lanes {
-        says.push_str(" Below the load: what its devices and the machine did meanwhile, all I/O included.");
+        caption.push_str(" Below the load: activity of its devices and the machine, including all other I/O.");
     }
     if !marks.is_empty() {
-        says.push_str(" A line with a code: what a check found, when it became true.");
+        caption.push_str(" A line with a code: a finding, at the time it became true.");
     }
     if left_out > 0 {
-        says.push_str(&format!(" {left_out} devices that moved less are left out."));
+        caption.push_str(&format!(" {left_out} devices that moved less are left out."));
     }
     let found: Vec<String> =
         marks.iter().map(|mark| format!(" At {}: {}", Format::Time.text(mark.at), mark.label)).collect();
     Chart {
         name: format!("time-{}", slug(phase.name)),
         title: format!("{} over time", phase.name),
-        says,
+        caption,
         alt: format!(
             "{} over {} s: from {} to {} in a second.{}",
             phase.name,
@@ -188,7 +186,7 @@ fn series(phase: &PhaseOverTime<'_>, checks: &[Finding]) -> Chart {
     }
 }
 
-/// Findings of the phase that have a time.
+/// Returns the findings of the phase that have a time.
 fn marks(phase: &str, checks: &[Finding]) -> Vec<Place> {
     let mut marks: Vec<Place> = checks
         .iter()
@@ -202,7 +200,7 @@ fn marks(phase: &str, checks: &[Finding]) -> Vec<Place> {
     marks
 }
 
-/// Panels of devices and machine, and how many devices have none.
+/// Returns the panels of devices and machine, and the number of devices without a panel.
 fn lanes(lanes: &[Lane], spans: &[Span<'_>]) -> (Vec<Panel>, usize) {
     let mut devices: Vec<(&str, u64)> = Vec::new();
     for lane in lanes.iter().filter(|lane| !lane.of.is_empty()) {
@@ -233,7 +231,7 @@ fn lanes(lanes: &[Lane], spans: &[Span<'_>]) -> (Vec<Panel>, usize) {
     (panels, left_out)
 }
 
-/// A lane's title, how it is printed, its measure, and how a value follows from the sum over a span.
+/// Title of a lane, its format, its measure, and the function that derives a value from the sum over a span.
 type Drawn = (&'static str, Format, LaneMeasure, fn(f64, &Span<'_>) -> f64);
 
 const DRAWN: &[Drawn] = &[
@@ -249,7 +247,7 @@ const DRAWN: &[Drawn] = &[
     }),
 ];
 
-/// Latency × time, a chart for each of the kinds of op that took most of the time.
+/// Draws a latency map for each of the kinds of op that took most of the time.
 fn latency_maps(phase: &PhaseOverTime<'_>) -> Vec<Chart> {
     let columns = phase.latency_map.columns.as_slice();
     let (first, last) = (columns.first(), columns.last());
@@ -285,13 +283,13 @@ fn latency_map(phase: &str, columns: &[LatencyColumn], kind: OpKind) -> Chart {
     Chart {
         name: format!("latency-time-{}-{}", slug(phase), kind.name()),
         title: format!("{name}: latency over time"),
-        says: "The darker, the more ops took so long at that time. Two bands are two modes; a gap is a stall."
+        caption: "Darker cells have more ops of that latency at that time. Two bands are two modes; a gap is a stall."
             .to_owned(),
         alt: format!(
             "{name}: service times over time, all between {} and {}. {}",
             Format::Time.text(ends.0.min(ends.1)),
             Format::Time.text(ends.1),
-            shown.last().map_or(String::new(), |last| format!("Last: {}.", last.says))
+            shown.last().map_or(String::new(), |last| format!("Last: {}.", last.hover_text))
         ),
         body: Body::Density(Density {
             x: Axis {
@@ -312,7 +310,7 @@ fn density_column(column: &LatencyColumn, kind: OpKind) -> Option<DensityColumn>
     let seconds = column.length_ns.max(1) as f64 / 1e9;
     let cell = |of: &BucketCount| {
         let (from, to) = bucket_range(of.bucket)?;
-        // The first bucket begins at 0, which no logarithm has.
+        // The first bucket begins at 0, which a logarithmic axis cannot show.
         Some(DensityCell { from: from.max(1) as f64, to: to as f64, value: of.count as f64 / seconds })
     };
     let all: u64 = counts.iter().map(|of| of.count).sum();
@@ -325,7 +323,7 @@ fn density_column(column: &LatencyColumn, kind: OpKind) -> Option<DensityColumn>
         Some(Format::Time.text(bucket_range(of.bucket)?.1 as f64))
     };
     let from = column.start_ns as f64;
-    let says = format!(
+    let hover_text = format!(
         "from {}: {} ops, half of them within {}, 99 % within {}",
         if from > 0.0 { Format::Time.text(from) } else { "the start".to_owned() },
         Format::Count.text(all as f64),
@@ -335,7 +333,7 @@ fn density_column(column: &LatencyColumn, kind: OpKind) -> Option<DensityColumn>
     Some(DensityColumn {
         from,
         to: from + column.length_ns as f64,
-        says,
+        hover_text,
         cells: counts.iter().filter_map(cell).collect(),
     })
 }
@@ -368,7 +366,7 @@ mod tests {
         lines.panels.iter().map(|panel| (panel.y.title.as_str(), panel.series[0].points.len(), of(panel))).collect()
     }
 
-    // Protects: a lane shows rates and shares on the load's own axis, and a finding stands where it became true.
+    // Protects: lanes show rates and shares on the same axis as the load, and a finding is marked where it became true.
     #[test]
     fn lanes_and_findings_share_the_axis_of_the_load() {
         let intervals = intervals(4);
@@ -414,7 +412,7 @@ mod tests {
         assert!(charts[0].alt.contains("warn C1: Others"), "{}", charts[0].alt);
     }
 
-    // Protects: a day of seconds is a page of a few hundred points, and means stay means.
+    // Protects: the page of a day-long run has a few hundred points, and means stay means.
     #[test]
     fn a_long_run_is_drawn_in_means() {
         let intervals = intervals(86_400);
@@ -429,10 +427,10 @@ mod tests {
                 ("Devices: busy", 240, Some(0.5))
             ]
         );
-        assert!(chart.says.contains("the mean of 360 seconds"), "{}", chart.says);
+        assert!(chart.caption.contains("the mean of 360 seconds"), "{}", chart.caption);
     }
 
-    // Protects: the map is of rates, so that a short last column is no paler than its load was.
+    // Protects: the map shows rates, so that a short last column is not paler than its load was.
     #[test]
     fn a_map_has_rates_of_latencies() {
         let mut map = LatencyMap::default();
@@ -449,6 +447,6 @@ mod tests {
         let rates: Vec<f64> = density.columns.iter().map(|column| column.cells[0].value).collect();
         assert_eq!(rates, [100.0; 4]);
         assert!(density.columns[0].cells[0].from <= 1e5 && density.columns[0].cells[0].to > 1e5);
-        assert!(density.columns[0].says.starts_with("from the start: 100 ops, half of them within 115"));
+        assert!(density.columns[0].hover_text.starts_with("from the start: 100 ops, half of them within 115"));
     }
 }

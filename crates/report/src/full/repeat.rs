@@ -9,10 +9,10 @@ use plumb_result::tidy::TidyTable;
 use plumb_result::{LadderResult, RoundsResult, RunResult};
 use plumb_workload::{Bytes, Content, Figure, Target};
 
-/// Curves that can still be told apart.
+/// Largest number of curves that can be distinguished.
 const CURVES_MAX: usize = 8;
 
-/// Rounds of a workload. `example`: the result of one of them, for the method.
+/// Creates the report of rounds. `example` is the result of one of them, for the method.
 pub fn of_rounds(result: &RoundsResult, example: Option<&RunResult>, numbers: TidyTable) -> FullReport {
     let title = format!("{} at {}", result.of.workload, result.of.path);
     let mut parts = head(&result.of, &result.verdict_note, result.verdict, result.steady.is_some());
@@ -47,7 +47,7 @@ pub fn of_rounds(result: &RoundsResult, example: Option<&RunResult>, numbers: Ti
     FullReport::new(title, parts, numbers)
 }
 
-/// A ladder of loads. `example`: the result of one of them, for the method.
+/// Creates the report of a ladder. `example` is the result of one of its runs, for the method.
 pub fn of_ladder(result: &LadderResult, example: Option<&RunResult>, numbers: TidyTable) -> FullReport {
     let title = format!("{} at {}", result.of.workload, result.of.path);
     let mut parts = head(&result.of, &result.verdict_note, result.verdict, result.within_limit != Some(false));
@@ -70,7 +70,7 @@ pub fn of_ladder(result: &LadderResult, example: Option<&RunResult>, numbers: Ti
     FullReport::new(title, parts, numbers)
 }
 
-/// What was asked of the storage, as reports of drives name it.
+/// Describes the work asked of the storage, in the terms of drive reports.
 fn setup(run: &RunResult) -> Vec<ReportPart> {
     let workload = &run.workload;
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
@@ -95,8 +95,8 @@ fn setup(run: &RunResult) -> Vec<ReportPart> {
     row("outstanding I/O", groups().map(|group| format!("{} × {}", group.count, group.depth)).collect());
     row("page cache", workload.phase.iter().map(|phase| phase.cache_mode().to_owned()).collect());
     let written = workload.target.values().filter_map(|target| match target {
-        Target::File(file) => Some(said(file.content)),
-        Target::Device(device) => Some(said(device.content)),
+        Target::File(file) => Some(content_words(file.content)),
+        Target::Device(device) => Some(content_words(device.content)),
         _ => None,
     });
     row("data written", written.collect());
@@ -107,7 +107,7 @@ fn setup(run: &RunResult) -> Vec<ReportPart> {
     ]
 }
 
-fn said(content: Content) -> String {
+fn content_words(content: Content) -> String {
     match content {
         Content::Random => "random, incompressible".to_owned(),
         Content::Zero => "zeros".to_owned(),
@@ -143,7 +143,8 @@ fn by_round(values: &[Option<f64>], from: u32) -> Vec<Point> {
     (from..).zip(values).map(point).collect()
 }
 
-/// How the figures of each phase came to be steady. Of many phases, those that only write, in which drives change most.
+/// Draws how the figures of each phase became steady. If there are many phases, only those that write are drawn,
+/// because drives change most in those.
 fn convergence(result: &RoundsResult, figure: Figure) -> Option<Chart> {
     let of = |phase: &&RoundsPhase| phase.figure(figure).is_some_and(|of| of.rounds.iter().any(Option::is_some));
     let all: Vec<&RoundsPhase> = result.phases.iter().filter(of).collect();
@@ -164,7 +165,7 @@ fn convergence(result: &RoundsResult, figure: Figure) -> Option<Chart> {
     Some(Chart {
         name: format!("rounds-{}", figure.name()),
         title: format!("{} by round", title(figure)),
-        says: "A curve for each phase; of many, for those that only write.".to_owned(),
+        caption: "One curve per phase; if there are many, only phases that only write.".to_owned(),
         alt: format!("{} of {} phases by round. {}", title(figure), shown.len(), result.verdict_note),
         body: Body::Lines(Lines {
             x: rounds_axis(),
@@ -175,7 +176,7 @@ fn convergence(result: &RoundsResult, figure: Figure) -> Option<Chart> {
     })
 }
 
-/// A tracked figure in its window, with its mean, the bounds of the range and the fitted line.
+/// Draws a tracked figure in its window, with its mean, the bounds of the range and the fitted line.
 fn window_chart(result: &RoundsResult, tracked: &TrackedRounds) -> Option<Chart> {
     let RoundSpan { first, last } = result.window?;
     let (mean, slope) = (tracked.mean?, tracked.slope?);
@@ -189,7 +190,7 @@ fn window_chart(result: &RoundsResult, tracked: &TrackedRounds) -> Option<Chart>
             Point { x: f64::from(last), y: Some(to), interval: None },
         ],
     };
-    // A range of a fifth is a tenth to each side.
+    // A range of 20 % is 10 % on each side.
     let half = result.rule.range / 2.0;
     let (rise, upper, lower) = (slope * mean / 2.0, mean * (1.0 + half), mean * (1.0 - half));
     let series = vec![
@@ -203,7 +204,7 @@ fn window_chart(result: &RoundsResult, tracked: &TrackedRounds) -> Option<Chart>
     Some(Chart {
         name: format!("window-{}-{}", super::charts::slug(&tracked.phase), tracked.figure.name()),
         title: format!("Steady-state window: {} of {}", title(tracked.figure), tracked.phase),
-        says: format!(
+        caption: format!(
             "Rounds {first} to {last} with their mean, the line fitted through them, and the allowed range around the mean."
         ),
         alt: format!("{} of {} in rounds {first} to {last}: {steady}.", title(tracked.figure), tracked.phase),
@@ -216,7 +217,7 @@ fn window_chart(result: &RoundsResult, tracked: &TrackedRounds) -> Option<Chart>
     })
 }
 
-/// A figure by size of op: a curve for each mix, and a table by colour.
+/// Draws a figure by op size: a curve for each mix, and a coloured table.
 fn by_size(result: &RoundsResult, figure: Figure) -> Vec<Chart> {
     let phases = &result.phases;
     let mixes = places(phases, |phase| phase.read);
@@ -238,7 +239,7 @@ fn by_size(result: &RoundsResult, figure: Figure) -> Vec<Chart> {
     let curves = Chart {
         name: format!("size-{}", figure.name()),
         title: format!("{} by size of op", title(figure)),
-        says: "A curve for each mix of reads and writes.".to_owned(),
+        caption: "One curve per mix of reads and writes.".to_owned(),
         alt: alt.clone(),
         body: Body::Lines(Lines {
             x: Axis { title: "Size of op".to_owned(), format: Format::Bytes, scale: Scale::Log },
@@ -254,7 +255,7 @@ fn by_size(result: &RoundsResult, figure: Figure) -> Vec<Chart> {
     let heat = Chart {
         name: format!("matrix-{}", figure.name()),
         title: format!("{} by size of op and mix", title(figure)),
-        says: "Dark is more.".to_owned(),
+        caption: "Darker is more.".to_owned(),
         alt,
         body: Body::Heat(Heat {
             x: mixes.iter().map(|read| mix(*read)).collect(),
@@ -271,7 +272,7 @@ fn by_size(result: &RoundsResult, figure: Figure) -> Vec<Chart> {
     if mixes.len() > 1 { vec![curves, heat] } else { vec![curves] }
 }
 
-/// Response time over achieved rate.
+/// Draws response time over achieved rate.
 fn response_curve(result: &LadderResult) -> Option<Chart> {
     let series = |name: &str, of: fn(&LadderStep) -> Option<f64>| {
         let mut points: Vec<Point> = result
@@ -291,7 +292,7 @@ fn response_curve(result: &LadderResult) -> Option<Chart> {
     Some(Chart {
         name: "response-by-load".to_owned(),
         title: "Response time by load".to_owned(),
-        says: "Each point is a load.".to_owned(),
+        caption: "Each point is a load.".to_owned(),
         alt: format!("Response time by load. {}", result.verdict_note),
         body: Body::Lines(Lines {
             x: Axis { title: "Achieved rate".to_owned(), format: Format::Ops, scale: Scale::FromZero },

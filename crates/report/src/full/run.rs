@@ -16,7 +16,8 @@ use plumb_result::tidy::TidyTable;
 use plumb_result::{Metric, PhaseResult, RunResult};
 use plumb_workload::OpKind;
 
-/// One run, or the medians of several of one work. `over_time`: what the phases of a single run did over time, where that is known. `numbers`: those of all the runs, for the sheet of all numbers.
+/// Creates the report of one run, or of the medians of several runs of one workload. `over_time` has the phases of a
+/// single run over time, if known. `numbers` are those of all runs, for the sheet of all numbers.
 pub fn of_run(result: &RunResult, runs: usize, over_time: &[PhaseOverTime<'_>], numbers: TidyTable) -> FullReport {
     let name = if result.workload.name.is_empty() { "run" } else { &result.workload.name };
     let mut places: Vec<&str> = result.target.values().map(|facts| facts.path.as_str()).collect();
@@ -34,7 +35,7 @@ pub fn of_run(result: &RunResult, runs: usize, over_time: &[PhaseOverTime<'_>], 
     parts.extend(super::net::of_phases(&result.phases));
     parts.extend(method::trust(&[result]));
     let surfaces = surface::surfaces(result);
-    // Bars and percentiles of a hundred combinations show less than their surface.
+    // Bars and percentiles of a hundred combinations are less clear than their surface.
     let charts: Vec<Chart> = if surfaces.is_empty() {
         let over_time = over_time::of_phases(over_time, &result.checks);
         rates(result, runs).into_iter().chain(percentiles(result)).chain(over_time).collect()
@@ -47,11 +48,11 @@ pub fn of_run(result: &RunResult, runs: usize, over_time: &[PhaseOverTime<'_>], 
     }
     let tool = format!("{} {}", result.tool.name, result.tool.version);
     if result.imported.is_some() {
-        let said = format!(
-            "The numbers are those of a file that {} wrote. Where it ran, and what answered, is not known.",
+        let wording = format!(
+            "The numbers are those of a file that {} wrote. The machine and the storage that answered are unknown.",
             tool.trim_end()
         );
-        parts.extend(method::paragraph(said, "Plumb"));
+        parts.extend(method::paragraph(wording, "Plumb"));
         return FullReport::new(title, parts, numbers);
     }
     parts.extend(method::setups(&[("run".to_owned(), result)]));
@@ -60,14 +61,14 @@ pub fn of_run(result: &RunResult, runs: usize, over_time: &[PhaseOverTime<'_>], 
         0 | 1 => ("once".to_owned(), "A single run has no interval."),
         _ => (format!("{runs} times"), "Numbers are medians of the runs; the run named is the first."),
     };
-    let said = format!(
+    let wording = format!(
         "{name} was run {times} with {tool} on {} (seed {}; run {}, {}). {interval}",
         method::machine(result),
         result.workload.seed,
         result.id,
         result.started_at
     );
-    parts.extend(method::paragraph(said, &tool));
+    parts.extend(method::paragraph(wording, &tool));
     FullReport::new(title, parts, numbers)
 }
 
@@ -96,7 +97,7 @@ fn value(phase: &PhaseResult, metric: Metric) -> Option<f64> {
     phase.metrics.get(&metric).and_then(|value| value.value)
 }
 
-/// The rate that a kind of op is spoken of by: bytes where it moves them in large pieces, ops otherwise.
+/// Returns the rate by which a kind of op is described: bytes if it moves large pieces, ops otherwise.
 fn spoken(phase: &PhaseResult, kind: OpKind) -> Option<(Metric, f64)> {
     let (bytes, ops) = (Metric::bandwidth(kind), Metric::rate(kind));
     let (of_bytes, of_ops) = (value(phase, bytes), value(phase, ops));
@@ -108,15 +109,15 @@ fn spoken(phase: &PhaseResult, kind: OpKind) -> Option<(Metric, f64)> {
     }
 }
 
-/// A run of so many phases has a line for each, without what limited it.
+/// Up to this many phases are described in sentences with their limits; more have a line each without limits.
 const PHASES_IN_FULL: usize = 3;
 
-/// A list of more says less than a chart.
+/// Largest number of phases in the list; a chart shows more of them better.
 const PHASES_LISTED: usize = 20;
 
-/// What each phase came to.
+/// Returns the result of each phase.
 fn answer(result: &RunResult) -> Vec<ReportPart> {
-    let said = result.phases.iter().filter_map(|phase| Some((phase, headline(phase)?)));
+    let headlines = result.phases.iter().filter_map(|phase| Some((phase, headline(phase)?)));
     if result.phases.len() > PHASES_LISTED {
         let text = format!("{} phases: the charts and the table have them all.", result.phases.len());
         return vec![ReportPart::Text(Ink::Faint, text)];
@@ -124,22 +125,22 @@ fn answer(result: &RunResult) -> Vec<ReportPart> {
     if result.phases.len() > PHASES_IN_FULL {
         let item =
             |(phase, rate): (&PhaseResult, String)| Item { ink: Ink::Strong, head: phase.name.clone(), text: rate };
-        return vec![ReportPart::List(said.map(item).collect())];
+        return vec![ReportPart::List(headlines.map(item).collect())];
     }
     let sentence = |(phase, rate): (&PhaseResult, String)| {
         let limit = crate::run::limit(phase).map_or(String::new(), |limit| format!("; {limit}"));
         ReportPart::Text(Ink::Strong, format!("{}: {rate}{limit}.", phase.name))
     };
-    said.map(sentence).collect()
+    headlines.map(sentence).collect()
 }
 
-/// `read 1.20 GB/s (device)`; of a flow, what it counts.
+/// Returns `read 1.20 GB/s (device)`; for a flow, its transactions.
 fn headline(phase: &PhaseResult) -> Option<String> {
     let transactions = Metric { subject: Subject::Transaction, quantity: Quantity::Rate };
     if let Some(rate) = value(phase, transactions) {
         return Some(format!("{} transactions", format::metric(rate, transactions)));
     }
-    let said: Vec<String> = kinds(phase)
+    let wording: Vec<String> = kinds(phase)
         .into_iter()
         .filter_map(|kind| {
             let (metric, rate) = spoken(phase, kind)?;
@@ -149,7 +150,7 @@ fn headline(phase: &PhaseResult) -> Option<String> {
         })
         .take(4)
         .collect();
-    (!said.is_empty()).then(|| said.join(", "))
+    (!wording.is_empty()).then(|| wording.join(", "))
 }
 
 fn table(result: &RunResult) -> ReportTable {
@@ -178,7 +179,7 @@ fn table(result: &RunResult) -> ReportTable {
     }
 }
 
-/// Rates of all phases, those in bytes and those in ops apart.
+/// Draws the rates of all phases, in bytes and in ops separately.
 fn rates(result: &RunResult, runs: usize) -> Vec<Chart> {
     let spoken: Vec<(String, Metric, f64)> = result
         .phases
@@ -186,8 +187,8 @@ fn rates(result: &RunResult, runs: usize) -> Vec<Chart> {
         .flat_map(|phase| {
             let of = move |kind| {
                 let (metric, rate) = spoken(phase, kind)?;
-                let is_said = kind.name() == phase.name || phase.name.ends_with(kind.name());
-                let label = if is_said { phase.name.clone() } else { format!("{} {}", phase.name, kind.name()) };
+                let is_stated = kind.name() == phase.name || phase.name.ends_with(kind.name());
+                let label = if is_stated { phase.name.clone() } else { format!("{} {}", phase.name, kind.name()) };
                 Some((label, metric, rate))
             };
             kinds(phase).into_iter().filter_map(of).collect::<Vec<_>>()
@@ -196,7 +197,7 @@ fn rates(result: &RunResult, runs: usize) -> Vec<Chart> {
     let chart = |format: Format, title: &str| {
         let chosen: Vec<&(String, Metric, f64)> =
             spoken.iter().filter(|(_, metric, _)| format_of(*metric) == format).collect();
-        // A bar by itself shows no more than its number.
+        // A single bar shows no more than its number.
         if chosen.len() < 2 {
             return None;
         }
@@ -207,13 +208,13 @@ fn rates(result: &RunResult, runs: usize) -> Vec<Chart> {
             runs: Vec::new(),
             missing: String::new(),
         };
-        let said: Vec<String> =
+        let wording: Vec<String> =
             chosen.iter().map(|(label, _, rate)| format!("{label} {}", format.text(*rate))).collect();
         Some(Chart {
             name: slug(title),
             title: title.to_owned(),
-            says: if runs > 1 { format!("Medians of {runs} runs.") } else { "One run: no intervals.".to_owned() },
-            alt: format!("{title}: {}.", said.join(", ")),
+            caption: if runs > 1 { format!("Medians of {runs} runs.") } else { "One run: no intervals.".to_owned() },
+            alt: format!("{title}: {}.", wording.join(", ")),
             body: Body::Bars(Bars {
                 axis: Axis { title: String::new(), format, scale: Scale::FromZero },
                 series: vec!["rate".to_owned()],
@@ -231,10 +232,10 @@ fn rates(result: &RunResult, runs: usize) -> Vec<Chart> {
         .collect()
 }
 
-/// More curves than this cannot be told apart.
+/// Largest number of curves that can be distinguished.
 const CURVES_MAX: usize = 7;
 
-/// Latency by percentile; service and response apart, several charts where there are many.
+/// Draws latency by percentile: service and response time separately, in several charts if there are many curves.
 fn percentiles(result: &RunResult) -> Vec<Chart> {
     let mut curves: Vec<Series> = Vec::new();
     for phase in &result.phases {
@@ -256,7 +257,7 @@ fn percentiles(result: &RunResult) -> Vec<Chart> {
         }
     }
     let chart = |series: &[Series]| {
-        let said: Vec<String> = series
+        let wording: Vec<String> = series
             .iter()
             .filter_map(|one| {
                 let at = |x: f64| one.points.iter().find(|point| point.x == x).and_then(|point| point.y);
@@ -266,10 +267,10 @@ fn percentiles(result: &RunResult) -> Vec<Chart> {
         Chart {
             name: "latency".to_owned(),
             title: "Latency by percentile".to_owned(),
-            says: "To the right are the slowest ops, each step ten times as rare. Service counts from the start of an op, response from \
+            caption: "To the right are the slowest ops, each step ten times as rare. Service counts from the start of an op, response from \
                    when it was due."
                 .to_owned(),
-            alt: format!("Latency by percentile. {}.", said.join("; ")),
+            alt: format!("Latency by percentile. {}.", wording.join("; ")),
             body: Body::Lines(Lines {
                 x: Axis { title: "Share of ops that were as fast or faster".to_owned(), format: Format::Share, scale: Scale::Nines },
                 x_names: Vec::new(),

@@ -1,4 +1,4 @@
-//! The report of any stored runs: each number over time, and its table.
+//! The report of stored runs: each number over time, and a table.
 
 use super::charts::{axis_of, format_of, slug};
 use super::numbers::{RunNumber, accepted, mean};
@@ -13,10 +13,10 @@ use plumb_result::metric::Quantity;
 use plumb_result::tidy::TidyTable;
 use plumb_stats::change::{History, history};
 
-/// Charts of at most so many numbers; the table has all.
+/// Largest number of charts; the table has all numbers.
 const CHARTS_MAX: usize = 24;
 
-/// Runs in the order in which they began. `selection`: what selected them, as typed.
+/// Creates the report of runs in the order in which they began. `selection` is the selection as typed.
 pub fn of_runs(selection: &str, numbers: TidyTable) -> FullReport {
     let mut parts: Vec<ReportPart> = Vec::new();
     let mut all = accepted(&numbers);
@@ -78,10 +78,11 @@ fn table(series: &[(&str, &str, Metric, Vec<&RunNumber<'_>>)]) -> ReportTable {
     }
 }
 
-/// More runs than this are drawn in groups of neighbours: a page stays small, and points apart.
+/// Largest number of points in a chart. More runs are drawn in groups of neighbours, so that the page stays
+/// small and points stay apart.
 const POINTS_MAX: usize = 120;
 
-/// A point a run; of many runs, the mean of neighbours with the least and the most of them.
+/// Returns a point for each run; for many runs, the mean of neighbours with their minimum and maximum.
 fn points(numbers: &[f64]) -> Vec<Point> {
     let group = numbers.len().div_ceil(POINTS_MAX).max(1);
     let point = |(index, values): (usize, &[f64])| {
@@ -97,14 +98,14 @@ fn points(numbers: &[f64]) -> Vec<Point> {
     numbers.chunks(group).enumerate().map(point).collect()
 }
 
-/// All runs of a number by their values.
+/// Draws the distribution of a number over all runs.
 fn distribution((work, phase, metric, values): &(&str, &str, Metric, Vec<&RunNumber<'_>>)) -> Option<Chart> {
     let numbers: Vec<f64> = values.iter().map(|number| number.value).collect();
     let title = format!("{} {metric}", name(work, phase));
     ecdf::ecdf(&title, &format!("{title}: all runs"), &axis_of(*metric, Scale::Linear), &[("runs", &numbers)])
 }
 
-/// A phase of a work; of a work's only one, the work.
+/// Returns the name of a phase of a workload, or only the workload's if it is its only phase.
 fn name(work: &str, phase: &str) -> String {
     if phase.is_empty() || phase == work { work.to_owned() } else { format!("{work} {phase}") }
 }
@@ -128,24 +129,24 @@ fn chart((work, phase, metric, values): &(&str, &str, Metric, Vec<&RunNumber<'_>
         })
         .collect();
     let name = name(work, phase);
-    let said = match marks.as_slice() {
+    let wording = match marks.as_slice() {
         [] => "no change of level found".to_owned(),
         marks => marks.iter().map(|mark| format!("run {}: {}", mark.at, mark.label)).collect::<Vec<_>>().join("; "),
     };
     Chart {
         name: format!("history-{}-{}", slug(&name), slug(&metric.to_string())),
         title: format!("{name} {metric}"),
-        says: format!(
-            "{}, in the order of time, from {} to {} UTC; {said}.",
+        caption: format!(
+            "{}, in time order, from {} to {} UTC; {wording}.",
             if numbers.len() > POINTS_MAX {
-                "Means of neighbouring runs, with the least and the most of them"
+                "Means of neighbouring runs, with their minimum and maximum"
             } else {
-                "A point a run"
+                "One point per run"
             },
             day(0),
             day(values.len() - 1)
         ),
-        alt: format!("{name} {metric} over {} runs; {said}.", values.len()),
+        alt: format!("{name} {metric} over {} runs; {wording}.", values.len()),
         body: Body::Lines(Lines {
             x: Axis { title: "Run".to_owned(), format: Format::Count, scale: Scale::Linear },
             x_names: Vec::new(),
@@ -163,7 +164,7 @@ fn chart((work, phase, metric, values): &(&str, &str, Metric, Vec<&RunNumber<'_>
 mod tests {
     use super::*;
 
-    // Protects: ten thousand runs are a page of a few hundred points, and none is left out.
+    // Protects: ten thousand runs give a page of a few hundred points, and no run is left out.
     #[test]
     fn many_runs_are_drawn_in_groups() {
         let numbers: Vec<f64> = (1..=10_000).map(f64::from).collect();

@@ -1,4 +1,4 @@
-//! The report of a study: its page in full, with charts.
+//! The report of a study: its full page, with charts.
 
 use super::charts::{axis_of, forest, forest_row, format_of, slug};
 use super::interactions::interactions;
@@ -14,13 +14,13 @@ use plumb_result::study::{EffectLine, EffectTable, StudyCell, StudyContrast, Stu
 use plumb_result::tidy::TidyTable;
 use std::collections::BTreeMap;
 
-/// More verdicts than this stand behind the charts.
+/// If there are more verdicts than this, the charts come before them.
 const VERDICTS_FIRST_MAX: usize = 8;
 
-/// What a study calls the level of a factor in cells in which it has none.
+/// Name that a study gives to the level of a factor in cells without one.
 const NO_LEVEL: &str = "-";
 
-/// A study. `numbers`: those of all its runs, with a column for each factor.
+/// Creates the report of a study. `numbers` are those of all its runs, with a column for each factor.
 pub fn of_study(report: &StudyReport, numbers: TidyTable) -> FullReport {
     let mut charts = Vec::new();
     charts.extend(verdicts(report));
@@ -38,7 +38,8 @@ pub fn of_study(report: &StudyReport, numbers: TidyTable) -> FullReport {
     let heading = |start: &str| {
         parts.iter().position(|part| matches!(part, ReportPart::Heading(text) if text.starts_with(start)))
     };
-    // Behind the answer and the verdicts, before the tables; before verdicts of which the charts say more at a glance.
+    // Charts come after the answer and the verdicts and before the tables. If there are many verdicts, charts come
+    // first, because they are quicker to read.
     let judged = report.contrasts.iter().filter(|one| one.is_judged()).count();
     let at = heading("Verdicts").filter(|_| judged > VERDICTS_FIRST_MAX).or_else(|| heading("Results by"));
     let at = at.unwrap_or(parts.len());
@@ -54,17 +55,18 @@ fn label(one: &StudyContrast) -> String {
     let contrast = &one.contrast;
     let mut words: Vec<String> = contrast.workload.iter().cloned().collect();
     let of_factor = |(factor, level): (&String, &String)| format!("{factor} {level}");
-    let is_said = |level: &String| level == NO_LEVEL || contrast.workload.as_ref() == Some(level);
-    words.extend(one.within.iter().filter(|(_, level)| !is_said(level)).map(of_factor));
-    if !contrast.phase.is_empty() && !words.contains(&contrast.phase) && !says_phase(contrast.metric, &contrast.phase) {
+    let is_stated = |level: &String| level == NO_LEVEL || contrast.workload.as_ref() == Some(level);
+    words.extend(one.within.iter().filter(|(_, level)| !is_stated(level)).map(of_factor));
+    if !contrast.phase.is_empty() && !words.contains(&contrast.phase) && !names_phase(contrast.metric, &contrast.phase)
+    {
         words.push(contrast.phase.clone());
     }
     words.push(contrast.metric.to_string());
     words.join(" ")
 }
 
-/// Whether a metric's name says which phase it is of: `write.bw` of `write`.
-pub(super) fn says_phase(metric: Metric, phase: &str) -> bool {
+/// Returns `true` if the name of a metric already names the phase: `write.bw` of `write`.
+pub(super) fn names_phase(metric: Metric, phase: &str) -> bool {
     metric.to_string().split('.').next() == Some(phase)
 }
 
@@ -89,11 +91,11 @@ fn verdicts(report: &StudyReport) -> Vec<Chart> {
     pairs.into_iter().map(chart).collect()
 }
 
-/// More charts by level than these are no overview.
+/// Largest number of charts by level that still give an overview.
 const BY_LEVEL_MAX: usize = 8;
 
-/// Values by level, a chart for each number that has a verdict, and for others as far as there is room: rows are the works with the
-/// levels of all other factors.
+/// Draws values by level, in one chart for each number with a verdict, and for others as far as there is room. Rows
+/// are workloads with the levels of all other factors.
 fn by_level(report: &StudyReport, table: &TidyTable) -> Vec<Chart> {
     let numbers = accepted(table);
     let mut levels: Vec<&str> = Vec::new();
@@ -113,7 +115,7 @@ fn by_level(report: &StudyReport, table: &TidyTable) -> Vec<Chart> {
         .collect()
 }
 
-/// Of numbers, each with whether it has a verdict: those that are drawn, each once.
+/// Selects the metrics to draw, each once. `contrasts` has each metric with whether it has a verdict.
 fn drawn_by_level(contrasts: &[(Metric, bool)]) -> Vec<Metric> {
     let judged = contrasts.iter().filter(|(_, is_judged)| *is_judged);
     let others = contrasts.iter().filter(|(_, is_judged)| !*is_judged);
@@ -127,7 +129,7 @@ fn drawn_by_level(contrasts: &[(Metric, bool)]) -> Vec<Metric> {
     drawn
 }
 
-/// A row of the chart: the work, the phase, and the levels of the other factors.
+/// A row of the chart: the workload, the phase, and the levels of the other factors.
 type Row<'a> = (&'a str, &'a str, BTreeMap<&'a str, &'a str>);
 
 fn level_chart(
@@ -144,7 +146,7 @@ fn level_chart(
     for cell in &report.cells {
         for value in cell.values.iter().filter(|value| value.metric == metric) {
             let of_others = cell.levels.iter().filter(|(factor, _)| **factor != report.by);
-            // Where the work itself is compared, its name is the level and no row of its own.
+            // If workloads are compared, the name of a workload is the level and not a row of its own.
             let work = if levels.contains(&cell.workload.as_str()) { "" } else { cell.workload.as_str() };
             let row = (
                 work,
@@ -156,7 +158,7 @@ fn level_chart(
             }
         }
     }
-    // The rows of one work together.
+    // Keep the rows of one workload together.
     let works: Vec<&str> = rows.iter().map(|(work, ..)| *work).collect();
     rows.sort_by_key(|(work, ..)| works.iter().position(|known| known == work));
     let bar = |(work, phase, other): &Row<'_>, series: usize| {
@@ -195,8 +197,8 @@ fn level_chart(
         let mut words: Vec<String> = [*work].into_iter().filter(|word| !word.is_empty()).map(str::to_owned).collect();
         let of_others = other.iter().filter(|(_, level)| *level != work && **level != NO_LEVEL);
         words.extend(of_others.map(|(factor, level)| format!("{factor} {level}")));
-        let is_said = phase.is_empty() || phase == work || says_phase(metric, phase);
-        words.extend((!is_said).then(|| (*phase).to_owned()));
+        let is_stated = phase.is_empty() || phase == work || names_phase(metric, phase);
+        words.extend((!is_stated).then(|| (*phase).to_owned()));
         words.join(" ")
     };
     let groups: Vec<BarGroup> = rows
@@ -208,7 +210,7 @@ fn level_chart(
     }
     let emulated = report.emulated && metric.device_count().is_none();
     let format = format_of(metric);
-    let said: Vec<String> = groups
+    let wording: Vec<String> = groups
         .iter()
         .take(12)
         .map(|group| {
@@ -222,10 +224,10 @@ fn level_chart(
     Some(Chart {
         name: format!("by-{}-{}", slug(&report.by), slug(&metric.to_string())),
         title: format!("{metric} by {}", report.by),
-        says: format!(
+        caption: format!(
             "Geometric means with 95 % intervals over plots (over runs where there is only one); each dot is a run.{warned}"
         ),
-        alt: format!("{metric} by {}. {}.", report.by, said.join("; ")),
+        alt: format!("{metric} by {}. {}.", report.by, wording.join("; ")),
         body: Body::Bars(Bars {
             axis: axis_of(metric, Scale::FromZero),
             series: levels.iter().map(|level| format!("{} {level}", report.by)).collect(),
@@ -235,7 +237,7 @@ fn level_chart(
     })
 }
 
-/// What the factors do, alone and together.
+/// Draws the effects of the factors, alone and together.
 fn effects(table: &EffectTable) -> Option<Chart> {
     let row = |line: &EffectLine| {
         let ratio = line.ratio?;
@@ -261,14 +263,14 @@ fn effects(table: &EffectTable) -> Option<Chart> {
         return None;
     }
     let title = format!("Effects on {} {}", table.workload, table.metric);
-    let said: Vec<String> = rows.iter().map(|row| format!("{}: {}", row.label, row.words)).collect();
+    let wording: Vec<String> = rows.iter().map(|row| format!("{}: {}", row.label, row.words)).collect();
     Some(Chart {
         name: format!("effects-{}-{}", slug(&table.workload), slug(&table.metric.to_string())),
         title: title.clone(),
-        says: "Right of 1: the level is better than the factor's first, averaged over all other factors. With ×: how many times larger one \
+        caption: "Right of 1: the level is better than the factor's first, averaged over all other factors. With ×: how many times larger one \
                effect is at the other's level. Not corrected for their number: effects are no verdicts."
             .to_owned(),
-        alt: format!("{title}. {}.", said.join("; ")),
+        alt: format!("{title}. {}.", wording.join("; ")),
         body: Body::Forest(Forest { axis_title: "ratio".to_owned(), band: None, rows }),
     })
 }
@@ -303,14 +305,14 @@ fn method(report: &StudyReport) -> Vec<ReportPart> {
 mod tests {
     use super::*;
 
-    // Protects: a label does not say `write write.bw`, and still tells two phases of writes apart.
+    // Protects: a label does not repeat the phase (`write write.bw`), but still distinguishes two phases of writes.
     #[test]
-    fn a_phase_is_said_once() {
+    fn a_phase_is_named_once() {
         let metric: Metric = "write.bw".parse().unwrap();
-        assert!(says_phase(metric, "write") && !says_phase(metric, "write-64KiB") && !says_phase(metric, "read"));
+        assert!(names_phase(metric, "write") && !names_phase(metric, "write-64KiB") && !names_phase(metric, "read"));
     }
 
-    // Protects: what has a verdict always has its chart, however many there are; the rest fills up what is left of eight.
+    // Protects: every number with a verdict has a chart, and other numbers only fill up the remaining of eight.
     #[test]
     fn numbers_with_a_verdict_are_drawn_before_the_others() {
         let all: Vec<Metric> = ["read", "write", "seek"]

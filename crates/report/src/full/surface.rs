@@ -1,4 +1,4 @@
-//! IOzone's surface: a rate for each size of file and of record, as a heat map, and as curves by size of record.
+//! IOzone's surface: a rate for each file size and record size, as a heat map and as curves by record size.
 
 use super::charts::slug;
 use crate::format;
@@ -7,10 +7,10 @@ use plumb_result::metric::Quantity;
 use plumb_result::{PhaseResult, RunResult};
 use plumb_workload::Bytes;
 
-/// Files of more sizes are not drawn as curves: they cannot be told apart.
+/// Largest number of file sizes drawn as curves; more cannot be distinguished.
 const CURVES_MAX: usize = 7;
 
-/// A rate of one test, file and record.
+/// Rate of one test for a file size and a record size.
 struct Cell<'a> {
     test: &'a str,
     file_bytes: u64,
@@ -18,7 +18,7 @@ struct Cell<'a> {
     rate: f64,
 }
 
-/// The charts of each test that was run over several sizes of file and of record.
+/// Draws the charts of each test that ran over several file and record sizes.
 pub(super) fn surfaces(result: &RunResult) -> Vec<Chart> {
     let cells: Vec<Cell<'_>> = result.phases.iter().filter_map(cell).collect();
     let mut tests: Vec<&str> = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn surfaces(result: &RunResult) -> Vec<Chart> {
     tests.into_iter().flat_map(|test| charts(result, test, &cells)).collect()
 }
 
-/// `write-1024k-4k` of `plumb as iozone`, `write 1MiB by 4KiB` of an imported one.
+/// Parses `write-1024k-4k` of `plumb as iozone`, and `write 1MiB by 4KiB` of an imported result.
 fn cell(phase: &PhaseResult) -> Option<Cell<'_>> {
     let (rest, record) = phase.name.rsplit_once(" by ").or_else(|| phase.name.rsplit_once('-'))?;
     let (test, file) = rest.rsplit_once([' ', '-'])?;
@@ -57,7 +57,7 @@ fn charts(result: &RunResult, test: &str, cells: &[Cell<'_>]) -> Vec<Chart> {
     };
     let name = |bytes: &u64| format::bytes_brief(*bytes as f64);
     let ram_bytes = result.environment.ram_bytes;
-    // A file as large as memory is no longer held by it as a whole.
+    // Memory cannot hold a file of its own size completely.
     let behind = files.iter().position(|file| *file >= ram_bytes).filter(|behind| ram_bytes > 0 && *behind > 0);
     let all = || cells.iter().map(|cell| cell.rate);
     let (least, most) = (all().fold(f64::MAX, f64::min), all().fold(0.0, f64::max));
@@ -75,10 +75,10 @@ fn charts(result: &RunResult, test: &str, cells: &[Cell<'_>]) -> Vec<Chart> {
     let heat = Chart {
         name: format!("surface-{}", slug(test)),
         title: format!("{test} by size of file and of record"),
-        says: match behind {
+        caption: match behind {
             Some(_) => "Dark is fast. Files below the line are as large as memory or larger.",
-            // Of another tool's file nobody knows the machine.
-            None if ram_bytes == 0 => "Dark is fast. How much memory the machine had is not known.",
+            // The machine of an imported file is unknown.
+            None if ram_bytes == 0 => "Dark is fast. The machine's memory size is unknown.",
             None => "Dark is fast. All files are smaller than memory.",
         }
         .to_owned(),
@@ -95,7 +95,7 @@ fn charts(result: &RunResult, test: &str, cells: &[Cell<'_>]) -> Vec<Chart> {
             edges: behind.map(|behind| (behind, "memory ends".to_owned())).into_iter().collect(),
         }),
     };
-    // Of many files the largest: small ones say least about a storage.
+    // If there are many files, draw the largest ones: small files reveal least about storage.
     let shown = &files[files.len().saturating_sub(CURVES_MAX)..];
     let curve = |file: &u64| Series {
         name: format!("{} file", name(file)),
@@ -108,7 +108,7 @@ fn charts(result: &RunResult, test: &str, cells: &[Cell<'_>]) -> Vec<Chart> {
     let curves = Chart {
         name: format!("records-{}", slug(test)),
         title: format!("{test} by size of record"),
-        says: "A curve for each size of file; the largest files, where there are many.".to_owned(),
+        caption: "One curve per file size; if there are many, the largest files.".to_owned(),
         alt,
         body: Body::Lines(Lines {
             x: Axis { title: "Size of record".to_owned(), format: Format::Bytes, scale: Scale::Log },

@@ -12,7 +12,7 @@ use plumb_result::sweep::{Arrivals, KneeFound, LatencySummary, RunSpread, SweepC
 use plumb_result::tidy::TidyTable;
 use plumb_result::{RunResult, Sweep, SweepKey};
 
-/// A sweep. `example`: the result of one of its runs, for the method.
+/// Creates the report of a sweep. `example` is the result of one of its runs, for the method.
 pub fn of_sweep(sweep: &Sweep, example: Option<&RunResult>, numbers: TidyTable) -> FullReport {
     let title = format!("{} at {}", sweep.workload, sweep.path);
     let mut parts = vec![ReportPart::Text(Ink::Strong, sweep.verdict_note.clone())];
@@ -69,7 +69,7 @@ fn trust(sweep: &Sweep) -> Vec<ReportPart> {
         let message = format!("{} ({} of {} runs): {}", check.side, check.runs, check.of, finding.message);
         Item::finding(finding.level, &finding.code, &message, &finding.remedy)
     }));
-    // Sweeps of earlier versions have the codes only.
+    // Sweeps of earlier versions have only the codes of the checks.
     let curves = sweep.curves.iter().filter(|_| sweep.run_checks.is_empty());
     for (curve, point) in curves.flat_map(|curve| curve.points.iter().map(move |point| (curve, point))) {
         for (code, level) in point.checks.iter().filter(|(_, level)| **level >= plumb_result::Level::Warn) {
@@ -108,14 +108,14 @@ fn series(name: &str, curve: &SweepCurve, of: impl Fn(&SweepPoint) -> Option<Run
     Series { name: name.to_owned(), shape: SeriesShape::Line, points: curve.points.iter().map(point).collect() }
 }
 
-/// Of an open load the response time: what waits for its turn waits, too.
+/// Returns the response time for an open load, because the time spent queueing counts as well, and the service time otherwise.
 fn latency<'a>(curve: &SweepCurve, point: &'a SweepPoint) -> &'a LatencySummary {
     point.response.as_ref().filter(|_| curve.arrivals == Arrivals::Poisson).unwrap_or(&point.service)
 }
 
-/// Rate and latency at each level.
+/// Draws rate and latency at each level.
 fn by_level(sweep: &Sweep, key: SweepKey, curves: &[&SweepCurve]) -> Chart {
-    // A curve over sizes of blocks is one of bytes; all else is counted in ops.
+    // A curve over block sizes is in bytes; all others count ops.
     let in_bytes = matches!(key, SweepKey::Block)
         && curves.iter().all(|curve| curve.points.iter().any(|point| point.bandwidth.is_some()));
     let scale = if key == SweepKey::Read { Scale::Linear } else { Scale::Log };
@@ -166,7 +166,7 @@ fn by_level(sweep: &Sweep, key: SweepKey, curves: &[&SweepCurve]) -> Chart {
     Chart {
         name: format!("by-{}", key.name()),
         title: format!("{} by {}", sweep.phase, key.name()),
-        says: format!("Geometric means over runs with 95 % intervals.{memory}"),
+        caption: format!("Geometric means over runs with 95 % intervals.{memory}"),
         alt: format!("{} by {}. {}{memory}", sweep.phase, key.name(), sweep.verdict_note),
         body: Body::Lines(Lines {
             x: Axis { title: key.name().to_owned(), format: level_format(key), scale },
@@ -182,7 +182,8 @@ fn series_of_share(name: &str, curve: &SweepCurve) -> Series {
     Series { name: name.to_owned(), shape: SeriesShape::Line, points: curve.points.iter().map(point).collect() }
 }
 
-/// Where caches end on a curve over working sets: where the rate was seen to fall, and all memory; and in words, where memory is.
+/// Returns marks for the cache edges on a curve over working sets, where the rate drops and where memory ends;
+/// and a sentence about memory.
 fn cache_edges(sweep: &Sweep, curves: &[&SweepCurve]) -> (Vec<Place>, String) {
     let mut marks: Vec<Place> = Vec::new();
     for edge in curves.iter().filter_map(|curve| curve.found.edge) {
@@ -194,23 +195,23 @@ fn cache_edges(sweep: &Sweep, curves: &[&SweepCurve]) -> (Vec<Place>, String) {
     let memory = sweep.memory_bytes as f64;
     let levels = || curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.level));
     let (least, most) = levels().fold((f64::MAX, 0.0_f64), |(lo, hi), level| (lo.min(level), hi.max(level)));
-    let said = format::bytes_iec(memory);
+    let memory_text = format::bytes_iec(memory);
     let words = match memory {
-        // A simulation has none that the sweep could know of.
+        // A simulation has no memory that the sweep could know.
         _ if sweep.memory_bytes == 0 => String::new(),
-        _ if memory > most => format!(" All sizes are smaller than memory ({said}), which could hold them."),
-        _ if memory < least => format!(" All sizes are larger than memory ({said})."),
+        _ if memory > most => format!(" All sizes are smaller than memory ({memory_text}), which could hold them."),
+        _ if memory < least => format!(" All sizes are larger than memory ({memory_text})."),
         _ => {
             let label = "all memory that could cache".to_owned();
             marks.push(Place { at: memory, sign: "memory".to_owned(), label });
-            format!(" Memory that could cache ends at {said}.")
+            format!(" Memory that could cache ends at {memory_text}.")
         }
     };
     marks.sort_by(|a, b| a.at.total_cmp(&b.at));
     (marks, words)
 }
 
-/// Latency at the rate that was had: where it turns up is the knee.
+/// Draws latency by achieved rate, in which the knee is the upward turn.
 fn knee(key: SweepKey, curves: &[&SweepCurve]) -> Option<Chart> {
     if !matches!(key, SweepKey::Depth | SweepKey::Rate | SweepKey::Threads) {
         return None;
@@ -233,7 +234,7 @@ fn knee(key: SweepKey, curves: &[&SweepCurve]) -> Option<Chart> {
     if all.is_empty() {
         return None;
     }
-    // A knee that the runs do not locate has no place on a chart.
+    // A knee that the runs do not locate is not marked on the chart.
     let located = |curve: &&SweepCurve| curve.found.knee.filter(|knee| knee.found() == KneeFound::Located);
     let knee = curves.iter().find_map(located);
     let marks = knee.map(|knee| Place {
@@ -241,14 +242,14 @@ fn knee(key: SweepKey, curves: &[&SweepCurve]) -> Option<Chart> {
         sign: String::new(),
         label: format!("the knee, at {} {}", key.name(), key.text(knee.level)),
     });
-    let said = marks
+    let wording = marks
         .as_ref()
         .map_or("No knee was found.".to_owned(), |mark| format!("{} at {}.", mark.label, Format::Ops.text(mark.at)));
     Some(Chart {
         name: format!("load-{}", slug(key.name())),
         title: "Latency by achieved rate".to_owned(),
-        says: "Each point is a level. Beyond the knee, latency grows faster than the rate.".to_owned(),
-        alt: format!("Latency by achieved rate. {said}"),
+        caption: "Each point is a level. Beyond the knee, latency grows faster than the rate.".to_owned(),
+        alt: format!("Latency by achieved rate. {wording}"),
         body: Body::Lines(Lines {
             x: Axis { title: "Achieved rate".to_owned(), format: Format::Ops, scale: Scale::FromZero },
             x_names: Vec::new(),

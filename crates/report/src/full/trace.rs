@@ -1,4 +1,4 @@
-//! The report of a recording, or of two beside one another.
+//! The report of a recording, or of two side by side.
 
 use super::FullReport;
 use super::charts::slug;
@@ -10,15 +10,15 @@ use plumb_chart::{Axis, Body, Chart, Format, Lines, Panel, Point, Scale, Series,
 use plumb_result::tidy::TidyTable;
 use plumb_trace::show::{Histogram, Sheet};
 
-/// Curves of a chart at most.
+/// Largest number of curves in a chart.
 const CURVES_MAX: usize = 6;
 
-/// Recordings with their names; `answer` is what comes first.
+/// Creates the report of recordings with their names; `answer` comes first.
 pub fn of_recordings(names: &[&str], sheets: &[&Sheet], answer: String) -> FullReport {
     let mut parts = vec![ReportPart::Text(Ink::Strong, answer), ReportPart::Heading("Charts".to_owned())];
     parts.extend(over_time(names, sheets).map(ReportPart::chart));
     for (name, format, title) in [
-        ("gaps", Format::Time, "Gaps between beginnings"),
+        ("gaps", Format::Time, "Gaps between op starts"),
         ("sizes", Format::Bytes, "Sizes of reads and writes"),
         ("seeks", Format::Bytes, "Distances of seeks in a file"),
         ("in flight", Format::Count, "Ops in flight"),
@@ -47,9 +47,9 @@ fn distribution<'a>(sheet: &'a Sheet, name: &str) -> Option<&'a Histogram> {
     sheet.distributions.iter().find(|(known, _)| *known == name).map(|(_, histogram)| histogram)
 }
 
-/// The numbers of each section, and the tables.
+/// Returns the numbers of each section, and the tables.
 fn tables(sheet: &Sheet) -> Vec<(&'static str, ReportTable)> {
-    let head = |title: &str, align| ColumnHead { title: title.to_owned(), align, leaves: None };
+    let head = |title: &str, align| ColumnHead { title: title.to_owned(), align, hide_order: None };
     let mut found: Vec<(&str, ReportTable)> = Vec::new();
     for metric in &sheet.metrics {
         if found.last().is_none_or(|(section, _)| *section != metric.section) {
@@ -70,11 +70,11 @@ fn tables(sheet: &Sheet) -> Vec<(&'static str, ReportTable)> {
     found
 }
 
-fn chart(title: &str, says: &str, alt: String, x: Axis, panel: Panel) -> Chart {
+fn chart(title: &str, caption: &str, alt: String, x: Axis, panel: Panel) -> Chart {
     Chart {
         name: slug(title),
         title: title.to_owned(),
-        says: says.to_owned(),
+        caption: caption.to_owned(),
         alt: format!("{title}. {alt}."),
         body: Body::Lines(Lines { x, x_names: Vec::new(), panels: vec![panel], marks: Vec::new() }),
     }
@@ -88,7 +88,7 @@ fn point(x: f64, y: f64) -> Point {
     Point { x, y: Some(y), interval: None }
 }
 
-/// Ops a second: of one recording by kind, of two as a whole.
+/// Draws ops per second: by kind for one recording, as totals for two.
 fn over_time(names: &[&str], sheets: &[&Sheet]) -> Option<Chart> {
     const KINDS: [&str; 4] = ["reads", "writes", "flushes", "other"];
     let curve = |name: &str, sheet: &Sheet, kinds: &[usize]| {
@@ -104,24 +104,24 @@ fn over_time(names: &[&str], sheets: &[&Sheet]) -> Option<Chart> {
         _ => names.iter().zip(sheets).filter_map(|(name, sheet)| curve(name, sheet, &[0, 1, 2, 3])).collect(),
     };
     let longest = sheets.iter().map(|sheet| sheet.rates.pieces().len()).max().unwrap_or(0);
-    let said = |series: &Series| {
+    let describe = |series: &Series| {
         let most = series.points.iter().filter_map(|point| point.y).fold(0.0, f64::max);
         format!("{}: at most {}", series.name, Format::Ops.text(most))
     };
-    let alt = series.iter().map(said).collect::<Vec<_>>().join("; ");
-    let panel = Panel { y: axis("Ops that begin", Format::Ops, Scale::FromZero), height: 180.0, series };
+    let alt = series.iter().map(describe).collect::<Vec<_>>().join("; ");
+    let panel = Panel { y: axis("Ops that start", Format::Ops, Scale::FromZero), height: 180.0, series };
     let x = axis("Since the first op", Format::Time, Scale::Linear);
-    (longest > 1).then(|| chart("Ops over time", "How many ops begin in each piece of time.", alt, x, panel))
+    (longest > 1).then(|| chart("Ops over time", "Number of ops that start in each interval.", alt, x, panel))
 }
 
-/// The share of ops up to each value.
+/// Draws the cumulative share of ops up to each value.
 fn shares(title: &str, format: Format, curves: Vec<(&str, &Histogram)>) -> Option<Chart> {
     let curves: Vec<_> = curves.into_iter().filter(|(_, histogram)| histogram.total() > 1).take(CURVES_MAX).collect();
-    let said = |(name, histogram): &(&str, &Histogram)| {
+    let describe = |(name, histogram): &(&str, &Histogram)| {
         let at = |share| format.text(histogram.quantile(share) as f64);
         format!("{name}: half up to {}, 99 % up to {}", at(0.5), at(0.99))
     };
-    let alt = curves.iter().map(said).collect::<Vec<_>>().join("; ");
+    let alt = curves.iter().map(describe).collect::<Vec<_>>().join("; ");
     let series = |(name, histogram): &(&str, &Histogram)| Series {
         name: (*name).to_owned(),
         shape: SeriesShape::Steps,
@@ -131,18 +131,18 @@ fn shares(title: &str, format: Format, curves: Vec<(&str, &Histogram)>) -> Optio
     let series: Vec<Series> = curves.iter().map(series).collect();
     let is_there = !series.is_empty();
     let panel = Panel { y: axis("Share of ops", Format::Share, Scale::FromZero), height: 150.0, series };
-    let says = "The share of ops up to each value.";
-    is_there.then(|| chart(title, says, alt, axis(title, format, Scale::Log), panel))
+    let caption = "The share of ops up to each value.";
+    is_there.then(|| chart(title, caption, alt, axis(title, format, Scale::Log), panel))
 }
 
-/// How long ops took: of one recording in one chart, of two a chart for each kind.
+/// Draws durations of ops: in one chart for one recording, in a chart for each kind for two.
 fn durations(names: &[&str], sheets: &[&Sheet]) -> Vec<Chart> {
     let Some(first) = sheets.first() else { return Vec::new() };
     let ops = first.table("ops").map_or(&[][..], |table| &table.rows);
     let kinds: Vec<&str> = ops.iter().map(|(name, _)| name.as_str()).take(CURVES_MAX).collect();
     if let [sheet] = sheets {
         let curves = kinds.iter().filter_map(|kind| Some((*kind, distribution(sheet, kind)?)));
-        return shares("How long ops took", Format::Time, curves.collect()).into_iter().collect();
+        return shares("Durations of ops", Format::Time, curves.collect()).into_iter().collect();
     }
     let of = |kind: &&str| {
         let curves = names.iter().zip(sheets).filter_map(|(name, sheet)| Some((*name, distribution(sheet, kind)?)));
@@ -151,7 +151,7 @@ fn durations(names: &[&str], sheets: &[&Sheet]) -> Vec<Chart> {
     kinds.iter().filter_map(of).collect()
 }
 
-/// What caches of each size would miss.
+/// Draws the miss ratios of caches by size.
 fn misses(names: &[&str], sheets: &[&Sheet]) -> Option<Chart> {
     let curve = |(name, sheet): (&&str, &&Sheet)| {
         let rows = &sheet.table("miss ratios")?.rows;
@@ -161,12 +161,13 @@ fn misses(names: &[&str], sheets: &[&Sheet]) -> Option<Chart> {
     };
     let series: Vec<Series> = names.iter().zip(sheets).filter_map(curve).collect();
     let is_there = !series.is_empty();
-    let said = |series: &Series| {
+    let describe = |series: &Series| {
         let last = series.points.last().and_then(|point| Some((point.x, point.y?)));
         last.map(|(x, y)| format!("{}: {} with {}", series.name, Format::Share.text(y), Format::Bytes.text(x)))
     };
-    let alt = series.iter().filter_map(said).collect::<Vec<_>>().join("; ");
+    let alt = series.iter().filter_map(describe).collect::<Vec<_>>().join("; ");
     let panel = Panel { y: axis("Misses", Format::Share, Scale::FromZero), height: 150.0, series };
-    let says = "The share of accesses to blocks of 4 KiB that a cache of this size would miss (LRU).";
-    is_there.then(|| chart("Misses of a cache", says, alt, axis("Size of the cache", Format::Bytes, Scale::Log), panel))
+    let caption = "The share of accesses to blocks of 4 KiB that a cache of this size would miss (LRU).";
+    is_there
+        .then(|| chart("Misses of a cache", caption, alt, axis("Size of the cache", Format::Bytes, Scale::Log), panel))
 }

@@ -1,5 +1,5 @@
-//! A report as a workbook: the report's text and tables, a sheet with a native chart for each of its charts, and every number in a tidy
-//! sheet. Intervals are error bars, so that a reader can change the chart and keep them.
+//! Prints a report as a workbook: its text and tables, a sheet with a native chart for each of its charts, and every
+//! number in a tidy sheet. Intervals are error bars, so that readers can change the charts and keep them.
 
 use super::FullReport;
 use crate::document::{ReportPart, ReportTable, fact_table};
@@ -15,9 +15,9 @@ use plumb_chart::{
 use plumb_result::tidy::TidyCell;
 use rust_xlsxwriter::{ChartType, ConditionalFormat2ColorScale, Format, FormatAlign, FormatBorder};
 
-/// Width of the first column of the sheet of text, characters.
+/// Width of the first column of the text sheet, in characters.
 const TEXT_COLUMN: f64 = 34.0;
-/// A text is broken over this many columns.
+/// Number of columns over which a text wraps.
 const TEXT_COLUMNS: u16 = 7;
 
 fn plain() -> Format {
@@ -28,12 +28,12 @@ fn bold() -> Format {
     Format::new().set_bold()
 }
 
-/// Long texts are broken, and begin at the top of the cell.
+/// Returns the format of long texts, which wrap and start at the top of the cell.
 fn wrapped() -> Format {
     Format::new().set_text_wrap().set_align(FormatAlign::Top)
 }
 
-/// Numbers of the charts.
+/// Returns the format of the numbers of charts.
 fn chart_number() -> Format {
     Format::new().set_num_format(THOUSANDTHS)
 }
@@ -51,10 +51,10 @@ pub(super) fn workbook(report: &FullReport) -> Result<Vec<u8>, WorkbookError> {
     finish(book)
 }
 
-/// UTF-16 units of a sheet's name. Source: Excel's limits.
+/// Largest length of a sheet's name in UTF-16 units. Source: Excel's limits.
 const NAME_MAX: usize = 31;
 
-/// Returns a name of a sheet: at most 31 UTF-16 units, none of the characters that Excel forbids, and not one that is taken.
+/// Returns a valid and unused name for a sheet: at most 31 UTF-16 units, without the characters that Excel forbids.
 fn sheet_name(title: &str, taken: &[String]) -> String {
     let allowed =
         |c: char| if c.is_control() || ['[', ']', ':', '*', '?', '/', '\\', '\''].contains(&c) { ' ' } else { c };
@@ -76,7 +76,7 @@ fn sheet_name(title: &str, taken: &[String]) -> String {
         .unwrap_or(base)
 }
 
-/// The report's text and tables. Texts are texts: none of them becomes a formula.
+/// Writes the report's text and tables. Texts never become formulas.
 fn page(sheet: &mut Sheet<'_>, report: &FullReport) -> Result<(), WorkbookError> {
     let strong = wrapped().set_bold();
     let weak = wrapped();
@@ -86,7 +86,7 @@ fn page(sheet: &mut Sheet<'_>, report: &FullReport) -> Result<(), WorkbookError>
     let mut row: u32 = 2;
     for (index, part) in report.parts.iter().enumerate() {
         match part {
-            // Charts have sheets of their own.
+            // Charts have separate sheets.
             ReportPart::Heading(_) if matches!(report.parts.get(index + 1), Some(ReportPart::Chart(_))) => {}
             ReportPart::Heading(text) => {
                 sheet.text(row + 1, 0, text, &bold().set_font_size(13))?;
@@ -118,7 +118,7 @@ fn page(sheet: &mut Sheet<'_>, report: &FullReport) -> Result<(), WorkbookError>
 
 fn paragraph(sheet: &mut Sheet<'_>, row: &mut u32, text: &str, format: &Format) -> Result<(), WorkbookError> {
     sheet.merged_text(*row, (0, TEXT_COLUMNS), text, format)?;
-    // A merged cell does not grow by itself.
+    // The height of a merged cell does not adjust automatically.
     let wide = TEXT_COLUMN + f64::from(TEXT_COLUMNS) * 16.0;
     let lines = (text.chars().count() as f64 / wide).ceil().max(1.0);
     sheet.height(*row, 15.0 * lines)?;
@@ -143,10 +143,10 @@ fn one_table(sheet: &mut Sheet<'_>, row: &mut u32, table: &ReportTable) -> Resul
     Ok(())
 }
 
-/// Numbers that the sheet of data holds: its first row has the heads.
+/// Largest number of rows in the data sheet, whose first row is the heading.
 const NUMBERS_MAX: usize = ROWS_MAX as usize - 1;
 
-/// Every number, a line each: what spreadsheets filter and pivot.
+/// Writes every number in a row, so that spreadsheets can filter and pivot them.
 fn data(sheet: &mut Sheet<'_>, report: &FullReport) -> Result<(), WorkbookError> {
     let format = plain();
     sheet.freeze(1, 0)?;
@@ -171,7 +171,7 @@ fn data(sheet: &mut Sheet<'_>, report: &FullReport) -> Result<(), WorkbookError>
     Ok(())
 }
 
-/// What values of a chart are divided by in a sheet, and the unit that is left.
+/// Returns the divisor for values of a chart in a sheet, and the resulting unit.
 const fn unit(format: ValueFormat) -> (f64, &'static str) {
     match format {
         ValueFormat::Rate => (1e6, "MB/s"),
@@ -193,7 +193,7 @@ fn in_unit(title: &str, format: ValueFormat) -> String {
 
 fn one_chart(sheet: &mut Sheet<'_>, description: &Description) -> Result<(), WorkbookError> {
     sheet.text(0, 0, &description.title, &bold())?;
-    sheet.text(1, 0, &description.says, &plain())?;
+    sheet.text(1, 0, &description.caption, &plain())?;
     sheet.widths(0, 0, TEXT_COLUMN)?;
     sheet.widths(1, 15, 14.0)?;
     match &description.body {
@@ -203,17 +203,17 @@ fn one_chart(sheet: &mut Sheet<'_>, description: &Description) -> Result<(), Wor
         Body::Heat(heat) => of_heat(sheet, heat)?,
         Body::Density(density) => of_heat(sheet, &heat_of(density))?,
     }
-    // No page ends in a chart. Numbers of hundreds of rows would be too small on one page.
+    // Print the chart and its numbers on one page. Numbers of hundreds of rows would be too small on one page.
     if rows(&description.body) <= ROWS_OF_A_PAGE {
         sheet.print(1, 0)?;
     }
     Ok(())
 }
 
-/// Rows of numbers that a printed page holds together with a chart.
+/// Largest number of rows that fit on a printed page together with a chart.
 const ROWS_OF_A_PAGE: usize = 80;
 
-/// The rows that a chart's numbers take.
+/// Returns the number of rows of a chart's numbers.
 fn rows(body: &Body) -> usize {
     match body {
         Body::Bars(bars) => bars.groups.len(),
@@ -226,9 +226,9 @@ fn rows(body: &Body) -> usize {
     }
 }
 
-/// Where the numbers of a chart begin.
+/// Row where the numbers of a chart begin.
 const TOP: u32 = 3;
-/// The first row below the heads.
+/// First row below the headings.
 const FIRST: u32 = TOP + 1;
 
 fn number(sheet: &mut Sheet<'_>, row: u32, column: u16, value: Option<f64>) -> Result<(), WorkbookError> {
@@ -238,7 +238,7 @@ fn number(sheet: &mut Sheet<'_>, row: u32, column: u16, value: Option<f64>) -> R
     }
 }
 
-/// How far an interval reaches beyond its value and below it, in two columns.
+/// Writes the distances of an interval's ends from its value, above and below, into two columns.
 fn interval(
     sheet: &mut Sheet<'_>,
     row: u32,
@@ -251,7 +251,7 @@ fn interval(
     number(sheet, row, column + 1, Some((value - lo).max(0.0) / scale))
 }
 
-/// Error bars from two such columns.
+/// Returns error bars from two such columns.
 const fn intervals(above: u16, last_row: u32, are_of_categories: bool) -> Intervals {
     Intervals {
         are_of_categories,
@@ -260,7 +260,7 @@ const fn intervals(above: u16, last_row: u32, are_of_categories: bool) -> Interv
     }
 }
 
-/// A chart without series, as high as its rows need.
+/// Creates a chart without series, whose height fits its rows.
 fn empty_chart(kind: ChartType, description: &Description, rows: usize) -> SheetChart {
     SheetChart::new(kind, &description.title, &description.alt, (900, 320 + 24 * rows.min(40) as u32))
 }
@@ -327,7 +327,7 @@ fn of_forest(sheet: &mut Sheet<'_>, description: &Description, forest: &Forest) 
     let (least, most) = ends
         .filter(|end| end.is_finite() && *end > 0.0)
         .fold((1.0, 1.0), |(lo, hi): (f64, f64), end| (lo.min(end), hi.max(end)));
-    // Intervals too wide to use leave no room for others.
+    // Intervals that are too wide to use would leave no room for others.
     let (least, most) = ((least * 0.95).max(0.05), (most * 1.05).min(20.0));
     let mut chart = empty_chart(ChartType::ScatterStraight, description, rows);
     axis_title(chart.categories(), &forest.axis_title);
@@ -380,7 +380,7 @@ fn of_lines(sheet: &mut Sheet<'_>, description: &Description, lines: &Lines) -> 
         charts.push(chart);
     }
     for (index, chart) in (0..).zip(charts) {
-        // Numbers may be many: charts stand above none of them, at the side.
+        // There may be many numbers, so charts are placed at their side rather than above them.
         sheet.chart(FIRST + 20 * index, column, chart)?;
     }
     for (row, mark) in (deepest + 2..).zip(&lines.marks) {
@@ -389,9 +389,9 @@ fn of_lines(sheet: &mut Sheet<'_>, description: &Description, lines: &Lines) -> 
     Ok(())
 }
 
-/// The chart of a panel, without series.
+/// Creates the chart of a panel, without series.
 fn panel_chart(description: &Description, lines: &Lines, panel: &Panel) -> SheetChart {
-    // An axis of names is one of categories.
+    // An axis of names is an axis of categories.
     let has_names = !lines.x_names.is_empty();
     let kind = if has_names { ChartType::Line } else { ChartType::ScatterStraight };
     let title = format!("{}: {}", description.title, panel.y.title);
@@ -409,7 +409,7 @@ fn panel_chart(description: &Description, lines: &Lines, panel: &Panel) -> Sheet
     chart
 }
 
-/// The numbers of a curve in four columns; true if some have intervals.
+/// Writes the numbers of a curve into four columns. Returns `true` if some have intervals.
 fn columns_of(
     sheet: &mut Sheet<'_>,
     column: u16,
@@ -439,7 +439,7 @@ fn columns_of(
     Ok(has_intervals)
 }
 
-/// A curve of steps as a line through its corners: Excel has no steps.
+/// Converts a step curve to a line through its corners, because Excel has no step charts.
 fn corners(points: &[Point]) -> Vec<Point> {
     let before = std::iter::once(None).chain(points.iter().map(|point| point.y));
     let corner = |(point, before): (&Point, Option<f64>)| {
@@ -449,7 +449,7 @@ fn corners(points: &[Point]) -> Vec<Point> {
     points.iter().zip(before).flat_map(corner).collect()
 }
 
-/// Columns of cells as a table with a row for each range of values, the greatest above.
+/// Converts columns of cells to a table with a row for each range of values, largest on top.
 fn heat_of(density: &Density) -> Heat {
     let mut ranges: Vec<(f64, f64)> = Vec::new();
     for cell in density.columns.iter().flat_map(|column| &column.cells) {
@@ -477,7 +477,7 @@ fn heat_of(density: &Density) -> Heat {
     }
 }
 
-/// Excel has no surface that can be read: a table with colours, as the page has it.
+/// Writes a coloured table as on the page, because Excel's surface charts are unreadable.
 fn of_heat(sheet: &mut Sheet<'_>, heat: &Heat) -> Result<(), WorkbookError> {
     let (scale, _) = unit(heat.values);
     let head = format!("{} \\ {}: {}", heat.y_title, heat.x_title, heat.values_title);

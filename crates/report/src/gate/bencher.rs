@@ -1,4 +1,4 @@
-//! Bencher Metric Format: benchmarks, each with measures, each with a value and perhaps its bounds. Source:
+//! Bencher Metric Format: benchmarks with measures, each with a value and optional bounds. Source:
 //! <https://bencher.dev/docs/reference/bencher-metric-format/>.
 
 use plumb_result::gate::GateNumber;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// The candidate's numbers by benchmark and measure.
 pub(crate) type BencherMetrics = BTreeMap<String, BTreeMap<String, BencherValue>>;
 
-/// A value of the candidate. Its bounds are those of the interval of the ratio, about the baseline.
+/// A value of the candidate. Its bounds are those of the ratio's interval, applied to the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct BencherValue {
     value: f64,
@@ -19,8 +19,8 @@ pub struct BencherValue {
     upper_value: Option<f64>,
 }
 
-/// The candidate's numbers, in the metric's unit: bytes or ops per second, ns. A measure is named as the metric, with dashes for
-/// dots, since Bencher makes a slug of it.
+/// Returns the candidate's numbers in the metric's unit: bytes or ops per second, ns. A measure has the metric's name
+/// with dashes for dots, because Bencher makes a slug of it.
 pub fn bencher(gate: &Gate) -> BencherMetrics {
     let measured = gate.numbers.iter().filter_map(|number| Some((number, value(number)?)));
     let mut all = BencherMetrics::new();

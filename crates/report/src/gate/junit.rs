@@ -1,5 +1,5 @@
-//! JUnit's XML, as CI servers read it: a test for each number. Format: the schema of Apache Ant's JUnit task, in the subset that
-//! Jenkins, GitLab and GitHub actions agree on; `quick-junit` writes it.
+//! JUnit XML for CI servers: a test for each number. Format: the schema of Apache Ant's JUnit task, in the subset
+//! that Jenkins, GitLab and GitHub actions agree on; `quick-junit` writes it.
 
 use super::detail;
 use plumb_result::Gate;
@@ -42,14 +42,14 @@ fn case(class: &str, name: &str, status: TestCaseStatus) -> TestCase {
     case
 }
 
-/// Returns the status of a test that gives no answer, with the reason.
+/// Returns the status of a test without an answer, with the reason.
 pub(crate) fn skipped(reason: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::skipped();
     status.set_message(xml(reason));
     status
 }
 
-/// Returns the status of a test that failed, or that could not be made.
+/// Returns the status of a test that failed or could not run.
 pub(crate) fn failed(kind: NonSuccessKind, what: &str, message: &str, text: Option<&str>) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
     status.set_type(xml(what)).set_message(xml(message));
@@ -65,12 +65,12 @@ pub(crate) fn print(name: &str, mut suite: TestSuite, seconds: f64) -> String {
     suite.set_time(time);
     let mut report = Report::new(name);
     report.set_time(time).add_test_suite(suite);
-    // Into memory: only a writer could fail.
+    // Writing into memory cannot fail.
     report.to_string().unwrap_or_default()
 }
 
-/// Returns text for elements and attributes. Control characters, which XML 1.0 has no place for, not even escaped (§2.2), become U+FFFD:
-/// `quick-junit` would remove them, and the end of an escape sequence with them. Line breaks stay.
+/// Escapes text for elements and attributes. XML 1.0 has no representation for control characters, not even escaped (§2.2),
+/// so they become U+FFFD: `quick-junit` would remove them together with the end of an escape sequence. Line breaks stay.
 pub(crate) fn xml(text: &str) -> XmlString {
     let storable = |c: char| match c {
         '\t' | '\r' => ' ',

@@ -1,4 +1,4 @@
-//! A gate's answer: as a page for people and as Markdown from one description, and in the forms that pipelines read.
+//! The answer of a gate: for people as a page and as Markdown from one description, and in formats for pipelines.
 
 mod bencher;
 pub(crate) mod github;
@@ -15,7 +15,7 @@ pub use page::{markdown, page};
 use crate::format;
 use plumb_result::gate::GateNumber;
 
-/// `0.90× (0.87 – 0.93, 94 %), 41.2 k IOPS → 37.1 k IOPS, 8 blocks: worse, within the margin`.
+/// Formats a number: `0.90× (0.87 – 0.93, 94 %), 41.2 k IOPS → 37.1 k IOPS, 8 blocks: worse, within the margin`.
 fn detail(number: &GateNumber) -> String {
     let value =
         |value: Option<f64>| value.map_or(format::MISSING.to_owned(), |value| format::metric(value, number.metric));

@@ -1,4 +1,4 @@
-//! The page, and the same as Markdown.
+//! The page of a gate, for terminals and as Markdown.
 
 use crate::compare::unexplained;
 use crate::document::{self, ColumnHead, Item, ReportPart, ReportTable};
@@ -8,15 +8,15 @@ use crate::table::Align;
 use plumb_result::gate::{GateAnswer, GateDesign, GateNumber, GateSide, GateUnit};
 use plumb_result::{Contrast, Gate, Level};
 
-/// A page shows at most this many warnings, unless all are asked for.
+/// Largest number of warnings on a page, unless all are requested.
 const WARNINGS_SHOWN: usize = 3;
 
-/// The page: the answer, its numbers, how often such an answer is wrong, and what else must be known.
+/// Returns the page: the answer, its numbers, the error rate of such an answer, and further facts.
 pub fn page(gate: &Gate, verbose: bool, style: &Style) -> String {
     document::terminal(&parts(gate, if verbose { usize::MAX } else { WARNINGS_SHOWN }), style)
 }
 
-/// The same as Markdown, as a comment in a forge.
+/// Returns the page as Markdown, for a comment in a forge.
 pub fn markdown(gate: &Gate) -> String {
     let mark = match gate.answer {
         GateAnswer::Pass => "✅",
@@ -25,7 +25,7 @@ pub fn markdown(gate: &Gate) -> String {
         GateAnswer::CannotTell => "❔",
     };
     let text = document::markdown(&parts(gate, usize::MAX), "");
-    // A name must call nobody: forges look for mentions in what is left when Markdown is gone.
+    // A name must not notify anybody: forges look for mentions in the text that remains after Markdown is removed.
     let text = text.replace('@', "@<!-- -->");
     format!("### {mark} Plumb gate: {}\n\n{text}", gate.word())
 }
@@ -79,7 +79,7 @@ fn table(gate: &Gate) -> ReportTable {
     }
 }
 
-/// A number of rejected runs, by which nothing is answered.
+/// Returns the row of a number from rejected runs, which does not affect the answer.
 fn rejected(contrast: &Contrast) -> Vec<String> {
     let value = |value: Option<f64>| value.map_or(MISSING.to_owned(), |value| format::metric(value, contrast.metric));
     let workload = contrast.workload.as_deref().unwrap_or_default();
@@ -97,7 +97,7 @@ fn rejected(contrast: &Contrast) -> Vec<String> {
     ]
 }
 
-/// `8 blocks`.
+/// Returns the number of samples, such as `8 blocks`.
 pub(super) fn samples(number: &GateNumber) -> String {
     count(number.units, number.unit.name())
 }
@@ -106,7 +106,7 @@ fn count(count: u32, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// How the numbers were collected, and what the interval is.
+/// Describes how the numbers were collected, and what the interval is.
 fn design(gate: &Gate) -> String {
     let side = |side: &GateSide| match side.sessions {
         Some(sessions) => format!("{} of {}", count(side.runs, "run"), count(sessions, "session")),
@@ -159,7 +159,7 @@ fn items(gate: &Gate, shown: usize) -> Vec<Item> {
             );
             items.push(item(Ink::Strong, "change", text));
         }
-        // What the answer says already is not said twice.
+        // Notes that the answer already contains are not repeated.
         if let Some(note) = number.note.as_ref().filter(|note| !gate.note.contains(note.as_str())) {
             let code = number.capped.as_ref().map_or(String::new(), |code| format!("{code}: "));
             items.push(item(Ink::Faint, "note", format!("{}: {code}{note}", number.name())));

@@ -6,7 +6,7 @@ use plumb_result::gate::{
 use plumb_result::{Gate, Metric};
 use plumb_workload::OpKind;
 
-/// What a name may hold that came from a command line or another tool's file.
+/// A name with text that could come from a command line or another tool's file.
 const HOSTILE: &str = "a\"'<b>&]]>|x|*y*_z_`q`[l](javascript:x)::error title=x::%0A\r\n::set-output name=x::y,:\u{1b}[31m\u{0}<!-- @all #1";
 
 fn number(answer: GateAnswer, name: &str) -> GateNumber {
@@ -68,7 +68,7 @@ fn gate(answer: GateAnswer, name: &str) -> Gate {
 
 const ANSWERS: [GateAnswer; 3] = [GateAnswer::Pass, GateAnswer::Regression, GateAnswer::CannotTell];
 
-/// The tags of an XML text and its raw text: enough of a parser to see whether names broke out of their place.
+/// Returns the tags of an XML text and its raw text: enough parsing to see whether names escaped from their place.
 fn tags(xml: &str) -> Vec<String> {
     let mut tags = Vec::new();
     let mut rest = xml;
@@ -99,7 +99,7 @@ fn tags(xml: &str) -> Vec<String> {
     tags
 }
 
-// Protects: a name from a file of somebody else's closes no attribute, opens no element, and leaves the XML well-formed.
+// Protects: a name from a foreign file closes no attribute, opens no element, and leaves the XML well-formed.
 #[test]
 fn hostile_names_stay_text_in_xml() {
     for answer in ANSWERS {
@@ -107,11 +107,11 @@ fn hostile_names_stay_text_in_xml() {
         assert_eq!(tags(&xml), tags(&plain), "{xml}");
         let is_allowed =
             |c: char| matches!(c, '\n' | '\t' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
-        assert!(xml.chars().all(is_allowed), "XML 1.0 has no place for control characters");
+        assert!(xml.chars().all(is_allowed), "XML 1.0 does not allow control characters");
     }
 }
 
-// Protects readers of CI pages: nothing of a message is lost, neither its lines nor what stands after an escape sequence.
+// Protects readers of CI pages: no part of a message is lost, neither its lines nor the text after an escape sequence.
 #[test]
 fn junit_keeps_every_letter_of_a_message() {
     let missing = "a\tb\nc\r\u{1b}[31md\u{9b}e\u{ffff}f".to_owned();
@@ -120,7 +120,7 @@ fn junit_keeps_every_letter_of_a_message() {
 }
 
 #[test]
-fn junit_counts_what_it_has() {
+fn junit_counts_match_the_cases() {
     let regression = junit(&gate(GateAnswer::Regression, "x"));
     assert!(
         regression.contains("tests=\"3\" skipped=\"0\" errors=\"1\" failures=\"1\" time=\"12.500\""),
@@ -136,9 +136,9 @@ fn junit_counts_what_it_has() {
     assert!(rejected.contains("tests=\"3\" skipped=\"2\" errors=\"1\" failures=\"0\""), "{rejected}");
 }
 
-// Protects: a pipeline sees that a second session is needed, in every form, and takes it for no failure.
+// Protects: every format tells a pipeline that a second session is needed, without reporting a failure.
 #[test]
-fn a_suspected_session_is_no_failure_and_says_so() {
+fn a_suspected_session_is_reported_and_does_not_fail() {
     let number = GateNumber { suspected: true, ..number(GateAnswer::CannotTell, "x") };
     let gate =
         Gate { suspected: true, numbers: vec![number], missing: Vec::new(), ..gate(GateAnswer::CannotTell, "x") };
@@ -174,7 +174,7 @@ fn hostile_names_stay_in_their_annotation() {
     assert!(annotations(&gate(GateAnswer::CannotTell, "100% \n")).contains("100%25 %0A"));
 }
 
-// Protects: a name makes no link, image, heading, table cell or mention in a comment.
+// Protects: a name does not create a link, image, heading, table cell or mention in a comment.
 #[test]
 fn hostile_names_stay_text_in_markdown() {
     let text = markdown(&gate(GateAnswer::Regression, HOSTILE));
@@ -209,16 +209,16 @@ fn bencher_has_the_candidates_values_and_bounds() {
 }
 
 #[test]
-fn a_terminal_page_says_answer_numbers_rate_and_changes() {
+fn a_terminal_page_has_answer_numbers_rate_and_changes() {
     let wide = Style { width: 200, ..Style::PLAIN };
     let text = page(&gate(GateAnswer::Regression, "mail"), false, &wide);
-    for said in [
+    for wording in [
         "Note about mail.",
         "regression  mail/phase mail read.iops",
         "0.87 – 0.93",
         "At most 5 %.",
         "from 800 IOPS to 1.00 k IOPS on 2026-11-02 03:04",
     ] {
-        assert!(text.contains(said), "{said}: {text}");
+        assert!(text.contains(wording), "{wording}: {text}");
     }
 }

@@ -1,4 +1,4 @@
-//! The picture as widgets.
+//! Draws the state of a run with widgets.
 
 use super::{DonePhase, KEPT, LivePicture, StudyProgress, busiest};
 use crate::format::{self, MISSING};
@@ -16,11 +16,11 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{RenderDirection, Widget};
 
-/// The screen. Findings matter more than devices where there is little room, and both more than phases that are over.
+/// The screen of a run. If there is little room, findings have priority over devices, and both over completed phases.
 pub struct RunScreen<'a> {
-    /// The state of the runs.
+    /// State of the runs.
     pub picture: &'a LivePicture,
-    /// Whether the screen is coloured.
+    /// Colours of the screen.
     pub colour: Colour,
 }
 
@@ -35,7 +35,7 @@ impl Widget for &RunScreen<'_> {
         if let Some(progress) = &picture.study {
             render_study(progress, colour, study, buf);
         }
-        line(&what_goes_on(picture), what.width).render(what, buf);
+        line(&current_phase(picture), what.width).render(what, buf);
         render_progress(picture, colour, progress, buf);
         seconds.render(table, buf);
         render_bars(picture, colour, bars, buf);
@@ -45,7 +45,7 @@ impl Widget for &RunScreen<'_> {
 }
 
 impl RunScreen<'_> {
-    /// Draws the parts whose height depends on that of the window, `rows`: devices, findings, phases that are over.
+    /// Draws the parts whose height depends on that of the window, `rows`: devices, findings, completed phases.
     fn render_rest(&self, rows: usize, area: Rect, buf: &mut Buffer) {
         let (picture, colour, width) = (self.picture, self.colour, area.width);
         let found = findings(picture, colour, width, (rows / 4).max(3));
@@ -59,7 +59,7 @@ impl RunScreen<'_> {
         render_done(picture, colour, below, buf);
     }
 
-    /// Draws depth, where the bytes come from, errors, and whether the rate is steady.
+    /// Draws depth, origin of the bytes, errors, and whether the rate is steady.
     fn render_state(&self, area: Rect, buf: &mut Buffer) {
         let Some(second) = &self.picture.second else { return };
         let rates: Vec<f64> = self.picture.history.iter().map(|moment| moment.rate).collect();
@@ -74,12 +74,12 @@ impl RunScreen<'_> {
 
 fn title(picture: &LivePicture) -> String {
     let study = picture.study.as_ref().map_or("", |study| study.name.as_str());
-    // The only workload of a study may have its name.
+    // The only workload of a study may have the study's name.
     let workload = Some(picture.workload.as_str()).filter(|workload| *workload != study).unwrap_or_default();
     joined(["plumb", study, workload, picture.place.as_str()])
 }
 
-fn what_goes_on(picture: &LivePicture) -> String {
+fn current_phase(picture: &LivePicture) -> String {
     joined([picture.part.as_str(), picture.phase_place.as_str(), picture.phase.as_str()])
 }
 
@@ -87,7 +87,7 @@ fn joined<const N: usize>(parts: [&str; N]) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
-/// Draws how far a study is, and what went wrong last.
+/// Draws the progress of a study, and its latest failure.
 fn render_study(study: &StudyProgress, colour: Colour, area: Rect, buf: &mut Buffer) {
     let mut parts = vec![format!("{} of {} runs", study.ended, study.runs)];
     parts.extend((study.rejected > 0).then(|| format!("{} rejected", study.rejected)));
@@ -98,7 +98,7 @@ fn render_study(study: &StudyProgress, colour: Colour, area: Rect, buf: &mut Buf
     inked(&study.trouble, below.width, colour, Ink::Caution).render(below, buf);
 }
 
-/// Draws how far the phase is.
+/// Draws the progress of the phase.
 fn render_progress(picture: &LivePicture, colour: Colour, area: Rect, buf: &mut Buffer) {
     if !picture.preparing.is_empty() {
         return inked(&picture.preparing, area.width, colour, Ink::Faint).render(area, buf);
@@ -129,9 +129,9 @@ impl Seconds {
     fn new(picture: &LivePicture, colour: Colour, width: u16) -> Seconds {
         let Some(second) = &picture.second else {
             let text = match (&picture.study, picture.phase.is_empty()) {
-                (Some(_), true) => "nothing is measured now",
-                (None, true) if !picture.done.is_empty() => "the phase is over",
-                _ => "no second is over yet",
+                (Some(_), true) => "not measuring now",
+                (None, true) if !picture.done.is_empty() => "the phase has ended",
+                _ => "waiting for the first second",
             };
             return Seconds::Without(inked(text, width, colour, Ink::Faint));
         };
@@ -176,7 +176,7 @@ fn time(ns: Option<u64>) -> String {
     ns.map_or(MISSING.to_owned(), |ns| format::time(ns as f64))
 }
 
-/// Draws the seconds of the phase: the rate, and the latency at 99 %, of the kind of op that takes the most time.
+/// Draws the seconds of the phase: rate and p99 latency of the kind of op that takes the most time.
 fn render_bars(picture: &LivePicture, colour: Colour, area: Rect, buf: &mut Buffer) {
     const LABEL: u16 = "rate  ".len() as u16;
     const TOP: u16 = " fdatasync up to 999 MB/s".len() as u16;
@@ -223,7 +223,7 @@ fn state(second: &StreamMeasured, rates: &[f64]) -> String {
     parts.join(" · ")
 }
 
-/// By the round rule of SNIA, with a second as a round: how far apart the rates of the last five are.
+/// Judges steadiness by SNIA's round rule with seconds as rounds: the spread of the last five rates.
 pub(super) fn steadiness(rates: &[f64]) -> Option<String> {
     let rule = RoundRule::default();
     let last = &rates[rates.len().checked_sub(rule.window as usize)?..];
@@ -239,7 +239,7 @@ pub(super) fn steadiness(rates: &[f64]) -> Option<String> {
     })
 }
 
-/// Each check once: what it found last, and in how many phases.
+/// Draws each check once: its latest finding, and the number of phases with one.
 fn findings(picture: &LivePicture, colour: Colour, width: u16, room: usize) -> Text<'static> {
     let mut checks: Vec<(&Finding, usize)> = Vec::new();
     for finding in &picture.findings {
@@ -255,7 +255,7 @@ fn findings(picture: &LivePicture, colour: Colour, width: u16, room: usize) -> T
     for (number, (finding, phases)) in checks.iter().enumerate() {
         let found = found_lines(finding, *phases, colour, width);
         let further = checks.len() - number;
-        // One line is kept for how many more there are.
+        // Reserve one line for the number of further checks.
         if lines.len() + found.len() + usize::from(further > 1) > room && number > 0 {
             lines.push(inked(&format!("and {further} more"), width, colour, Ink::Faint));
             break;
@@ -276,7 +276,7 @@ fn found_lines(finding: &Finding, phases: usize, colour: Colour, width: u16) -> 
     std::iter::once(first).chain(body).collect()
 }
 
-/// Draws the phases that are over, the latest last.
+/// Draws completed phases, the latest last.
 fn render_done(picture: &LivePicture, colour: Colour, area: Rect, buf: &mut Buffer) {
     let all: Vec<&DonePhase> = picture.done.iter().collect();
     let pitch = done_grid(&all, area.width).pitch();

@@ -34,7 +34,7 @@ fn done(picture: &mut LivePicture, phase: &str) {
     picture.phase_done(phase, &second(phase, 1000, 5000).measured.unwrap());
 }
 
-// Protects: a run as a whole in a usual window, in a large one, and in one that is too small for most of it.
+// Protects: the screen of a run in a window of usual size, in a large one, and in one that is too small for most of it.
 #[test]
 fn a_run_in_three_windows() {
     let mut picture = LivePicture::default();
@@ -52,7 +52,7 @@ fn a_run_in_three_windows() {
     insta::assert_snapshot!("run_40x12", drawn::window(&screen, 40, 12));
 }
 
-// Protects: a study between two runs, and what went wrong, in the same windows.
+// Protects: the screen of a study between two runs with a failure, in the same windows.
 #[test]
 fn a_study_in_three_windows() {
     let study = StudyProgress {
@@ -76,7 +76,7 @@ fn a_study_in_three_windows() {
     insta::assert_snapshot!("study_40x12", drawn::window(&screen, 40, 12));
 }
 
-// Protects: no window is too small, and no picture too full, to be drawn.
+// Protects: windows of any size can be drawn, even with many findings.
 #[test]
 fn every_window_can_be_drawn_in() {
     let picture = with_findings(picture(200), 40);
@@ -87,7 +87,7 @@ fn every_window_can_be_drawn_in() {
     }
 }
 
-// Protects: the ink of each part, and that it goes away.
+// Protects: each part has its ink, and colours can be turned off.
 #[test]
 fn colours_are_extra() {
     let picture = with_findings(picture(3), 1);
@@ -107,7 +107,7 @@ fn colours_are_extra() {
 
 // Protects a terminal from the text of a run on another host.
 #[test]
-fn hidden_characters_are_seen() {
+fn hidden_characters_are_escaped() {
     let mut picture = picture(1);
     picture.study_stage("plot \u{1b}[31m1", "\u{202e}w", "building\u{7}");
     let mut found = finding(StreamEvent::Finding, "random-read", "A \u{9b}31m sentence.").finding.unwrap();
@@ -120,7 +120,7 @@ fn hidden_characters_are_seen() {
     assert!(!text.contains(|letter: char| letter != '\n' && (letter.is_control() || letter == '\u{202e}')), "{text}");
 }
 
-// Protects: the parts of the screen: what is run, how far it is, rates, latency, devices, findings, steadiness.
+// Protects: the screen has all parts: workload, progress, rates, latency, devices, findings, steadiness.
 #[test]
 fn it_has_its_parts() {
     let mut picture = picture(6);
@@ -139,10 +139,10 @@ fn it_has_its_parts() {
     assert!(drawn(&picture, 80, 24).contains("no findings so far"));
 }
 
-// Protects: nothing is made up before the first second, and a second in which nothing completed is said.
+// Protects: no numbers are shown before the first second, and a second without completed ops is reported.
 #[test]
-fn nothing_is_made_up() {
-    assert!(drawn(&picture(0), 80, 24).contains("no second is over yet"));
+fn no_numbers_are_invented() {
+    assert!(drawn(&picture(0), 80, 24).contains("waiting for the first second"));
     let mut stalled = picture(1);
     let mut measured = second("random-read", 1, 1).measured.unwrap();
     measured.ops.clear();
@@ -152,7 +152,7 @@ fn nothing_is_made_up() {
     assert!(!text.contains("steady"), "five seconds are needed: {text}");
 }
 
-// Protects: the rule that says whether a rate is steady.
+// Protects: the rule by which a rate is steady.
 #[test]
 fn steady_by_the_last_five_seconds() {
     assert_eq!(steadiness(&[100.0; 4]), None);
@@ -161,7 +161,7 @@ fn steady_by_the_last_five_seconds() {
     assert_eq!(steadiness(&[0.0; 5]), None);
 }
 
-// Protects: of a study, how far it is, what went wrong, and the phases of the runs before, in any window.
+// Protects: in any window, a study shows its progress, its latest failure, and the completed phases of earlier runs.
 #[test]
 fn a_study_has_its_line() {
     let mut picture = LivePicture { study: Some(StudyProgress::default()), ..LivePicture::default() };
@@ -170,7 +170,7 @@ fn a_study_has_its_line() {
     (study.ended, study.runs, study.rejected, study.left) = (5, 16, 1, "about 2 min left".to_owned());
     picture.study_stage("plot 2 of 4", "", "building");
     let text = drawn(&picture, 80, 24);
-    assert!(text.contains("plumb · two-disks  ") && text.contains("nothing is measured now"), "{text}");
+    assert!(text.contains("plumb · two-disks  ") && text.contains("not measuring now"), "{text}");
     assert!(text.contains("5 of 16 runs · 1 rejected · about 2 min left"), "{text}");
     picture.run_begins("random-read", "sim:ssd");
     picture.phase_begins("random-read");
@@ -186,7 +186,7 @@ fn a_study_has_its_line() {
     }
 }
 
-// Protects: a phase that is over stays on the screen with its numbers.
+// Protects: a completed phase stays on the screen with its numbers.
 #[test]
 fn phases_that_are_over_stay() {
     let mut picture = picture(2);

@@ -1,4 +1,5 @@
-//! For pipelines: TAP 14 (<https://testanything.org/tap-version-14-specification.html>), JUnit's XML and annotations of GitHub Actions.
+//! Formats for pipelines: TAP 14 (<https://testanything.org/tap-version-14-specification.html>), JUnit XML,
+//! and annotations for GitHub Actions.
 
 use super::failure;
 use crate::gate::github::{data, property};
@@ -6,7 +7,7 @@ use crate::gate::junit::{failed, print, skipped, xml};
 use plumb_result::{Conformance, PosixCase, PosixOutcome};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
-/// A number and a name in one line. In descriptions `#` and `\` are escaped, as the specification says.
+/// Formats a test point: a number and a name in one line. Descriptions escape `#` and `\`, as the specification requires.
 fn point(number: usize, case: &PosixCase, is_ok: bool) -> String {
     let not = if is_ok { "" } else { "not " };
     format!("{not}ok {number} - {}", in_line(&case.id))
@@ -17,7 +18,7 @@ fn in_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A scalar of YAML in double quotes.
+/// Formats a YAML scalar in double quotes.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -31,7 +32,8 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// TAP 14: skipped cases are `# SKIP`, expected failures and failures of levels that were not asked for `# TODO`.
+/// Formats TAP 14: skipped cases are `# SKIP`; expected failures, and failures of levels that were
+/// not requested, are `# TODO`.
 pub fn tap(conformance: &Conformance) -> String {
     let mut text = format!("TAP version 14\n1..{}\n", conformance.cases.len());
     for (index, case) in conformance.cases.iter().enumerate() {
@@ -45,7 +47,7 @@ pub fn tap(conformance: &Conformance) -> String {
             PosixOutcome::ExpectedFail => format!("{} # TODO {}", line(false), in_line(&case.reason)),
             PosixOutcome::UnexpectedPass => format!("{} # TODO {}", line(true), in_line(&case.reason)),
             _ if conformance.counts(case) => line(false),
-            _ => format!("{} # TODO of the level {}, which was not asked for", line(false), case.level),
+            _ => format!("{} # TODO level {} was not requested", line(false), case.level),
         };
         text.push_str(&format!("{line}\n"));
         if case.outcome.is_failure() || case.outcome == PosixOutcome::ExpectedFail {
@@ -60,8 +62,8 @@ pub fn tap(conformance: &Conformance) -> String {
     text
 }
 
-/// Returns one test suite; a case is a test. What is blocked is `skipped`, with the case that reports it; failures of levels that were
-/// not asked for are `skipped` too.
+/// Returns one test suite with a test for each case. Blocked cases are `skipped`, with the case that reports the
+/// cause; failures of levels that were not requested are `skipped` too.
 pub fn junit(conformance: &Conformance) -> String {
     let name = format!("plumb posix: {} at {}", conformance.filesystem, conformance.path);
     let mut suite = TestSuite::new(xml(&name));
@@ -95,7 +97,8 @@ fn is_skipped(conformance: &Conformance, case: &PosixCase) -> bool {
     }
 }
 
-/// An error for each case that counts, and a warning for each that did not end in time, or was expected to fail and passes; a notice where all is well.
+/// Returns an error for each case that counts, and a warning for each that did not finish in time or passed
+/// unexpectedly; a notice if all are well.
 pub fn annotations(conformance: &Conformance) -> String {
     let line = |kind: &str, title: &str, text: &str| format!("::{kind} title={}::{}\n", property(title), data(text));
     let mut text = String::new();
@@ -110,8 +113,8 @@ pub fn annotations(conformance: &Conformance) -> String {
         }
     }
     if text.is_empty() {
-        let said = format!("{} of {} cases passed", conformance.count(PosixOutcome::Pass), conformance.cases.len());
-        text = line("notice", &format!("plumb posix: {} conforms", conformance.filesystem), &said);
+        let wording = format!("{} of {} cases passed", conformance.count(PosixOutcome::Pass), conformance.cases.len());
+        text = line("notice", &format!("plumb posix: {} conforms", conformance.filesystem), &wording);
     }
     text
 }

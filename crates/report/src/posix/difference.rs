@@ -1,4 +1,4 @@
-//! What differs between two reports.
+//! Differences between two reports.
 
 use super::failure;
 use super::page::plural;
@@ -6,11 +6,11 @@ use crate::document::{self, Item, ReportPart};
 use crate::style::{Ink, Style};
 use plumb_result::{Conformance, PosixCase};
 
-/// What differs, as lines for people and as numbers for scripts.
+/// Differences for people, and their number for scripts.
 pub struct Difference {
-    /// The page.
+    /// The page, as text.
     pub page: String,
-    /// Cases that fail now and did not before.
+    /// Number of cases that fail now and did not before.
     pub new: usize,
 }
 

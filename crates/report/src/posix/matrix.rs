@@ -1,10 +1,10 @@
-//! File systems and rules: one HTML file, which needs no network and no script.
+//! A matrix of file systems and rules, as one HTML file that needs neither network nor scripts.
 
 use super::failure;
 use plumb_result::{Conformance, PosixCase, PosixOutcome};
 use plumb_text::markup::escaped;
 
-/// How the page is set.
+/// Style sheet of the page.
 const STYLE: &str = "body{font:14px/1.4 system-ui,sans-serif;margin:2em;color:#222;background:#fff}\
 table{border-collapse:collapse}th,td{padding:2px 8px;border-bottom:1px solid #ddd;text-align:center}\
 th:first-child,td:first-child{text-align:left;font-family:ui-monospace,monospace}\
@@ -13,7 +13,7 @@ thead th{position:sticky;top:0;background:#fff;vertical-align:bottom}\
 small{color:#666}@media(prefers-color-scheme:dark){body,thead th{background:#1b1b1b;color:#ddd}\
 th,td{border-color:#333}.f{background:#7a2626}.x{background:#6b5316}.b{background:#443a63}}";
 
-/// The matrix. A rule is a row: cases that differ only in what stands in brackets are together. Rules that hold everywhere come last.
+/// Returns the matrix. A row is a rule: cases that differ only in brackets share it. Rules that hold everywhere come last.
 pub fn matrix(reports: &[Conformance]) -> String {
     let mut rules: Vec<&str> = Vec::new();
     for case in reports.iter().flat_map(|report| &report.cases) {
@@ -31,7 +31,7 @@ pub fn matrix(reports: &[Conformance]) -> String {
          <h1>Conformance of {} file systems</h1>",
         reports.len()
     );
-    html.push_str("<p>A cell shows how many cases of a rule hold, of those that were tested; what fails is in its tooltip.</p><table><thead><tr><th>rule");
+    html.push_str("<p>A cell shows how many cases of a rule hold, of those that were tested; its tooltip lists the failures.</p><table><thead><tr><th>rule");
     for report in reports {
         html.push_str(&format!(
             "<th>{}<br><small>{}<br>{} as {}</small>",

@@ -1,4 +1,4 @@
-//! Conformance: as a page and as Markdown from one description, in the forms that pipelines read, and as a matrix.
+//! Conformance reports: for people as a page and as Markdown from one description, in formats for pipelines, and as a matrix.
 
 mod ci;
 mod difference;
@@ -14,7 +14,7 @@ pub use page::{markdown, page};
 
 use plumb_result::PosixCase;
 
-/// `mode of f: expected 0755, got 0777`.
+/// Describes a failure: `mode of f: expected 0755, got 0777`.
 fn failure(case: &PosixCase) -> String {
     use plumb_result::PosixOutcome;
     match case.outcome {

@@ -1,4 +1,4 @@
-//! The page, and the same as Markdown.
+//! The page of a conformance report, for terminals and as Markdown.
 
 use super::failure;
 use crate::document::{self, Item, ReportPart};
@@ -6,17 +6,17 @@ use crate::style::{Ink, Style};
 use plumb_result::{Conformance, PosixCase, PosixOutcome};
 use plumb_text::markdown::escaped;
 
-/// A page shows at most this many failures, unless all are asked for.
+/// Largest number of failures on a page, unless all are requested.
 const SHOWN: usize = 12;
-/// Characters of a text that was expected or found.
+/// Largest length of an expected or found text, in characters.
 const TEXT_MAX: usize = 300;
 
-/// The page: whether it conforms, what fails, what is expected to, and what was not tested.
+/// Returns the page: whether the file system conforms, failures, expected failures, and untested cases.
 pub fn page(conformance: &Conformance, verbose: bool, style: &Style) -> String {
     document::terminal(&parts(conformance, verbose, if verbose { usize::MAX } else { SHOWN }), style)
 }
 
-/// The same as Markdown, as a comment in a forge.
+/// Returns the page as Markdown, for a comment in a forge.
 pub fn markdown(conformance: &Conformance) -> String {
     let mark = if conformance.failures() == 0 { "✅" } else { "❌" };
     let text = document::markdown(&parts(conformance, true, usize::MAX), "").replace('@', "@<!-- -->");
@@ -50,7 +50,7 @@ fn parts(conformance: &Conformance, verbose: bool, shown: usize) -> Vec<ReportPa
             (Ink::Caution, format!("{kind} breaks no rule of {levels} that was judged; {open} did not end in time."))
         }
         0 if conformance.count(PosixOutcome::ExpectedFail) > 0 => {
-            (Ink::Good, format!("{kind} conforms to {levels}, but for what is expected."))
+            (Ink::Good, format!("{kind} conforms to {levels}, except for expected failures."))
         }
         0 => (Ink::Good, format!("{kind} conforms to {levels}.")),
         _ => {
@@ -61,7 +61,7 @@ fn parts(conformance: &Conformance, verbose: bool, shown: usize) -> Vec<ReportPa
     let counts = PosixOutcome::ALL.iter().rev().map(|outcome| (conformance.count(*outcome), outcome.name()));
     let counts: Vec<String> =
         counts.filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
-    let said = format!(
+    let wording = format!(
         "{}; {} in {:.1} s, as {}, Linux {}.",
         counts.join(", "),
         plural(conformance.checks() as usize, "check"),
@@ -69,14 +69,14 @@ fn parts(conformance: &Conformance, verbose: bool, shown: usize) -> Vec<ReportPa
         conformance.user,
         conformance.kernel
     );
-    let mut parts = vec![ReportPart::Text(ink, answer), ReportPart::Text(Ink::Faint, said)];
+    let mut parts = vec![ReportPart::Text(ink, answer), ReportPart::Text(Ink::Faint, wording)];
     let items = items(conformance, &causes, verbose, shown);
     if !items.is_empty() {
         parts.push(ReportPart::List(items));
     }
     if verbose {
         let facts = conformance.facts.iter().map(|(name, value)| (name.clone(), vec![value.clone()])).collect();
-        parts.push(ReportPart::Heading("What was probed".to_owned()));
+        parts.push(ReportPart::Heading("Probed properties".to_owned()));
         parts.push(ReportPart::Facts(document::FactTable { columns: vec![String::new()], rows: facts }));
     }
     if let Some(case) = causes.first().map(|group| group.cases[0]) {
@@ -94,7 +94,7 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// `chmod.times[fifo] and 5 more`.
+    /// Returns `chmod.times[fifo] and 5 more`.
     fn name(&self) -> String {
         let first = &self.cases[0].id;
         match self.cases.len() {
@@ -105,12 +105,12 @@ impl Group<'_> {
     }
 }
 
-/// The rule of a case: its id without the brackets.
+/// Returns the rule of a case: its id without the brackets.
 fn rule(case: &PosixCase) -> &str {
     case.id.split('[').next().unwrap_or(&case.id)
 }
 
-/// Cases that are chosen, by rule, what was expected and what was found: the same cause is named once.
+/// Groups the chosen cases by rule, expected and found text, so that each cause is listed once.
 fn groups<'a>(conformance: &'a Conformance, chosen: impl Fn(&PosixCase) -> bool) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for case in conformance.cases.iter().filter(|case| chosen(case)) {
@@ -158,7 +158,7 @@ fn items(conformance: &Conformance, causes: &[Group<'_>], verbose: bool, shown: 
     for (by, count) in blocked {
         items.push(item(Ink::Caution, "blocked".to_owned(), format!("{} by {by}", plural(count, "case"))));
     }
-    // Failures of levels that were not asked for, and passes that nobody expected.
+    // Failures of levels that were not requested, and unexpected passes.
     for group in groups(conformance, |case| case.outcome.is_failure() && !conformance.counts(case)).iter().take(shown) {
         let case = group.cases[0];
         items.push(item(

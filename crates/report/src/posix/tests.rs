@@ -51,7 +51,7 @@ fn mixed() -> Conformance {
     report(cases)
 }
 
-// Protects: one cause is one line, however many types of file show it; levels that were not asked for do not fail a run.
+// Protects: one cause is one line, even if several file types show it; levels that were not requested do not fail a run.
 #[test]
 fn a_page_names_each_cause_once() {
     let text = page(&mixed(), false, &Style::PLAIN);
@@ -70,7 +70,7 @@ fn nothing_tested_is_not_conformance() {
     assert!(text.starts_with("Nothing could be tested."), "{text}");
 }
 
-// Protects: a slow machine does not make a file system fail, and the page says what to do.
+// Protects: a slow machine does not make a file system fail, and the page states what to do.
 #[test]
 fn a_case_that_does_not_end_is_not_judged() {
     let slow = PosixCase {
@@ -106,7 +106,7 @@ fn tap_has_its_plan_and_no_point_breaks_out() {
 }
 
 #[test]
-fn junit_counts_what_it_has() {
+fn junit_counts_match_the_cases() {
     let xml = junit(&mixed());
     assert!(xml.contains("tests=\"12\" skipped=\"5\" errors=\"1\" failures=\"4\""), "{xml}");
     assert_eq!(xml.matches("<failure ").count() + xml.matches("<error ").count(), 5);
@@ -147,7 +147,7 @@ fn a_difference_counts_new_failures_only() {
 }
 
 #[test]
-fn a_matrix_has_a_row_a_rule_and_keeps_text_text() {
+fn a_matrix_has_a_row_per_rule_and_escapes_text() {
     let html = matrix(&[mixed(), report(vec![case("chmod.times[fifo]", "SHALL", PosixOutcome::Pass)])]);
     assert_eq!(html.matches("<tr><td>chmod.times").count(), 1);
     assert!(html.contains(">0 of 3") && html.contains("&lt;x&gt;") && !html.contains("<x>"), "{html}");

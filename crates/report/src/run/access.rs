@@ -1,4 +1,4 @@
-//! How a phase went at its storage, in the words of fio: direct or buffered, its depth, and whether writes were flushed.
+//! How a phase accessed its storage, in fio's terms: direct or buffered, its depth, and whether writes were flushed.
 
 use plumb_workload::phase::{ClockScope, Flush, Phase, WorkerGroup};
 use plumb_workload::{OpKind, OwnFlush};
@@ -6,28 +6,28 @@ use plumb_workload::{OpKind, OwnFlush};
 /// Whether writes were durable when the clock stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flushed {
-    /// The clock includes a flush of all of them.
+    /// The clock includes a flush of all writes.
     InTime,
-    /// Some of them were flushed.
+    /// Only some writes were flushed in time.
     InPart,
-    /// They were flushed after the clock had stopped, or never.
+    /// The writes were flushed after the clock stopped, or never.
     No,
 }
 
-/// Ops in flight that were asked for, all workers together; absent where the work has no queue.
+/// Returns the requested number of ops in flight over all workers; `None` if the work has no queue.
 pub(super) fn depth(phase: &Phase) -> Option<u32> {
     let queues = || phase.workers.iter().filter(|group| group.work.has_queue());
     queues().next()?;
     Some(queues().map(|group| group.depth * group.count).sum())
 }
 
-/// Whether several ops are handed to the kernel at once, as far as the queue allows. fio's default is one by one.
+/// Returns `true` if several ops are submitted at once, as far as the queue allows. fio's default is one by one.
 pub(super) fn submits_in_batches(phase: &Phase) -> bool {
     let queued = |group: &&WorkerGroup| group.work.has_queue() && group.depth > 1;
     phase.workers.iter().filter(queued).any(|group| group.batch.submit != 1)
 }
 
-/// Whether what a phase wrote is durable; `None` where it writes nothing.
+/// Returns whether the phase's writes are durable; `None` if it writes nothing.
 pub(super) fn flushed(phase: &Phase) -> Option<Flushed> {
     let by_phase = match (phase.end.flush, phase.end.clock) {
         (Flush::Fsync | Flush::Fdatasync, ClockScope::Inside) => Flushed::InTime,
@@ -45,7 +45,7 @@ pub(super) fn flushed(phase: &Phase) -> Option<Flushed> {
     Some(if groups.all(|other| other == first) { first } else { Flushed::InPart })
 }
 
-/// The same in words, as a part of a list.
+/// Returns the flush state in words, as a part of a list.
 pub(super) fn flushed_words(flushed: Flushed) -> &'static str {
     match flushed {
         Flushed::InTime => "flushed",

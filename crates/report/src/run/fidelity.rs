@@ -1,11 +1,11 @@
-//! What a replay kept of its recording, a line each.
+//! The fidelity sheet of a replay, one line for each property.
 
 use crate::format;
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
 use plumb_result::{FidelityLine, FidelityUnit, FidelityVerdict, PhaseResult, RunResult};
 
-/// A number in its unit.
+/// Formats a number with its unit.
 fn set(value: f64, unit: FidelityUnit) -> String {
     match unit {
         FidelityUnit::Ns => format::time(value),
@@ -15,7 +15,7 @@ fn set(value: f64, unit: FidelityUnit) -> String {
     }
 }
 
-/// How far the two numbers are apart, as a share of the recorded one.
+/// Formats the difference of the two numbers, as a share of the recorded one.
 fn off(line: &FidelityLine) -> String {
     match line.recorded {
         Some(recorded) if recorded != 0.0 && line.unit != FidelityUnit::Share => {
@@ -25,7 +25,7 @@ fn off(line: &FidelityLine) -> String {
     }
 }
 
-/// What passes.
+/// Formats the allowed difference.
 fn allowed(line: &FidelityLine) -> String {
     match (line.allowed, line.recorded, line.unit) {
         (Some(0.0), _, _) => "none".to_owned(),
@@ -37,7 +37,7 @@ fn allowed(line: &FidelityLine) -> String {
     }
 }
 
-/// The sheets of all phases that replay something.
+/// Returns the sheets of all phases that replay a recording.
 pub(super) fn sheets(result: &RunResult, style: &Style) -> String {
     result.phases.iter().filter(|phase| !phase.fidelity.is_empty()).map(|phase| sheet(phase, style)).collect()
 }
@@ -48,15 +48,19 @@ fn sheet(phase: &PhaseResult, style: &Style) -> String {
     let worst = lines.iter().map(|line| line.verdict).max().unwrap_or(FidelityVerdict::Info);
     let (failed, warned) = (count(FidelityVerdict::Fail), count(FidelityVerdict::Warn));
     let answer = match (failed, warned) {
-        (0, 0) => "all that was promised was kept".to_owned(),
-        (0, 1) => "one line was not quite kept".to_owned(),
-        (0, warned) => format!("{warned} lines were not quite kept"),
-        (1, _) => "one line was not kept".to_owned(),
-        (failed, _) => format!("{failed} lines were not kept"),
+        (0, 0) => "all required properties were kept".to_owned(),
+        (0, 1) => "one property was not quite kept".to_owned(),
+        (0, warned) => format!("{warned} properties were not quite kept"),
+        (1, _) => "one property was not kept".to_owned(),
+        (failed, _) => format!("{failed} properties were not kept"),
     };
     let mut text = format!("Fidelity of {}: {}, {answer}.\n", phase.name, style.ink(ink(worst), worst.name()));
-    let column =
-        |title: &str, align, leaves, cells: Vec<String>| Column { title: title.to_owned(), cells, align, leaves };
+    let column = |title: &str, align, hide_order, cells: Vec<String>| Column {
+        title: title.to_owned(),
+        cells,
+        align,
+        hide_order,
+    };
     let each = |cell: &dyn Fn(&FidelityLine) -> String| lines.iter().map(cell).collect();
     let columns = vec![
         column(
@@ -82,13 +86,13 @@ fn sheet(phase: &PhaseResult, style: &Style) -> String {
     let set = table::set(columns, style.width);
     text.push_str(&format!("{}\n", style.ink(Ink::Faint, &set.head)));
     for (line, row) in lines.iter().zip(&set.rows) {
-        // Its verdict alone is coloured: colours take no columns.
+        // Colour only the verdict, because colours would disturb the column widths.
         let verdict = line.verdict.name();
         let inked = style.ink(ink(line.verdict), verdict);
         text.push_str(&row.replacen(verdict, &inked, 1));
         text.push('\n');
         if !line.about.is_empty() {
-            // Names of files are others' words: none of them may move the cursor.
+            // File names come from other programs, and must not be able to move the cursor.
             let about = line.about.replace(char::is_control, "\u{fffd}");
             text.push_str(&format!("      {}\n", style.ink(Ink::Faint, &style.wrap(&about, 6))));
         }

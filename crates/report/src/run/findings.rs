@@ -1,13 +1,13 @@
-//! What the checks found, in a line each or in full.
+//! Findings of the checks, as one line each or in full.
 
 use crate::style::{Ink, Style};
 use plumb_result::{Finding, Level};
 
-/// More findings than this make nobody wiser at first sight.
+/// Largest number of findings that help at first sight.
 const BRIEF_FINDINGS: usize = 3;
 
-/// Warnings and failures, one of each check, the most serious first: failures before warnings, and what was measured (A)
-/// before how (B) and what else went on (C).
+/// Returns warnings and failures, one for each check, most serious first: failures before warnings, and findings
+/// about the measured values (A) before those about the method (B) and other activity (C).
 pub(super) fn by_severity(findings: &[Finding]) -> Vec<&Finding> {
     let mut worst: Vec<&Finding> = Vec::new();
     for finding in findings.iter().filter(|finding| finding.level >= Level::Warn) {
@@ -19,8 +19,8 @@ pub(super) fn by_severity(findings: &[Finding]) -> Vec<&Finding> {
     worst
 }
 
-/// The most serious findings in a line each, with what to do, and how much else there is; `notes` is how many notes of
-/// phases there are.
+/// Returns the most serious findings with their remedies, one line each, and a summary of the rest; `notes` is the
+/// number of notes about phases.
 pub(super) fn brief(findings: &[Finding], notes: usize, style: &Style) -> String {
     let worst = by_severity(findings);
     let mut text = String::new();
@@ -42,7 +42,7 @@ pub(super) fn brief(findings: &[Finding], notes: usize, style: &Style) -> String
     text
 }
 
-/// `1 more warning, 4 notes, 13 checks that lacked data in some phases`.
+/// Returns `1 more warning, 4 notes, 13 checks that lacked data in some phases`.
 fn rest(findings: &[Finding], warnings: usize, notes: usize) -> String {
     let codes = |level: Level| {
         let mut codes: Vec<&str> =
@@ -75,12 +75,12 @@ fn alike(one: &Finding, other: &Finding) -> bool {
     one.code == other.code && one.level == other.level && one.message == other.message
 }
 
-/// Up to the first full stop that ends a sentence.
+/// Returns the text up to the first full stop that ends a sentence.
 fn first_sentence(text: &str) -> &str {
     text.find(". ").map_or(text, |end| &text[..=end])
 }
 
-/// The first remedy, and the second one where there are several.
+/// Returns the first remedy, and the second one if there are several.
 fn in_brief(finding: &Finding) -> String {
     let first = first_sentence(&finding.remedy);
     let rest = finding.remedy[first.len()..].trim_start();
@@ -94,7 +94,7 @@ fn mark(level: Level) -> &'static str {
     if level == Level::Fail { "✗" } else { "⚠" }
 }
 
-/// A finding as it becomes true, without its remedy, and with more about it in brackets: `fail A1  seq-read: …`.
+/// Formats a finding as it becomes true, without its remedy and with an aside in brackets: `fail A1  seq-read: …`.
 pub fn found(finding: &Finding, aside: Option<&str>, style: &Style) -> String {
     let FoundText { head, ink, body } = FoundText::new(finding, aside, style);
     format!("{}{body}", style.ink(ink, &head))
@@ -104,9 +104,9 @@ pub fn found(finding: &Finding, aside: Option<&str>, style: &Style) -> String {
 pub(crate) struct FoundText {
     /// Level and code, with the space after them.
     pub(crate) head: String,
-    /// The ink of the head.
+    /// Ink of the head.
     pub(crate) ink: Ink,
-    /// The rest, broken into lines that are indented by the width of the head, except the first.
+    /// The remaining text in lines, which are indented by the width of the head except for the first.
     pub(crate) body: String,
 }
 
@@ -120,7 +120,7 @@ impl FoundText {
     }
 }
 
-/// The same finding in a further phase, with what was seen there: `fail C1  fsync: again, 2.2 GiB by others`.
+/// Formats the same finding in a further phase, with the observed value: `fail C1  fsync: again, 2.2 GiB by others`.
 pub fn found_again(finding: &Finding, style: &Style) -> String {
     let head = head(finding);
     let phase = finding.phase.as_deref().unwrap_or("the run");
@@ -129,7 +129,7 @@ pub fn found_again(finding: &Finding, style: &Style) -> String {
     format!("{}{body}", style.ink(level_ink(finding.level), &head))
 }
 
-/// That a finding which was printed during its phase does not hold over the whole of it.
+/// Reports that a finding printed during its phase does not hold for the whole phase.
 pub fn withdrawn(finding: &Finding, style: &Style) -> String {
     let over = finding.phase.as_ref().map_or("the whole run".to_owned(), |phase| format!("all of {phase}"));
     style.wrap(&format!("{} withdrawn: it does not hold over {over}", finding.code), 0)
@@ -147,17 +147,17 @@ fn level_ink(level: Level) -> Ink {
     }
 }
 
-/// All findings, worst first: one entry for each check and level, with its phases. What passed is left out; checks that
-/// lacked data are listed.
+/// Formats all findings, worst first: one entry for each check and level, with its phases. Leaves out passed checks,
+/// and lists the checks that lacked data.
 pub fn findings(findings: &[Finding], style: &Style) -> String {
     let mut text = String::new();
-    let mut said: Vec<(&str, Level)> = Vec::new();
+    let mut printed: Vec<(&str, Level)> = Vec::new();
     for finding in findings.iter().filter(|finding| finding.level >= Level::Note) {
         let key = (finding.code.as_str(), finding.level);
-        if said.contains(&key) {
+        if printed.contains(&key) {
             continue;
         }
-        said.push(key);
+        printed.push(key);
         let same_check: Vec<&Finding> =
             findings.iter().filter(|other| (other.code.as_str(), other.level) == key).collect();
         text.push_str(&entry(finding, &same_check, style));
@@ -180,7 +180,7 @@ pub fn findings(findings: &[Finding], style: &Style) -> String {
     text
 }
 
-/// Where a code stands among the codes: A2 before A10.
+/// Returns the sort key of a code: A2 comes before A10.
 fn place(code: &str) -> (&str, u32) {
     let (letter, number) = code.split_at(code.len().min(1));
     (letter, number.parse().unwrap_or(0))
@@ -190,7 +190,7 @@ fn phases_of<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
     findings.filter_map(|finding| finding.phase.as_deref()).collect::<Vec<_>>().join(", ")
 }
 
-/// The first of several findings of one check and level, and the phases of the others.
+/// Formats the first of several findings of one check and level, with the phases of the others.
 fn entry(finding: &Finding, same_check: &[&Finding], style: &Style) -> String {
     let (ink, head) = (level_ink(finding.level), head(finding));
     let here = phases_of(same_check.iter().copied().filter(|other| alike(other, finding)));
@@ -211,8 +211,8 @@ mod tests {
     use super::*;
     use plumb_result::Remedy;
 
-    // Protects: the way out that needs an option is on the first page, not only the one that asks others to stop; a
-    // repeated finding is short and names its phase.
+    // Protects: the first page shows the remedy that needs an option, and not only the one that stops other programs.
+    // A repeated finding is short and names its phase.
     #[test]
     fn a_finding_is_brief_on_the_first_page_and_when_it_comes_again() {
         let finding = Finding {

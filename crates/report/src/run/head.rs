@@ -1,4 +1,4 @@
-//! The first lines of a page: which storage, how much data, how long.
+//! The first lines of a page: the storage, the amount of data, the duration.
 
 use super::PageOptions;
 use super::ranks;
@@ -10,7 +10,7 @@ use plumb_result::RunResult;
 use plumb_result::assertion::PRECONDITIONING;
 use plumb_workload::{Size, Target};
 
-/// `/mnt/data   ext4 on loop0 → vda (virtual disk)      1 GiB file, 25 s`, a line for each storage.
+/// Returns `/mnt/data   ext4 on loop0 → vda (virtual disk)      1 GiB file, 25 s`, one line for each storage.
 pub(super) fn head(result: &RunResult, options: &PageOptions<'_>, style: &Style) -> String {
     let mut lines: Vec<(String, String)> = Vec::new();
     for facts in result.target.values() {
@@ -28,7 +28,7 @@ pub(super) fn head(result: &RunResult, options: &PageOptions<'_>, style: &Style)
     for (number, (path, storage)) in lines.iter().enumerate() {
         let both = if storage.is_empty() { path.clone() } else { format!("{path}   {storage}") };
         let width = measure::width(&both);
-        // What was done stands at the right of the first line, where it fits, and else below it.
+        // The description of the work is at the right of the first line if it fits, and below it otherwise.
         if number == 0 && lines.len() == 1 && width + 3 + measure::width(&about) <= style.width {
             let room = style.width.min(HEAD_WIDTH.max(width + 3 + measure::width(&about))) - width;
             text.push_str(&format!("{}{}\n", style.ink(Ink::Strong, &both), measure::right(&about, room)));
@@ -40,10 +40,10 @@ pub(super) fn head(result: &RunResult, options: &PageOptions<'_>, style: &Style)
     text
 }
 
-/// The head is no wider than the tables below it, so that what stands at its right stands beside them.
+/// Largest width of the head, which is that of the tables below, so that its right side aligns with theirs.
 const HEAD_WIDTH: usize = 80;
 
-/// `random-read, 1 GiB file, 25 s`.
+/// Describes the work: `random-read, 1 GiB file, 25 s`.
 fn about(result: &RunResult, options: &PageOptions<'_>) -> String {
     let mut words = Vec::new();
     if !super::survey::is_survey(result) && !result.workload.name.is_empty() {
@@ -59,7 +59,7 @@ fn about(result: &RunResult, options: &PageOptions<'_>) -> String {
     words.join(", ")
 }
 
-/// The largest file or device, and how many files a file set has.
+/// Describes the largest file or device, and the number of files in a file set.
 fn data(result: &RunResult) -> Vec<String> {
     let size = |target: &Target| match target {
         Target::File(file) => file.size.and_then(fixed),

@@ -1,5 +1,4 @@
-//! A result that another tool measured, as a page: its numbers, where they come from, and that nothing shows whether they can
-//! be believed.
+//! The page of an imported result: its numbers, their source, and the warning that nothing shows whether they can be trusted.
 
 use super::{Detail, PageOptions, last_line, not_possible, state};
 use crate::format::{self, MISSING};
@@ -9,17 +8,17 @@ use plumb_result::imported::TimeSource;
 use plumb_result::metric::Better;
 use plumb_result::{Imported, RunResult};
 
-/// As many numbers as a page has in brief.
+/// Largest number of numbers on a brief page.
 const NUMBERS_IN_BRIEF: usize = 40;
 
-/// The whole page.
+/// Returns the whole page.
 pub(super) fn page(result: &RunResult, imported: &Imported, options: &PageOptions<'_>, style: &Style) -> String {
     let mut page = state(result, style);
     page.push_str(&head(result, imported, style));
     page.push_str(&numbers(result, imported, options.detail, style));
     page.extend(imported.notes.iter().map(|note| not_possible(note, style)));
     let without =
-        "Imported: which storage answered, and what else went on, was not recorded. No claim rests on it alone.";
+        "Imported: neither the storage that answered nor other activity was recorded. It supports no claim by itself.";
     page.push_str(&format!("{}\n", style.wrap(without, 0)));
     if options.detail == Detail::Full && !imported.settings.is_empty() {
         page.push_str("\nSettings, in the tool's words:\n");
@@ -31,7 +30,7 @@ pub(super) fn page(result: &RunResult, imported: &Imported, options: &PageOption
     page + &last_line(result, options, style)
 }
 
-/// `fio 3.36, imported from results.json (json), run 2026-11-20 18:46:27 UTC`, and the command.
+/// Describes the source, `fio 3.36, imported from results.json (json), run 2026-11-20 18:46:27 UTC`, and the command.
 fn head(result: &RunResult, imported: &Imported, style: &Style) -> String {
     let version = if result.tool.version.is_empty() { String::new() } else { format!(" {}", result.tool.version) };
     let file = if imported.file.is_empty() { "standard input" } else { &imported.file };
@@ -43,8 +42,8 @@ fn head(result: &RunResult, imported: &Imported, style: &Style) -> String {
     let host = &result.environment.hostname;
     let host = if host.is_empty() { String::new() } else { format!(", on {host}") };
     let name = &result.tool.name;
-    let said = format!("{name}{version}, imported from {file} ({}), {at}{host}", imported.form);
-    let mut text = format!("{}\n", style.ink(Ink::Strong, &style.wrap(&said, 2)));
+    let wording = format!("{name}{version}, imported from {file} ({}), {at}{host}", imported.form);
+    let mut text = format!("{}\n", style.ink(Ink::Strong, &style.wrap(&wording, 2)));
     for path in result.target.values().map(|facts| &facts.path) {
         text.push_str(&format!("  {}\n", style.wrap(path, 4)));
     }
@@ -91,7 +90,7 @@ const fn better(better: Better) -> &'static str {
     }
 }
 
-/// A number without a metric in its unit.
+/// Formats a number without a metric in its unit.
 fn in_unit(value: f64, unit: &str) -> String {
     match unit {
         "ns" => format::time(value),

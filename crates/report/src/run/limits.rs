@@ -1,9 +1,9 @@
-//! What limited each phase.
+//! The limit that each phase ran into.
 
 use crate::format;
 use plumb_result::PhaseResult;
 
-/// `limited by the device: loop0 busy 97 %, 3.5 in flight`.
+/// Returns `limited by the device: loop0 busy 97 %, 3.5 in flight`.
 pub(crate) fn limit(phase: &PhaseResult) -> Option<String> {
     let limiter = phase.limiter.as_ref()?;
     let used = match (limiter.text.is_empty(), limiter.utilisation) {

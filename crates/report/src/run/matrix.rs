@@ -1,4 +1,4 @@
-//! Tests that are each read and then written, as a matrix: the table that CrystalDiskMark made popular.
+//! Pairs of read and write tests as a matrix, the table that CrystalDiskMark made popular.
 
 use super::rows::{Aside, Row};
 use crate::format::{self, MISSING};
@@ -7,7 +7,7 @@ use crate::table::{self, Align, Column};
 use plumb_result::{Metric, PhaseResult, RunResult};
 use plumb_workload::OpKind;
 
-/// Fewest tests of a matrix.
+/// Smallest number of tests in a matrix.
 const LEAST: usize = 2;
 
 /// A test: the phases `NAME-read` and `NAME-write`.
@@ -18,7 +18,7 @@ struct Test<'a> {
 
 const SIDES: [(&str, OpKind); 2] = [("read", OpKind::Read), ("write", OpKind::Write)];
 
-/// The matrix of a run whose phases are all such pairs; `None` for any other run.
+/// Returns the matrix of a run whose phases are all such pairs; `None` for any other run.
 pub(super) fn matrix(result: &RunResult, style: &Style) -> Option<String> {
     let names: Vec<&str> = result.workload.phase.iter().map(|phase| phase.name.as_str()).collect();
     let (pairs, rest) = names.as_chunks::<2>();
@@ -30,7 +30,7 @@ pub(super) fn matrix(result: &RunResult, style: &Style) -> Option<String> {
         title: title.to_owned(),
         cells: tests.iter().map(cell).collect(),
         align,
-        leaves: None,
+        hide_order: None,
     };
     let bandwidth = |side: usize| move |test: &Test<'_>| cell(test, side, Metric::bandwidth, megabytes);
     let rate = |side: usize| move |test: &Test<'_>| cell(test, side, Metric::rate, format::count);
@@ -62,7 +62,7 @@ fn cell(test: &Test<'_>, side: usize, metric: fn(OpKind) -> Metric, text: fn(f64
     value.map_or(MISSING.to_owned(), text)
 }
 
-/// MB/s, as CrystalDiskMark counts them: 10^6 bytes.
+/// Formats MB/s as CrystalDiskMark counts them: 10^6 bytes.
 fn megabytes(bytes_per_second: f64) -> String {
     match bytes_per_second / 1e6 {
         large if large >= 1000.0 => format!("{large:.0}"),
@@ -71,9 +71,9 @@ fn megabytes(bytes_per_second: f64) -> String {
     }
 }
 
-/// Remarks about the numbers, each once for all that it is true of: the words, whether they make a number doubtful, and which numbers.
+/// Returns remarks on the numbers, each once: its text, whether it makes the numbers doubtful, and the numbers concerned.
 fn asides(tests: &[Test<'_>]) -> Vec<(String, bool, String)> {
-    let mut said: Vec<(String, bool, Vec<String>)> = Vec::new();
+    let mut asides: Vec<(String, bool, Vec<String>)> = Vec::new();
     let mut rows = 0;
     for test in tests {
         for ((side, _), row) in SIDES.iter().zip(&test.sides) {
@@ -82,14 +82,14 @@ fn asides(tests: &[Test<'_>]) -> Vec<(String, bool, String)> {
             let aside = row.aside();
             let Some(words) = aside.words() else { continue };
             let name = format!("{} {side}", test.name);
-            match said.iter_mut().find(|(known, ..)| *known == words) {
+            match asides.iter_mut().find(|(known, ..)| *known == words) {
                 Some((_, _, names)) => names.push(name),
-                None => said.push((words, !aside.cautions.is_empty(), vec![name])),
+                None => asides.push((words, !aside.cautions.is_empty(), vec![name])),
             }
         }
     }
     let of = |names: &[String]| if names.len() == rows { "all".to_owned() } else { names.join(", ") };
-    said.into_iter().map(|(words, is_caution, names)| (words, is_caution, of(&names))).collect()
+    asides.into_iter().map(|(words, is_caution, names)| (words, is_caution, of(&names))).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! One result as a page: what was measured, what may mislead, and where to read more.
+//! The page of one result: the measurements, what may mislead, and where to read more.
 //!
-//! A survey (`plumb try`) is a short table with reads beside writes; any other run has a block for each phase. What is
-//! left out stands behind `-v`.
+//! A survey (`plumb try`) is a short table with reads next to writes; any other run has a block for each
+//! phase. `-v` shows the rest.
 
 mod access;
 mod fidelity;
@@ -32,13 +32,11 @@ use plumb_result::{Finding, RunResult, RunVerdict, VerdictWords};
 /// Whether a result can be shown again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeptResult {
-    /// It is in the store.
     Stored,
-    /// It is not.
     Nowhere,
 }
 
-/// How much of a result is printed.
+/// Amount of detail on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// The table, and the three most serious findings in a line each.
@@ -47,44 +45,44 @@ pub enum Detail {
     Full,
 }
 
-/// What a run was put under, and how it came out.
+/// Conditions of a run, and their outcomes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunConditions {
-    /// Of each `--assert`.
+    /// Outcome of each `--assert`.
     pub assertions: Vec<Asserted>,
-    /// Of each phase that was to end as soon as it was steady.
+    /// Steadiness of each phase that should run until it is steady.
     pub steady: Vec<Steadiness>,
-    /// How busy emulated consumers were kept.
+    /// Utilisation of emulated consumers.
     pub utilisation: Vec<Utilisation>,
 }
 
-/// How a page is made.
+/// Options of a page.
 #[derive(Debug, Clone, Copy)]
 pub struct PageOptions<'a> {
-    /// Whether `plumb show` finds the result.
+    /// Whether `plumb show` can find the result.
     pub kept: KeptResult,
-    /// How much is printed.
+    /// Amount of detail to print.
     pub detail: Detail,
-    /// The run's title, where the user gave it one.
+    /// Title that the user gave to the run, if any.
     pub name: Option<&'a str>,
-    /// Of how many runs these are the medians.
+    /// Number of runs whose medians these are.
     pub runs: usize,
-    /// The rate in which those runs differ most.
+    /// The rate with the largest spread between those runs.
     pub widest: Option<&'a Spread>,
 }
 
 impl PageOptions<'_> {
-    /// One run, stored, in brief.
+    /// Options for one stored run in brief.
     pub const STORED: PageOptions<'static> =
         PageOptions { kept: KeptResult::Stored, detail: Detail::Brief, name: None, runs: 1, widest: None };
 }
 
-/// The whole page.
+/// Returns the whole page.
 pub fn page(result: &RunResult, options: &PageOptions<'_>, style: &Style) -> String {
     page_with(result, &RunConditions::default(), options, style)
 }
 
-/// The whole page of a run under conditions: where something was asserted, whether it holds is the answer.
+/// Returns the whole page of a run with conditions. If there are assertions, the answer is whether they hold.
 pub fn page_with(result: &RunResult, conditions: &RunConditions, options: &PageOptions<'_>, style: &Style) -> String {
     if let Some(imported) = &result.imported {
         return imported::page(result, imported, options, style);
@@ -103,7 +101,7 @@ pub fn page_with(result: &RunResult, conditions: &RunConditions, options: &PageO
     page.push_str(&assertion::steadiness(&conditions.steady, style));
     page.push_str(&assertion::utilisation(&conditions.utilisation, style));
     let notes = notes(result);
-    // A survey is short; who runs a workload reads what of it was not possible.
+    // A survey is short; users who run a workload want to read which of its requests were impossible.
     let notes_are_shown = options.detail == Detail::Full || !survey::is_survey(result);
     if notes_are_shown {
         let line = |(note, phases): &(&str, Vec<&str>)| not_possible(&format!("{}: {note}", phases.join(", ")), style);
@@ -123,7 +121,7 @@ pub fn page_with(result: &RunResult, conditions: &RunConditions, options: &PageO
     page
 }
 
-/// The verdict in a sentence, in the names of the table's rows.
+/// Returns the verdict as a sentence, with the names of the table's rows.
 pub(crate) fn verdict(result: &RunResult) -> String {
     let words = VerdictWords {
         verdict: result.verdict,
@@ -131,7 +129,7 @@ pub(crate) fn verdict(result: &RunResult) -> String {
         under_load: result.under_load.as_deref(),
         row_of: &|phase| survey::row_name(result, phase),
     };
-    let rest = if result.verdict == RunVerdict::Reject { " It counts in no comparison." } else { "" };
+    let rest = if result.verdict == RunVerdict::Reject { " Comparisons leave it out." } else { "" };
     format!("{}{rest}", words.sentence())
 }
 
@@ -143,7 +141,7 @@ pub(crate) fn verdict_ink(verdict: RunVerdict) -> Ink {
     }
 }
 
-/// That a run was cut short, and whether its numbers can be used, comes before any number of it.
+/// Warns before any number that a run was cut short, and whether its numbers can be used.
 fn state(result: &RunResult, style: &Style) -> String {
     let mut lines = Vec::new();
     match (&result.error, result.partial) {
@@ -157,7 +155,7 @@ fn state(result: &RunResult, style: &Style) -> String {
     text
 }
 
-/// The findings, with what the table calls their phases.
+/// Returns the findings with the table's names for their phases.
 fn in_row_names(result: &RunResult) -> Vec<Finding> {
     let named = |finding: &Finding| Finding {
         phase: finding.phase.as_deref().map(|phase| survey::row_name(result, phase)),
@@ -166,25 +164,25 @@ fn in_row_names(result: &RunResult) -> Vec<Finding> {
     result.checks.iter().map(named).collect()
 }
 
-/// How far several runs are apart.
+/// Describes the spread of several runs.
 fn spread(options: &PageOptions<'_>, style: &Style) -> String {
     let Some(widest) = options.widest.filter(|_| options.runs > 1) else { return String::new() };
-    let said = format!(
+    let wording = format!(
         "Rates of the {} runs differ by up to {} ({} of {}).",
         options.runs,
         format::percent(widest.share),
         widest.metric,
         widest.phase
     );
-    format!("{}\n\n", style.wrap(&said, 0))
+    format!("{}\n\n", style.wrap(&wording, 0))
 }
 
-/// What was asked for and not possible, with its phases.
+/// Returns the requests that could not be met, with their phases.
 fn notes(result: &RunResult) -> Vec<(&str, Vec<&str>)> {
     let mut by_note: Vec<(&str, Vec<&str>)> = Vec::new();
     for phase in &result.phases {
         for note in &phase.notes {
-            match by_note.iter_mut().find(|(said, _)| said == note) {
+            match by_note.iter_mut().find(|(wording, _)| wording == note) {
                 Some((_, phases)) => phases.push(&phase.name),
                 None => by_note.push((note, vec![&phase.name])),
             }
@@ -193,7 +191,7 @@ fn notes(result: &RunResult) -> Vec<(&str, Vec<&str>)> {
     by_note
 }
 
-/// A line about something that was asked for and not possible.
+/// Formats the line about a request that could not be met.
 pub(crate) fn not_possible(what: &str, style: &Style) -> String {
     const HEAD: &str = "note ";
     let body = style.wrap(what, HEAD.len() + 2);
@@ -220,8 +218,8 @@ fn last_line(result: &RunResult, options: &PageOptions<'_>, style: &Style) -> St
     }
 }
 
-/// The shortest form of an id that is still unlikely to be ambiguous: UUIDv7 begins with the time in milliseconds, and
-/// its last block is random.
+/// Returns the shortest form of an id that is unlikely to be ambiguous: a UUIDv7 begins with the time in
+/// milliseconds, and its last block is random.
 pub fn short_id(id: &str) -> &str {
     id.get(..13).unwrap_or(id)
 }

@@ -1,4 +1,4 @@
-//! Phase by phase: how it was run, a line for each kind of op, and what limited it.
+//! The phases of a run: how each was run, a line for each kind of op, and its limit.
 
 use super::Detail;
 use super::access;
@@ -13,11 +13,12 @@ use plumb_result::caches::CachePreparation;
 use plumb_result::metric::Stat;
 use plumb_result::{PhaseResult, RunResult};
 
-/// Columns of latency, and the order in which they leave a narrow page. The tail stays longer than the middle: a stall is in no rate.
+/// Columns of latency, with the order in which narrow pages hide them. The tail stays longer than the middle, because
+/// no rate shows a stall.
 const QUANTILES: [(Stat, Option<u32>); 4] =
     [(Stat::P50, Some(2)), (Stat::P99, None), (Stat::P999, Some(3)), (Stat::Max, Some(4))];
 
-/// More phases than this have their limits behind `-v`.
+/// Largest number of phases whose limits are shown without `-v`.
 const LIMITS_IN_BRIEF: usize = 4;
 
 /// A line of the table.
@@ -30,7 +31,7 @@ struct Line {
     aside: Aside,
 }
 
-/// A block for each phase, all of them set as one table.
+/// Returns a block for each phase, all aligned as one table.
 pub(super) fn phases(result: &RunResult, detail: Detail, style: &Style) -> String {
     let blocks: Vec<(&PhaseResult, Vec<Line>)> =
         result.phases.iter().map(|phase| (phase, lines(result, phase))).collect();
@@ -68,8 +69,8 @@ pub(super) fn phases(result: &RunResult, detail: Detail, style: &Style) -> Strin
     text + "\n"
 }
 
-/// Names the caches that Plumb dropped and other tools leave alone. It is the likeliest reason where their numbers for the same
-/// work differ.
+/// Names the caches that Plumb dropped and other tools do not drop. This is the most likely reason if their numbers
+/// for the same work differ.
 pub(super) fn caches(result: &RunResult) -> Option<String> {
     let mut all = CachePreparation::default();
     for caches in result.phases.iter().filter_map(|phase| phase.caches.as_deref()) {
@@ -79,7 +80,7 @@ pub(super) fn caches(result: &RunResult) -> Option<String> {
     Some(format!("Plumb {unusual} first; fio and dd do not, and may read at the speed of memory."))
 }
 
-/// `random-read: depth 32 (batched), direct, 4.0 s`.
+/// Returns `random-read: depth 32 (batched), direct, 4.0 s`.
 fn heading(result: &RunResult, phase: &PhaseResult) -> String {
     let mut words = Vec::new();
     if let Some(plan) = result.workload.phase.iter().find(|plan| plan.name == phase.name) {
@@ -140,11 +141,11 @@ fn lines(result: &RunResult, phase: &PhaseResult) -> Vec<Line> {
 }
 
 fn columns(lines: &[&Line]) -> Vec<Column> {
-    let column = |title: &str, align, leaves, cell: &dyn Fn(&Line) -> String| Column {
+    let column = |title: &str, align, hide_order, cell: &dyn Fn(&Line) -> String| Column {
         title: title.to_owned(),
         cells: lines.iter().map(|line| cell(line)).collect(),
         align,
-        leaves,
+        hide_order,
     };
     let mut columns = vec![
         column("", Align::Left, None, &|line| line.label.clone()),
@@ -152,8 +153,8 @@ fn columns(lines: &[&Line]) -> Vec<Column> {
         column("rate", Align::Right, None, &|line| line.rate.clone()),
         column("", Align::Right, Some(1), &|line| line.also.clone()),
     ];
-    for (number, (stat, leaves)) in QUANTILES.into_iter().enumerate() {
-        columns.push(column(stat.name(), Align::Right, leaves, &|line| line.quantiles[number].clone()));
+    for (number, (stat, hide_order)) in QUANTILES.into_iter().enumerate() {
+        columns.push(column(stat.name(), Align::Right, hide_order, &|line| line.quantiles[number].clone()));
     }
     columns
 }

@@ -1,13 +1,13 @@
-//! Who measured together, and how far apart they were.
+//! The ranks of a run, and the spread between them.
 
 use super::Detail;
 use crate::format;
 use plumb_result::{PhaseResult, RankHost, RankSpread, RunResult};
 
-/// Hosts that are named on a page; all of them with `-v`.
+/// Largest number of hosts on a page; `-v` lists all.
 const HOSTS_IN_BRIEF: usize = 4;
 
-/// `4 ranks on 2 hosts (node1: 2, node2: 2), Open MPI 4.1.4`; nothing of a single process.
+/// Returns `4 ranks on 2 hosts (node1: 2, node2: 2), Open MPI 4.1.4`; `None` for a single process.
 pub(super) fn line(result: &RunResult, detail: Detail) -> Option<String> {
     let ranks = result.ranks.as_ref()?;
     let shown = match detail {
@@ -27,7 +27,7 @@ pub(super) fn line(result: &RunResult, detail: Detail) -> Option<String> {
     Some(format!("{all} on {hosts}, {}", ranks.transport))
 }
 
-/// `ranks: first done after 4.98 s (rank 2 on node2), last after 5.01 s (rank 0 on node1), started within 12 µs`.
+/// Returns `ranks: first done after 4.98 s (rank 2 on node2), last after 5.01 s (rank 0 on node1), started within 12 µs`.
 pub(super) fn spread(phase: &PhaseResult, detail: Detail) -> Option<String> {
     let spread = phase.ranks.as_ref()?;
     let RankSpread { first_done, start_skew_ns, .. } = &**spread;
@@ -66,7 +66,7 @@ mod tests {
         RankDone { rank, host: format!("node{rank}"), done_ns, ops: 1, bytes: 1 }
     }
 
-    // Protects: a page names who was first and who was last; with -v, all who were slow.
+    // Protects: a page names the first and the last rank, and with `-v` all slow ones.
     #[test]
     fn first_and_last_are_named() {
         let spread = RankSpread::of(vec![done(0, 2_000_000_000), done(1, 1_000_000_000)], 12_000);

@@ -1,4 +1,4 @@
-//! One line of a table: what ops of one kind came to in one phase.
+//! Rows of a table: the results of ops of one kind in one phase.
 
 use super::access::{self, Flushed};
 use crate::format::{self, MISSING};
@@ -9,13 +9,13 @@ use plumb_result::{Metric, MetricValue, PhaseResult, Quantity, RunResult};
 use plumb_workload::OpKind;
 use plumb_workload::phase::Phase;
 
-/// From this mean size on, ops are judged by their bytes, and below it by their number.
+/// Mean op size from which ops are compared by bytes, and below which by their number.
 const LARGE_BYTES: f64 = 65536.0;
 
-/// Block I/O that lasted less is a burst: caches of devices and hosts take that much in.
+/// Duration below which block I/O is a burst: caches of devices and hosts absorb that much.
 const BURST_NS: u64 = 1_000_000_000;
 
-/// What is said beside a rate: cautions make it doubtful, remarks only explain it.
+/// Comments next to a rate: cautions make it doubtful, remarks only explain it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Aside {
     pub(super) cautions: Vec<String>,
@@ -23,33 +23,33 @@ pub(super) struct Aside {
 }
 
 impl Aside {
-    /// All of it in one line; `None` where nothing is to be said.
+    /// Returns all comments in one line; `None` if there are none.
     pub(super) fn words(&self) -> Option<String> {
         let all: Vec<&str> = self.cautions.iter().chain(&self.remarks).map(String::as_str).collect();
         (!all.is_empty()).then(|| all.join(", "))
     }
 
-    /// That line as it is printed, with the mark and the colour of a caution where one is in it.
+    /// Formats that line, with the mark and colour of a caution if it contains one.
     pub(super) fn marked(words: &str, is_caution: bool) -> (String, Ink) {
         if is_caution { (format!("⚠ {words}"), Ink::Caution) } else { (words.to_owned(), Ink::Faint) }
     }
 }
 
-/// What ops of one kind came to.
+/// Results of ops of one kind.
 #[derive(Debug, Clone)]
 pub(super) struct Row<'a> {
     pub(super) phase: &'a PhaseResult,
-    /// As it was asked for; absent in results whose workload is not known.
+    /// The requested phase; `None` if the workload of a result is unknown.
     pub(super) plan: Option<&'a Phase>,
     pub(super) kind: OpKind,
-    /// The rate by which ops of this size are compared.
+    /// Rate by which ops of this size are compared.
     pub(super) rate: String,
-    /// The other one.
+    /// The other of the two rates.
     pub(super) also: String,
 }
 
 impl<'a> Row<'a> {
-    /// The row of ops of this kind; `None` where the phase has none.
+    /// Returns the row of a kind of op; `None` if the phase has none.
     pub(super) fn of(result: &'a RunResult, phase: &'a PhaseResult, kind: OpKind) -> Option<Row<'a>> {
         phase.metrics.get(&Metric::rate(kind))?;
         let plan = result.workload.phase.iter().find(|plan| plan.name == phase.name);
@@ -59,13 +59,13 @@ impl<'a> Row<'a> {
         Some(Row { phase, plan, kind, rate, also })
     }
 
-    /// A quantile of the latency; [`MISSING`] where there were too few samples.
+    /// Returns a quantile of the latency; [`MISSING`] if there were too few samples.
     pub(super) fn latency(&self, stat: Stat) -> String {
         let value = self.phase.metrics.get(&Metric::latency(self.kind, stat)).and_then(|value| value.value);
         value.map_or(MISSING.to_owned(), format::time)
     }
 
-    /// Mean bytes of an op.
+    /// Returns the mean bytes of an op.
     pub(super) fn op_bytes(&self) -> Option<f64> {
         let done = self.phase.done.get(&self.kind).filter(|done| done.ops > 0 && done.bytes > 0);
         let by_rates = || {
@@ -75,13 +75,13 @@ impl<'a> Row<'a> {
         done.map(|done| done.bytes as f64 / done.ops as f64).or_else(by_rates)
     }
 
-    /// The tier of its bytes.
+    /// Returns the tier of its bytes.
     pub(super) fn tier(&self) -> Option<MetricValue> {
         let value = |metric: Metric| self.phase.metrics.get(&metric).filter(|value| value.tier.is_some()).copied();
         value(Metric::bandwidth(self.kind)).or_else(|| value(Metric::rate(self.kind)))
     }
 
-    /// That a server answered, which may have had it in its memory.
+    /// Returns the comment that a server answered, possibly from its memory.
     pub(super) fn server_words(&self) -> Option<&'static str> {
         let is_server = self.tier()?.tier == Some(TierName::Server);
         match self.kind {
@@ -91,7 +91,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// What answered, where that is this machine's memory or unknown.
+    /// Returns the origin of the bytes if it is this machine's memory or unknown.
     pub(super) fn not_device(&self) -> Option<String> {
         let value = self.tier()?;
         let way = if self.kind == OpKind::Write { "into" } else { "from" };
@@ -104,13 +104,13 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Whether it is block I/O that was over too soon to say what longer work meets.
+    /// Returns `true` for block I/O that was too short to represent longer work.
     pub(super) fn is_burst(&self) -> bool {
         let is_blocks = |plan: &Phase| plan.workers.iter().all(|group| group.work.has_queue());
         self.phase.wall_ns < BURST_NS && self.plan.is_some_and(is_blocks)
     }
 
-    /// What is said beside the rate.
+    /// Returns the comments next to the rate.
     pub(super) fn aside(&self) -> Aside {
         let ended_by_time = self.plan.and_then(|plan| plan.stop.time).is_some_and(|time| self.phase.wall_ns >= time.0);
         let longer = if ended_by_time { "use a longer time" } else { "use a larger file" };
@@ -119,7 +119,7 @@ impl<'a> Row<'a> {
         Aside { cautions: self.cautions(), remarks: server.into_iter().chain(self.is_burst().then(burst)).collect() }
     }
 
-    /// What keeps its rate from being taken at its face, each in a few words.
+    /// Returns the reasons not to take the rate at face value, each in a few words.
     fn cautions(&self) -> Vec<String> {
         let flushed = self.plan.and_then(access::flushed).filter(|_| self.kind == OpKind::Write);
         let unflushed = |flushed: Flushed| match flushed {
@@ -129,7 +129,7 @@ impl<'a> Row<'a> {
         [self.not_device(), flushed.and_then(unflushed)].into_iter().flatten().collect()
     }
 
-    /// Whether its rate counts the flush at the end of the phase, and its latency only the calls before.
+    /// Returns `true` if the rate includes the flush at the end of the phase, but the latency only the calls before it.
     pub(super) fn flush_is_not_in_latency(&self) -> bool {
         let buffered = |plan: &Phase| plan.cache_mode() != "direct" && access::flushed(plan) == Some(Flushed::InTime);
         let flushes_itself = || {
@@ -144,7 +144,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The rate by which ops of this size are compared, and the other one.
+/// Returns the rate by which ops of this size are compared, and the other one.
 pub(super) fn rates(kind: OpKind, ops: Option<f64>, bytes: Option<f64>) -> (String, String) {
     let is_io = matches!(kind, OpKind::Read | OpKind::Write | OpKind::Trim);
     let number = |ops: f64| if is_io { format::iops(ops) } else { format::per_second(ops) };
@@ -157,10 +157,10 @@ pub(super) fn rates(kind: OpKind, ops: Option<f64>, bytes: Option<f64>) -> (Stri
     }
 }
 
-/// They accompany other ops, and have their numbers in `--json`, not a line of the page.
+/// Ops that accompany others. Their numbers are in `--json`, without a line on the page.
 const ACCOMPANY: [OpKind; 3] = [OpKind::Open, OpKind::Close, OpKind::Evict];
 
-/// The rows of a phase: what gave it its name comes first.
+/// Returns the rows of a phase, beginning with the op that the phase is named after.
 pub(super) fn rows<'a>(result: &'a RunResult, phase: &'a PhaseResult) -> Vec<Row<'a>> {
     let mut kinds: Vec<OpKind> = OpKind::ALL.iter().copied().filter(|&kind| worth_a_line(phase, kind)).collect();
     kinds.sort_by_key(|kind| kind.name() != phase.name);
@@ -177,16 +177,16 @@ fn is_other_op(metric: &Metric, kind: OpKind) -> bool {
     matches!(metric.subject, Subject::Op(other) if other != kind && !ACCOMPANY.contains(&other))
 }
 
-/// Transactions a second, where a phase counts them.
+/// Returns transactions per second, if the phase counts them.
 pub(super) fn transactions(phase: &PhaseResult) -> Option<String> {
     let value = phase.metrics.get(&Metric { subject: Subject::Transaction, quantity: Quantity::Rate })?;
     Some(value.value.map_or(MISSING.to_owned(), format::per_second))
 }
 
-/// Where a worker finished this much before the last one, as a share of the time, its rate has a line of its own.
+/// If a worker finishes earlier than the last one by this share of the time, its rate has a separate line.
 const MUCH_EARLIER: f64 = 0.05;
 
-/// Rates until the first worker finished, where the others went on for long enough to make it another load.
+/// Returns the rates until the first worker finished, if the others continued long enough to make the load a different one.
 pub(super) fn until_first_done(phase: &PhaseResult, kind: OpKind) -> Option<(String, String)> {
     let first = phase.first_done.as_ref()?;
     if phase.wall_ns.saturating_sub(first.at_ns) as f64 <= MUCH_EARLIER * phase.wall_ns as f64 {
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    // Protects readers from a rate during which half of the workers had nothing left to do.
+    // Protects readers from a rate that includes time in which half of the workers had nothing left to do.
     #[test]
     fn a_worker_that_finished_early_has_a_line() {
         let (rate, _) = until_first_done(&phase(500_000_000), OpKind::Stat).unwrap();
@@ -233,10 +233,10 @@ mod tests {
         assert!(until_first_done(&phase(500_000_000), OpKind::Unlink).is_none());
     }
 
-    // Protects: what a server answered is not called a device's, and a share of memory is not called the device's either.
+    // Protects: bytes from a server or from memory are not attributed to the device.
     #[test]
-    fn each_tier_is_said_in_its_words() {
-        let said = |kind, tier, share| {
+    fn each_tier_has_its_own_words() {
+        let describe = |kind, tier, share| {
             let value =
                 MetricValue { value: Some(1.0), unit: Unit::OpsPerSecond, tier: Some(tier), device_share: share };
             let phase = PhaseResult { metrics: [(Metric::rate(kind), value)].into(), ..phase(1) };
@@ -244,20 +244,20 @@ mod tests {
             (row.not_device(), row.server_words())
         };
         let memory = |words: &str| (Some(words.to_owned()), None);
-        assert_eq!(said(OpKind::Read, TierName::Device, Some(1.0)), (None, None));
+        assert_eq!(describe(OpKind::Read, TierName::Device, Some(1.0)), (None, None));
         assert_eq!(
-            said(OpKind::Read, TierName::Server, Some(1.0)),
+            describe(OpKind::Read, TierName::Server, Some(1.0)),
             (None, Some("from the server's memory or storage"))
         );
         assert_eq!(
-            said(OpKind::Write, TierName::Server, Some(1.0)),
+            describe(OpKind::Write, TierName::Server, Some(1.0)),
             (None, Some("into the server's memory or storage"))
         );
-        assert_eq!(said(OpKind::Read, TierName::Mixed, Some(0.39)), memory("61 % from memory"));
-        assert_eq!(said(OpKind::Write, TierName::Cache, None), memory("into memory"));
+        assert_eq!(describe(OpKind::Read, TierName::Mixed, Some(0.39)), memory("61 % from memory"));
+        assert_eq!(describe(OpKind::Write, TierName::Cache, None), memory("into memory"));
     }
 
-    // Protects: large ops are compared by bytes, small ones by number, and files are not I/O operations.
+    // Protects: large ops are compared by bytes, small ones by number, and files are not counted as I/O operations.
     #[test]
     fn the_size_of_ops_decides_how_they_are_compared() {
         let set = |kind, ops, bytes| rates(kind, Some(ops), bytes).0;

@@ -1,4 +1,4 @@
-//! The page of `plumb try`: reads beside writes, in MB/s and IOPS.
+//! The page of `plumb try`: reads next to writes, in MB/s and IOPS.
 
 use super::access::{self, Flushed};
 use super::rows::{Aside, Row};
@@ -12,7 +12,7 @@ use plumb_result::{Metric, PhaseResult, RunResult};
 use plumb_workload::OpKind;
 use plumb_workload::named::SURVEY;
 
-/// Two phases that differ in direction only.
+/// Two phases that differ only in direction.
 struct Pair {
     title: &'static str,
     read: &'static str,
@@ -25,10 +25,10 @@ const PAIRS: [Pair; 3] = [
     Pair { title: "Random", read: "random-read-32", write: "random-write-32" },
 ];
 
-/// The flushes of a growing log.
+/// Phase with the flushes of a growing log.
 const FLUSH: &str = "fsync";
 
-/// What is done to small files, and the word for it.
+/// Phases on small files, with the word for each.
 const SMALL_FILES: [(&str, OpKind, &str); 4] = [
     ("create", OpKind::Create, "create"),
     ("stat", OpKind::Stat, "stat"),
@@ -36,15 +36,15 @@ const SMALL_FILES: [(&str, OpKind, &str); 4] = [
     ("delete", OpKind::Unlink, "delete"),
 ];
 
-/// Small files are all done in less on any fast device; from here on that is said.
+/// Phases on small files that are shorter than this, as on any fast device, are shown with their duration.
 const SHORT_NS: u64 = 100_000_000;
 
-/// Whether a result is that of `plumb try`.
+/// Returns `true` for a result of `plumb try`.
 pub(super) fn is_survey(result: &RunResult) -> bool {
     result.workload.name == SURVEY
 }
 
-/// The table of `plumb try`; `None` for any other run, and for one that was cut short before its first phase ended.
+/// Returns the table of `plumb try`; `None` for any other run, and for one cut short before its first phase ended.
 pub(super) fn survey(result: &RunResult, style: &Style) -> Option<String> {
     if !is_survey(result) {
         return None;
@@ -73,27 +73,27 @@ pub(super) fn survey(result: &RunResult, style: &Style) -> Option<String> {
         text.push_str(&other.text(is_wide.then_some(label_width), style));
     }
     if let Some(depth) = lines.iter().filter_map(Line::batched_depth).max() {
-        let said =
+        let wording =
             format!("QD{depth} submits in batches; fio submits one by one by default, and shows a higher latency.");
-        text.push_str(&format!("{}\n", style.ink(Ink::Faint, &style.wrap(&said, 2))));
+        text.push_str(&format!("{}\n", style.ink(Ink::Faint, &style.wrap(&wording, 2))));
     }
     if let Some(caches) = super::phases::caches(result) {
         text.push_str(&format!("{}\n", style.ink(Ink::Faint, &style.wrap(&caches, 2))));
     }
     if let Some(tier) = everywhere {
-        let said = match tier {
+        let wording = match tier {
             TierName::Server => {
                 "The server answered all of it, from its memory or its storage: a client cannot see which."
             }
             TierName::Cache => "⚠ Memory answered all of it. This says nothing about a device.",
             _ => "⚠ No counters of a device: whether memory or a device answered is unknown.",
         };
-        text.push_str(&format!("{}\n", style.ink(Ink::Caution, &style.wrap(said, 2))));
+        text.push_str(&format!("{}\n", style.ink(Ink::Caution, &style.wrap(wording, 2))));
     }
     Some(text + "\n")
 }
 
-/// Returns the table's name of a phase, `Sequential 1 MiB read`. Pages of other workloads use the phase's own name.
+/// Returns the table's name of a phase, such as `Sequential 1 MiB read`. Pages of other workloads use the phase's own name.
 pub(super) fn row_name(result: &RunResult, phase: &str) -> String {
     if !is_survey(result) {
         return phase.to_owned();
@@ -106,7 +106,7 @@ pub(super) fn row_name(result: &RunResult, phase: &str) -> String {
     of_pair.or(of_file).unwrap_or_else(|| phase.to_owned())
 }
 
-/// The tier of every rate, where that is one, and not the device: it is said once then.
+/// Returns the tier shared by all rates, if it is not the device; it is then mentioned only once.
 fn same_tier(result: &RunResult) -> Option<TierName> {
     let mut tiers = result
         .phases
@@ -156,41 +156,41 @@ impl<'a> Line<'a> {
         [("read", &self.read), ("write", &self.write)].into_iter().filter_map(|(name, row)| Some((name, row.as_ref()?)))
     }
 
-    /// Its depth, where several ops are handed over at once and their latency is shown.
+    /// Returns the depth if ops are submitted in batches and their latency is shown.
     fn batched_depth(&self) -> Option<u32> {
         let shown = |(_, row): (&str, &Row<'a>)| if percentile(row).is_empty() { None } else { row.plan };
         let batched = self.sides().filter_map(shown).find(|plan| access::submits_in_batches(plan))?;
         access::depth(batched)
     }
 
-    /// `4.0/0.4 s`, read before write.
+    /// Returns the times of read and write: `4.0/0.4 s`.
     fn time(&self) -> String {
         let mut walls: Vec<String> = self.sides().map(|(_, row)| format::seconds(row.phase.wall_ns)).collect();
         walls.dedup();
         format!("{} s", walls.join("/"))
     }
 
-    /// What is said beside its rates; what is true everywhere is said once below the table.
+    /// Returns the comments next to the rates. Comments that apply everywhere are printed once below the table.
     fn aside(&self, everywhere: Option<TierName>, style: &Style) -> Option<(String, Ink)> {
-        let mut said: Vec<(&str, String)> = Vec::new();
+        let mut comments: Vec<(&str, String)> = Vec::new();
         let mut is_caution = false;
         for (name, row) in self.sides() {
             let tier = row.not_device().filter(|_| everywhere.is_some());
             let mut aside = row.aside();
-            aside.cautions.retain(|said| Some(said) != tier.as_ref());
+            aside.cautions.retain(|comment| Some(comment) != tier.as_ref());
             if everywhere == Some(TierName::Server) {
-                aside.remarks.retain(|said| Some(said.as_str()) != row.server_words());
+                aside.remarks.retain(|comment| Some(comment.as_str()) != row.server_words());
             }
             is_caution |= !aside.cautions.is_empty();
             let Some(words) = aside.words() else { continue };
-            match said.last_mut() {
+            match comments.last_mut() {
                 Some((sides, last)) if *last == words => *sides = "both",
-                _ => said.push((name, words)),
+                _ => comments.push((name, words)),
             }
         }
-        let said: Vec<String> = said.into_iter().map(|(name, words)| format!("{name}: {words}")).collect();
-        let (words, ink) = Aside::marked(&said.join("; "), is_caution);
-        (!said.is_empty()).then(|| (style.wrap(&words, 4), ink))
+        let comments: Vec<String> = comments.into_iter().map(|(name, words)| format!("{name}: {words}")).collect();
+        let (words, ink) = Aside::marked(&comments.join("; "), is_caution);
+        (!comments.is_empty()).then(|| (style.wrap(&words, 4), ink))
     }
 
     fn narrow(&self, everywhere: Option<TierName>, style: &Style) -> String {
@@ -198,8 +198,8 @@ impl<'a> Line<'a> {
         for (name, row) in self.sides() {
             let p99 = percentile(row);
             let p99 = if p99.is_empty() { p99 } else { format!(", p99 {p99}") };
-            let said = format!("{name:5} {}{p99}, {} s", row.rate, format::seconds(row.phase.wall_ns));
-            text.push_str(&format!("  {}\n", style.wrap(&said, 4)));
+            let wording = format!("{name:5} {}{p99}, {} s", row.rate, format::seconds(row.phase.wall_ns));
+            text.push_str(&format!("  {}\n", style.wrap(&wording, 4)));
         }
         if let Some((words, ink)) = self.aside(everywhere, style) {
             text.push_str(&format!("  {}\n", style.ink(ink, &words)));
@@ -208,7 +208,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A latency belongs to random I/O; that of buffered calls is of memory, and no part of a stream's answer.
+/// Returns the latency of random I/O. For buffered calls it would be that of memory, and for streams it is not informative.
 fn percentile(row: &Row<'_>) -> String {
     let value = row.phase.metrics.get(&Metric::latency(row.kind, Stat::P99)).and_then(|value| value.value);
     let is_direct = row.plan.is_some_and(|plan| plan.cache_mode() == "direct");
@@ -224,7 +224,7 @@ fn columns(lines: &[Line<'_>], label_width: usize) -> Vec<Column> {
         title: title.to_owned(),
         cells: lines.iter().map(cell).collect(),
         align,
-        leaves: None,
+        hide_order: None,
     };
     let rate = |row: &Option<Row<'_>>| row.as_ref().map_or(String::new(), |row| row.rate.clone());
     let p99 = |row: &Option<Row<'_>>| row.as_ref().map_or(String::new(), percentile);
@@ -262,7 +262,7 @@ fn wide(lines: &[Line<'_>], columns: Vec<Column>, everywhere: Option<TierName>, 
     text
 }
 
-/// A line of words behind a label.
+/// A line of words after a label.
 struct Other {
     label: String,
     words: Vec<String>,
@@ -279,7 +279,7 @@ impl Other {
     }
 }
 
-/// `fsync, 4 KiB append   637 µs median, 928 µs p99, 1.52 k/s`.
+/// Returns `fsync, 4 KiB append   637 µs median, 928 µs p99, 1.52 k/s`.
 fn flushes(result: &RunResult) -> Option<Other> {
     let flush = row(result, FLUSH, OpKind::Fsync)?;
     let appended = row(result, FLUSH, OpKind::Write).and_then(|row| row.op_bytes());
@@ -297,12 +297,12 @@ fn flushes(result: &RunResult) -> Option<Other> {
     Some(Other { label: format!("fsync{appended}"), words })
 }
 
-/// `Small files, 16 KiB   create 7.83 k/s, stat 593 k/s (from memory), …`.
+/// Returns `Small files, 16 KiB   create 7.83 k/s, stat 593 k/s (from memory), …`.
 fn small_files(result: &RunResult, everywhere: Option<TierName>) -> Option<Other> {
     let phase = |name: &str| -> Option<&PhaseResult> { result.phases.iter().find(|phase| phase.name == name) };
     let one = |&(name, kind, word): &(&str, OpKind, &str)| {
         let row = Row::of(result, phase(name)?, kind).filter(|row| row.rate != MISSING)?;
-        // What a file costs is not counted in bytes.
+        // The cost of a file is not counted in bytes.
         let per_second = row.phase.metrics.get(&Metric::rate(kind))?.value?;
         let tier = row.not_device().filter(|_| everywhere.is_none());
         let short =
@@ -317,7 +317,7 @@ fn small_files(result: &RunResult, everywhere: Option<TierName>) -> Option<Other
     (!words.is_empty()).then(|| Other { label: format!("Small files{size}"), words })
 }
 
-/// The rates of several storages, a line for each, one run each.
+/// Formats the rates of several storages, one line and one run each.
 pub fn side_by_side(results: &[&RunResult], style: &Style) -> String {
     let path = |result: &RunResult| result.target.values().next().map_or(String::new(), |target| target.path.clone());
     let paths: Vec<String> = results.iter().map(|result| path(result)).collect();
@@ -356,7 +356,7 @@ pub fn side_by_side(results: &[&RunResult], style: &Style) -> String {
         });
     }
     let column =
-        |title: &str, cells: Vec<String>, align| Column { title: title.to_owned(), cells, align, leaves: None };
+        |title: &str, cells: Vec<String>, align| Column { title: title.to_owned(), cells, align, hide_order: None };
     let mut columns = vec![column("", labels, Align::Left)];
     columns.extend(paths.iter().zip(cells).map(|(path, cells)| column(path, cells, Align::Right)));
     let set = table::set_flush(columns, style.width);
@@ -365,8 +365,8 @@ pub fn side_by_side(results: &[&RunResult], style: &Style) -> String {
         text.push_str(&format!("{row}\n"));
     }
     let hint = match paths.as_slice() {
-        [a, b] => format!("Single measurements are no verdict. To get one: plumb compare {a} {b}"),
-        _ => "Single measurements are no verdict. To get one: plumb compare A B".to_owned(),
+        [a, b] => format!("Single measurements are not a verdict. To get one: plumb compare {a} {b}"),
+        _ => "Single measurements are not a verdict. To get one: plumb compare A B".to_owned(),
     };
     format!("{text}\n{}\n", style.wrap(&hint, 0))
 }

@@ -1,4 +1,4 @@
-//! Devices on a screen: a row for each that did something lately, with bars below it, and the names of the others.
+//! Devices on a screen: a row for each that was recently active, with bars below it, and the names of the others.
 
 use super::{Grid, bars, column, height, inked, keep_width};
 use crate::format::{MISSING, per_second, percent, rate_si, time};
@@ -13,7 +13,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{RenderDirection, Widget};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Intervals that are kept for the bars.
+/// Number of intervals that are kept for the bars.
 const KEPT: usize = 60;
 
 /// The last intervals of each device.
@@ -23,7 +23,7 @@ pub struct DeviceHistory {
 }
 
 impl DeviceHistory {
-    /// Adds an interval, and forgets devices that are gone.
+    /// Adds an interval, and removes devices that no longer exist.
     pub fn push(&mut self, now: &[DeviceUse]) {
         self.devices.retain(|name, _| now.iter().any(|device| device.name == *name));
         for device in now {
@@ -33,7 +33,7 @@ impl DeviceHistory {
         }
     }
 
-    /// The kept intervals of a device, the newest first.
+    /// Returns the kept intervals of a device, newest first.
     fn of(&self, name: &str) -> impl Iterator<Item = &DeviceUse> {
         self.devices.get(name).into_iter().flatten()
     }
@@ -47,14 +47,14 @@ impl DeviceHistory {
 pub(crate) struct DeviceTable<'a> {
     shown: Vec<&'a DeviceUse>,
     grid: Grid,
-    /// The names of busy devices without room, and of idle ones; each takes a line.
+    /// Names of busy devices without room, and of idle ones, each with its line.
     names: Vec<String>,
     history: &'a DeviceHistory,
     colour: Colour,
 }
 
 impl<'a> DeviceTable<'a> {
-    /// Chooses the busy devices that have room in `room` lines, in their order.
+    /// Chooses the busy devices that fit into `room` lines, in their order.
     pub(crate) fn new(
         now: &'a [DeviceUse],
         history: &'a DeviceHistory,
@@ -62,7 +62,7 @@ impl<'a> DeviceTable<'a> {
         width: u16,
         room: usize,
     ) -> DeviceTable<'a> {
-        // The line of idle devices, and that of those left out.
+        // The line of idle devices, and the line of those left out.
         const NAMES: usize = 2;
         let (busy, idle): (Vec<&DeviceUse>, Vec<&DeviceUse>) =
             now.iter().partition(|device| history.was_busy(&device.name));
@@ -83,7 +83,7 @@ impl<'a> DeviceTable<'a> {
         }
     }
 
-    /// Returns its height in lines.
+    /// Returns the height in lines.
     pub(crate) fn height(&self) -> u16 {
         height(self.table_height() + self.names.len())
     }
@@ -164,17 +164,17 @@ fn columns(devices: &[&DeviceUse]) -> Vec<Column> {
     columns
 }
 
-/// A rate; nothing is a plain 0.
+/// Formats a rate; zero is printed as `0`.
 pub(crate) fn rate(bytes_per_s: f64) -> String {
     if bytes_per_s == 0.0 { "0".to_owned() } else { rate_si(bytes_per_s) }
 }
 
-/// Requests per second; nothing is a plain 0.
+/// Formats requests per second; zero is printed as `0`.
 pub(crate) fn ops(per_s: f64) -> String {
     if per_s == 0.0 { "0".to_owned() } else { per_second(per_s) }
 }
 
-/// A mean latency. The kernel adds up whole milliseconds: a sum of none is less than one.
+/// Formats a mean latency. The kernel adds up whole milliseconds, so a sum of 0 means less than one.
 pub(crate) fn latency(ns: Option<f64>) -> String {
     match ns {
         None => MISSING.to_owned(),
@@ -183,7 +183,7 @@ pub(crate) fn latency(ns: Option<f64>) -> String {
     }
 }
 
-/// A mean number of requests in flight; none is a plain 0.
+/// Formats a mean number of requests in flight; zero is printed as `0`.
 pub(crate) fn queue_depth(depth: f64) -> String {
     if depth == 0.0 { "0".to_owned() } else { format!("{depth:.2}") }
 }

@@ -9,7 +9,7 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 use ratatui::widgets::{Row, Table, Widget};
 
-/// A table whose rows go on in the next line where the window is too narrow for all columns that may not leave.
+/// A table whose rows continue on the next line if the window is too narrow for all columns that cannot be hidden.
 pub(crate) struct Grid {
     /// Columns of the first line of a row, of the second, and so on.
     lines: Vec<Vec<Column>>,
@@ -106,7 +106,7 @@ mod tests {
         drawn::text(Whole(Grid::new(columns(), 2, width)), width, rows)
     }
 
-    // Protects: what leaves does so first, then rows go on in the next line, and none of it is lost.
+    // Protects: columns are hidden in their order, then rows continue on the next line, and no cell is lost.
     #[test]
     fn narrow_windows_lose_what_matters_least() {
         let wide = "  name        letters  extra\n  disk\\u001b        5      1\n\n  other             5      1";
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!((lines[5].as_str(), lines[6].as_str()), ("  other", "            5"));
     }
 
-    // Protects: no size of a window is too small to be drawn in.
+    // Protects: windows of any size can be drawn.
     #[test]
     fn every_window_can_be_drawn_in() {
         for width in 1..30 {

@@ -48,8 +48,8 @@ pub(crate) fn height(lines: usize) -> u16 {
     u16::try_from(lines).unwrap_or(u16::MAX)
 }
 
-/// Divides an area into parts of these heights, from the top. What does not fit is cut off at the bottom, where a `Layout`
-/// alone would shrink parts of its own choice.
+/// Divides an area into parts of these heights, from the top. Parts that do not fit are cut off at the bottom; a
+/// `Layout` alone would shrink parts of its own choice.
 pub(crate) fn stack<const N: usize>(area: Rect, heights: [u16; N]) -> [Rect; N] {
     let mut left = area.height;
     let heights = heights.map(|height| {
@@ -60,7 +60,7 @@ pub(crate) fn stack<const N: usize>(area: Rect, heights: [u16; N]) -> [Rect; N] 
     Layout::vertical(heights).areas(area)
 }
 
-/// Draws a title at the left, and the keys at the right where both fit.
+/// Draws a title at the left, and the keys at the right if both fit.
 pub(crate) fn head(title: &str, keys: &str, colour: Colour, area: Rect, buf: &mut Buffer) {
     const LEAST_TITLE: u16 = 24;
     let keys = inked(keys, area.width, colour, Ink::Faint);
@@ -73,7 +73,7 @@ pub(crate) fn head(title: &str, keys: &str, colour: Colour, area: Rect, buf: &mu
     keys.render(right, buf);
 }
 
-/// Draws a share as a bar behind its percentage, and a text next to it.
+/// Draws a share as a percentage followed by a bar, and a text next to it.
 pub(crate) fn gauge(share: f64, text: &str, area: Rect, buf: &mut Buffer) {
     let share = share.clamp(0.0, 1.0);
     let [bar, right] = Layout::horizontal([Constraint::Length(22), Constraint::Fill(1)]).spacing(2).areas(area);
@@ -82,9 +82,9 @@ pub(crate) fn gauge(share: f64, text: &str, area: Rect, buf: &mut Buffer) {
     line(text, right.width).render(right, buf);
 }
 
-/// Returns bars of which the highest is full. A missing value leaves a gap, and 0 is a thin line.
+/// Returns bars whose highest value has full height. A missing value leaves a gap, and 0 is a thin line.
 pub(crate) fn bars(values: impl Iterator<Item = Option<f64>>, direction: RenderDirection) -> Sparkline<'static> {
-    // A `Sparkline` takes whole numbers: steps to the highest value.
+    // A `Sparkline` accepts only whole numbers, so convert values to steps of the highest one.
     const STEPS: f64 = 1e6;
     const SYMBOLS: bar::Set<'static> = bar::Set { empty: bar::ONE_EIGHTH, ..bar::NINE_LEVELS };
     let values: Vec<Option<f64>> = values.collect();
@@ -94,18 +94,18 @@ pub(crate) fn bars(values: impl Iterator<Item = Option<f64>>, direction: RenderD
     Sparkline::default().data(steps).max(STEPS as u64).bar_set(SYMBOLS).direction(direction)
 }
 
-/// A column: its title, its side, when it leaves, and its cell for each of the rows.
+/// Creates a column from its title, alignment, hide order, and the cell for each row.
 pub(crate) fn column<T>(
     rows: &[&T],
     title: &str,
     align: Align,
-    leaves: Option<u32>,
+    hide_order: Option<u32>,
     cell: impl Fn(&T) -> String,
 ) -> Column {
-    Column { title: title.to_owned(), cells: rows.iter().map(|row| cell(row)).collect(), align, leaves }
+    Column { title: title.to_owned(), cells: rows.iter().map(|row| cell(row)).collect(), align, hide_order }
 }
 
-/// Gives columns at least these widths, so that they stay in place from one drawing to the next.
+/// Gives columns at least these widths, so that they stay in place between drawings.
 pub(crate) fn keep_width(columns: &mut [Column], widths: &[usize]) {
     for (column, width) in columns.iter_mut().zip(widths) {
         column.title = match column.align {
@@ -138,7 +138,7 @@ pub(crate) mod drawn {
         assert!(other.buffer().content().iter().all(|cell| cell.style() == Cell::EMPTY.style()));
     }
 
-    /// The lines of a window without colours and without spaces at their ends.
+    /// Returns the lines of a window without colours and trailing spaces.
     pub(crate) fn text(screen: impl Widget, width: u16, rows: u16) -> String {
         let window = window(screen, width, rows);
         let cells: Vec<&str> = window.buffer().content().iter().map(|cell| cell.symbol()).collect();
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(heights, [1, 2, 1, 0, 0]);
     }
 
-    // Protects: what was never measured is no 0, and the newest value is at the right.
+    // Protects: missing values are not drawn as 0, and the newest value is at the right.
     #[test]
     fn gaps_are_not_zeros() {
         let values = || [Some(10.0), None, Some(0.0), Some(5.0)].into_iter();
@@ -169,12 +169,12 @@ mod tests {
         assert_eq!(drawn::text(bars([Some(0.0)].into_iter(), RenderDirection::LeftToRight), 2, 1), "▁");
     }
 
-    // Protects a terminal from names that hold control sequences or turn the direction of writing.
+    // Protects a terminal from names that contain control sequences or change the writing direction.
     #[test]
-    fn hidden_characters_are_seen() {
+    fn hidden_characters_are_escaped() {
         let text = drawn::text(line("a\u{1b}[31m\u{202e}b\nc", 60), 60, 1);
         assert!(text.starts_with("a\\") && text.contains("202e"), "{text}");
-        // This is what a buffer does with them.
+        // Shows what a buffer does with them.
         assert_eq!(drawn::text(Span::raw("a\u{1b}b"), 60, 1), "ab");
     }
 

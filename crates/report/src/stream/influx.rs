@@ -4,9 +4,10 @@ use plumb_result::Tier;
 use plumb_result::stream::{StreamEvent, StreamMeasured, Streamed};
 use std::fmt::Write;
 
-/// The lines of one event, each with the time `at_ns` (since 1970). Intervals are in `plumb_ops`, `plumb_load` and
-/// `plumb_device`, whole phases in `plumb_phase_ops`, `plumb_phase_load` and `plumb_phase_device`, the rest in `plumb_event` and
-/// `plumb_finding`. A run's id is a field: as a tag it would make a new series of every run.
+/// Returns the lines of one event, each with the time `at_ns` (since 1970). Intervals are in `plumb_ops`,
+/// `plumb_load` and `plumb_device`; whole phases in `plumb_phase_ops`, `plumb_phase_load` and `plumb_phase_device`;
+/// the rest in `plumb_event` and `plumb_finding`. The id of the run is a field, because as a tag it would create a
+/// new series for every run.
 pub fn lines(line: &Streamed, at_ns: i64) -> String {
     let mut text = String::new();
     if let Some(measured) = &line.measured {
@@ -75,7 +76,7 @@ fn set_measured(text: &mut String, prefix: &str, measured: &StreamMeasured, line
     }
 }
 
-/// A line in the making.
+/// A line under construction.
 struct Point {
     head: String,
     fields: String,
@@ -91,7 +92,7 @@ impl Point {
             .text("run", &line.run)
     }
 
-    /// An empty value is no tag.
+    /// Adds a tag. Empty values are left out, because the protocol does not allow them.
     fn tag(mut self, key: &str, value: &str) -> Point {
         if !value.is_empty() {
             let _ = write!(self.head, ",{key}={}", tag_value(value));
@@ -105,7 +106,7 @@ impl Point {
         self
     }
 
-    /// Integers are signed, of 64 bits.
+    /// Adds an integer, which is a signed 64-bit number.
     fn integer(self, key: &str, value: u64) -> Point {
         self.field(key, &format!("{}i", value.min(i64::MAX as u64)))
     }
@@ -117,7 +118,7 @@ impl Point {
         }
     }
 
-    /// What is not finite cannot be written.
+    /// Adds a float. Values that are not finite are left out, because the protocol cannot represent them.
     fn float(self, key: &str, value: Option<f64>) -> Point {
         match value.filter(|value| value.is_finite()) {
             Some(value) => self.field(key, &value.to_string()),
@@ -141,8 +142,8 @@ impl Point {
     }
 }
 
-/// Commas, equals signs and blanks are escaped. The protocol cannot hold a control character in a tag, nor a backslash ahead
-/// of what is escaped or at the end; each becomes `_`.
+/// Escapes commas, equals signs and spaces. Control characters become `_`, as do backslashes before an escaped
+/// character or at the end, because the protocol cannot represent them in a tag.
 fn tag_value(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut letters = value.chars().peekable();
@@ -159,7 +160,7 @@ fn tag_value(value: &str) -> String {
     text
 }
 
-/// In double quotes, which are escaped as backslashes are. A line break would end the line: it becomes a blank.
+/// Quotes a string, escaping double quotes and backslashes. A line break would end the line, so it becomes a space.
 fn string_value(value: &str) -> String {
     let mut text = String::with_capacity(value.len() + 2);
     text.push('"');
@@ -181,7 +182,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// What a reader makes of a line, by the rules of the protocol and not of the printer.
+    /// A parsed line, following the rules of the protocol and independent of the printer.
     #[derive(Debug, PartialEq)]
     struct Read {
         measurement: String,
@@ -190,7 +191,7 @@ mod tests {
         at_ns: i64,
     }
 
-    /// Splits at `by` where it is neither escaped nor in double quotes.
+    /// Splits at `by` unless it is escaped or in double quotes.
     fn split(text: &str, by: char) -> Vec<&str> {
         let (mut parts, mut begin, mut escaped, mut quoted) = (Vec::new(), 0, false, false);
         for (at, letter) in text.char_indices() {
@@ -209,7 +210,7 @@ mod tests {
         parts
     }
 
-    /// A tag has no quotes.
+    /// Splits tags, in which quotes have no meaning.
     fn split_tags(text: &str, by: char) -> Vec<String> {
         let marked = text.replace('"', "\u{1}");
         split(&marked, by).into_iter().map(|part| part.replace('\u{1}', "\"")).collect()
@@ -228,7 +229,7 @@ mod tests {
     }
 
     fn read(text: &str) -> Read {
-        // Tags end at the first blank that is not escaped; a quote means nothing in them.
+        // Tags end at the first unescaped space; quotes have no meaning in them.
         let mut escaped = false;
         let end = text
             .char_indices()
@@ -260,7 +261,7 @@ mod tests {
         Read { measurement, tags: tags.collect(), fields: fields.collect(), at_ns: at.parse().unwrap() }
     }
 
-    // Protects: the form that InfluxDB and Telegraf read: integers end in `i`, floats do not, text is in quotes.
+    // Protects: the format that InfluxDB and Telegraf parse: integers end in `i`, floats do not, text is quoted.
     #[test]
     fn a_second_in_lines() {
         let text = lines(&second("seq-read", 100, 5000), 1_700_000_000_000_000_001);
@@ -273,12 +274,12 @@ mod tests {
         );
         assert!(all[1].contains(",depth_asked=2i,errors=0i,tier=\"mixed\" "), "{text}");
         assert!(all[2].starts_with("plumb_device,workload=try,place=/mnt/data,phase=seq-read,device=vda "), "{text}");
-        // Nothing was read of the device, and a mean of nothing is no number.
+        // Nothing was read from the device, and a mean of nothing is not a number.
         assert!(all[2].contains(",busy=0.5,") && !all[2].contains("latency"), "{text}");
         assert_eq!(all.len(), 3);
     }
 
-    // Protects: totals of a phase are not added to its seconds by whoever sums a measurement.
+    // Protects: a query that sums a measurement does not add a phase's totals to its seconds.
     #[test]
     fn phases_have_measurements_of_their_own() {
         let ended = Streamed { event: StreamEvent::PhaseEnds, ..second("p", 1, 1) };
@@ -289,9 +290,10 @@ mod tests {
     }
 
     proptest! {
-        // Protects: any name and any message is one line that says what it said, but for what the protocol cannot hold.
+        // Protects: every name and message is one line that parses back, except for characters
+        // that the protocol cannot represent.
         #[test]
-        fn whatever_is_written_is_read(name in any::<String>(), message in any::<String>()) {
+        fn written_lines_parse_back(name in any::<String>(), message in any::<String>()) {
             let mut line = finding(StreamEvent::Finding, "p", &message);
             line.place.clone_from(&name);
             let text = lines(&line, -5);
@@ -308,9 +310,9 @@ mod tests {
             }
         }
 
-        // Protects: the letters that matter, which random text seldom has next to each other.
+        // Protects: special characters, which random text seldom has next to each other.
         #[test]
-        fn what_has_a_meaning_is_escaped(name in "[a,= \\\\\"\n]{0,8}") {
+        fn special_characters_are_escaped(name in "[a,= \\\\\"\n]{0,8}") {
             let mut line = finding(StreamEvent::Withdrawn, "p", &name);
             line.workload.clone_from(&name);
             let read = read(lines(&line, 1).trim_end_matches('\n'));

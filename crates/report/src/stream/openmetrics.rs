@@ -1,4 +1,4 @@
-//! The text that Prometheus scrapes. Source: OpenMetrics 1.0.0, github.com/OpenObservability/OpenMetrics, "Text format".
+//! Text for Prometheus to scrape. Source: OpenMetrics 1.0.0, github.com/OpenObservability/OpenMetrics, "Text format".
 
 use plumb_result::stream::{StreamEvent, StreamMeasured, StreamOps, Streamed};
 use plumb_result::{Finding, Level, Tier};
@@ -7,22 +7,23 @@ use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The media type of [`Exposition::text`].
+/// Media type of [`Exposition::text`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Phases whose counters are kept: those that ended first are forgotten, so that no number of runs fills memory.
+/// Largest number of phases whose counters are kept. The oldest are dropped, so that memory stays bounded
+/// over any number of runs.
 const KEPT: usize = 256;
 
-/// What is exposed now: counters of this process so far, and what the last second was like.
+/// The exposed metrics: counters since this process started, and gauges of the last second.
 #[derive(Debug, Default)]
 pub struct Exposition {
     version: &'static str,
     phases: BTreeMap<PhaseKey, PhaseTotals>,
-    /// Phases that have begun, for the order in which they are forgotten.
+    /// Number of phases begun so far, which orders them for dropping.
     begun: u64,
-    /// The run that goes on.
+    /// The run in progress.
     run: Option<Streamed>,
-    /// The phase that goes on, with its last second.
+    /// The phase in progress, with its last second.
     now: Option<(PhaseKey, Option<StreamMeasured>)>,
     findings: Vec<(PhaseKey, Finding)>,
 }
@@ -37,9 +38,9 @@ struct PhaseKey {
 #[derive(Debug, Default)]
 struct PhaseTotals {
     number: u64,
-    /// Those of earlier runs.
+    /// Sums of earlier runs.
     before: PhaseSums,
-    /// With those of the run that goes on.
+    /// Sums including the run in progress.
     sums: PhaseSums,
 }
 
@@ -67,7 +68,7 @@ impl PhaseSums {
         }
     }
 
-    /// Counters never fall, whatever was rounded.
+    /// Keeps counters from falling because of rounding.
     fn at_least(&mut self, earlier: &PhaseSums) {
         self.errors = self.errors.max(earlier.errors);
         for (kind, earlier) in &earlier.ops {
@@ -80,12 +81,12 @@ impl PhaseSums {
 }
 
 impl Exposition {
-    /// Of a program of this version, which has done nothing yet.
+    /// Creates an exposition for this version of the program, without any metrics yet.
     pub fn new(version: &'static str) -> Exposition {
         Exposition { version, ..Exposition::default() }
     }
 
-    /// Takes in what has happened.
+    /// Records an event.
     pub fn add(&mut self, line: &Streamed) {
         let key = PhaseKey {
             workload: line.workload.clone(),
@@ -132,7 +133,7 @@ impl Exposition {
         }
     }
 
-    /// The whole text, its last line `# EOF`.
+    /// Returns the whole text, which ends with the line `# EOF`.
     pub fn text(&self) -> String {
         let mut out = Text(String::new());
         out.family("plumb_build", "info", "", "The program.");
@@ -161,7 +162,7 @@ impl Exposition {
         out.0
     }
 
-    /// Every kind of op of every phase.
+    /// Returns every kind of op of every phase.
     fn sums(&self) -> impl Iterator<Item = (Vec<(&str, &str)>, &PhaseKey, OpKind, &OpSums)> {
         self.phases.iter().flat_map(|(key, totals)| {
             totals.sums.ops.iter().map(move |(kind, sums)| (labels(key, Some(*kind)), key, *kind, sums))
@@ -179,7 +180,7 @@ impl Exposition {
         }
     }
 
-    /// Quantiles are of the last second; count and sum are of everything.
+    /// Writes latencies: quantiles of the last second, and counts and sums since the start.
     fn set_latency(&self, out: &mut Text) {
         let help = "Service time of ops: quantiles of the last second, 1 the largest; sum and count since the start.";
         out.family("plumb_latency_seconds", "summary", "seconds", help);
@@ -227,7 +228,7 @@ fn labels(key: &PhaseKey, op: Option<OpKind>) -> Vec<(&str, &str)> {
     labels
 }
 
-/// What the last second was like.
+/// Writes the gauges of the last second.
 fn set_load(out: &mut Text, key: &PhaseKey, measured: &StreamMeasured) {
     let labels = labels(key, None);
     let elapsed_s = (measured.start_ns + measured.length_ns) as f64 / 1e9;
@@ -283,11 +284,11 @@ fn set_devices(out: &mut Text, measured: &StreamMeasured) {
     }
 }
 
-/// The text in the making.
+/// The text under construction.
 struct Text(String);
 
 impl Text {
-    /// The lines above the samples of a family. A unit is also the end of the family's name.
+    /// Writes the lines above the samples of a family. A unit is also the suffix of the family's name.
     fn family(&mut self, name: &str, kind: &str, unit: &str, help: &str) {
         let _ = writeln!(self.0, "# TYPE {name} {kind}");
         if !unit.is_empty() {
@@ -308,7 +309,7 @@ impl Text {
     }
 }
 
-/// Backslashes, double quotes and line breaks are escaped; everything else stands as it is.
+/// Escapes backslashes, double quotes and line breaks; everything else is unchanged.
 fn escaped(text: &str) -> String {
     visible(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -324,7 +325,7 @@ mod tests {
         exposition
     }
 
-    /// The value of the sample that begins so.
+    /// Returns the value of the sample whose line begins with `begin`.
     fn value(text: &str, begin: &str) -> Option<f64> {
         let line = text.lines().find(|line| line.starts_with(begin))?;
         line.rsplit(' ').next()?.parse().ok()
@@ -336,7 +337,8 @@ mod tests {
 
     const OPS: &str = "plumb_ops_total{workload=\"try\",place=\"/mnt/data\",phase=\"p\",op=\"read\"}";
 
-    // Protects: what OpenMetrics asks of a text: one block a family, its samples below it, a unit that ends its name, and an end.
+    // Protects the rules of OpenMetrics: one block for each family, its samples below it, a unit as suffix of
+    // the name, and an end.
     #[test]
     fn the_text_has_the_form_of_openmetrics() {
         let mut lines = begun();
@@ -374,13 +376,13 @@ mod tests {
         assert_eq!(value(&text, "plumb_device_share_ratio"), Some(0.25));
         assert_eq!(value(&text, "plumb_device_busy_ratio{device=\"vda\"}"), Some(0.5));
         assert_eq!(value(&text, "plumb_finding{code=\"A1\",level=\"warn\""), Some(1.0));
-        // Nothing was read of the device: no time of a read.
+        // Nothing was read from the device, so there is no time of a read.
         assert!(!text.contains("plumb_device_read_latency_seconds"), "{text}");
     }
 
-    // Protects: counters are those of the result in the end, go on over runs of the same work, and never fall.
+    // Protects: counters finally equal those of the result, continue over runs of the same work, and never fall.
     #[test]
-    fn counters_go_on() {
+    fn counters_continue_over_runs() {
         let mut lines = begun();
         lines.extend([second("p", 100, 5000), second("p", 50, 5000)]);
         let mut exposition = exposed(&lines);
@@ -398,7 +400,7 @@ mod tests {
         assert_eq!(value(&exposition.text(), OPS), Some(170.0));
     }
 
-    // Protects: any path is a label, and what is taken back is no longer exposed.
+    // Protects: any path is a valid label, and a withdrawn finding is no longer exposed.
     #[test]
     fn labels_are_escaped_and_findings_go() {
         let mut lines = begun();
@@ -415,7 +417,7 @@ mod tests {
         assert!(!exposed(&lines).text().contains("plumb_finding{"));
     }
 
-    // Protects: a study of thousands of phases fills no memory.
+    // Protects: a study of thousands of phases does not fill memory.
     #[test]
     fn old_phases_are_forgotten() {
         let mut exposition = Exposition::new("1.0");
@@ -425,6 +427,6 @@ mod tests {
         }
         let text = exposition.text();
         assert_eq!(text.matches("plumb_errors_total{").count(), KEPT);
-        assert!(!text.contains("phase=\"p9\"") && text.contains("phase=\"p10\""), "the first ones go");
+        assert!(!text.contains("phase=\"p9\"") && text.contains("phase=\"p10\""), "the oldest phases are dropped");
     }
 }

@@ -1,4 +1,4 @@
-//! Every planned cell, and why some have no value.
+//! Every planned cell, and the reasons why some have no value.
 
 use super::{factors, level, levels, number, pivot, shown, without_empty};
 use crate::document::{ColumnHead, Item, ReportPart, ReportTable};
@@ -8,7 +8,8 @@ use crate::style::Ink;
 use crate::table::Align;
 use plumb_result::study::{CellValue, StudyCell, StudyReport};
 
-/// In brief the table of levels shows their numbers: then only that and why some have none is said.
+/// Returns the cells. In brief, the table of levels has their numbers, so only the heading and the reasons
+/// for missing values are shown.
 pub(super) fn cells(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
     let (heading, reasons) = (heading(report), reasons(report));
     let is_shown = detail == Detail::Brief && pivot::has_rows(report);
@@ -59,7 +60,7 @@ fn table(report: &StudyReport, is_row: impl Fn(&StudyCell) -> bool) -> ReportTab
         let mut row: Vec<String> = factors.iter().map(|factor| level(cell, factor)).collect();
         row.push(cell.workload.clone());
         let missing = missing(cell);
-        // Which rules it keeps is said in tables of its own.
+        // Conformance results are in tables of their own.
         if report.conformance.iter().any(|one| one.workload == cell.workload) && missing.is_empty() {
             continue;
         }
@@ -69,7 +70,7 @@ fn table(report: &StudyReport, is_row: impl Fn(&StudyCell) -> bool) -> ReportTab
             rows.push(row);
             continue;
         }
-        // A cell has rejected values only if it has no others; the last column says so.
+        // A cell has rejected values only if it has no others; the last column marks them.
         for value in cell.values.iter().chain(&cell.rejected_values) {
             let mut row = row.clone();
             row.extend(of_value(value, report.emulated));
@@ -96,14 +97,14 @@ fn of_value(value: &CellValue, emulated: bool) -> [String; 5] {
     ]
 }
 
-/// `2 failed, 1 rejected, 3 to come`.
+/// Returns the counts of missing runs: `2 failed, 1 rejected, 3 to come`.
 fn missing(cell: &StudyCell) -> String {
     let counts = [(cell.failed, "failed"), (cell.rejected, "rejected"), (cell.open, "to come")];
-    let said = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
-    said.collect::<Vec<_>>().join(", ")
+    let wording = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+    wording.collect::<Vec<_>>().join(", ")
 }
 
-/// Each reason once, with the cells that it is of.
+/// Lists each reason once, with its cells.
 fn reasons(report: &StudyReport) -> Vec<Item> {
     let mut all: Vec<(&str, u32, Vec<String>)> = Vec::new();
     for cell in &report.cells {

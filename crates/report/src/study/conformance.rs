@@ -1,4 +1,4 @@
-//! Which rules each set-up keeps.
+//! Conformance of each set-up.
 
 use super::levels;
 use crate::document::{ColumnHead, Item, ReportPart, ReportTable};
@@ -9,7 +9,7 @@ use crate::table::Align;
 use plumb_result::PosixOutcome;
 use plumb_result::study::{DifferingCase, SetupConformance, StudyConformance, StudyReport};
 
-/// Cases that fail somewhere and are shown in brief.
+/// Largest number of failing cases shown in brief.
 const SHOWN: usize = 40;
 
 pub(super) fn conformance(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
@@ -44,7 +44,7 @@ fn of_work(one: &StudyConformance, detail: Detail) -> Vec<ReportPart> {
     parts
 }
 
-/// What a set-up is called: its levels, or its file system where there are none.
+/// Returns the name of a set-up: its levels, or its file system if it has none.
 fn name(setup: &SetupConformance) -> String {
     if setup.levels.is_empty() { setup.filesystem.clone() } else { levels(&setup.levels) }
 }

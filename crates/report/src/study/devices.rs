@@ -1,4 +1,4 @@
-//! What the block devices did in a run of each cell.
+//! Activity of the block devices in a run of each cell.
 
 use super::{factors, level, without_empty};
 use crate::document::{ColumnHead, Item, ReportPart, ReportTable};
@@ -34,7 +34,7 @@ pub(super) fn devices(report: &StudyReport) -> Vec<ReportPart> {
             let mut row: Vec<String> = factors.iter().map(|factor| level(cell, factor)).collect();
             row.extend([
                 cell.workload.clone(),
-                // One name for all builds says more than the role alone; several would say nothing.
+                // A kernel name is useful next to the role only if all builds have the same one.
                 match device.names.as_slice() {
                     [name] => format!("{} {name}", device.device),
                     _ => device.device.clone(),
@@ -64,7 +64,7 @@ pub(super) fn devices(report: &StudyReport) -> Vec<ReportPart> {
     ]
 }
 
-/// How long a model of a disk would take for what the devices did, where the machines' own times mean nothing.
+/// Returns the times that a model of a disk needs for the devices' activity, for machines whose own times mean nothing.
 pub(super) fn modelled(report: &StudyReport) -> Vec<ReportPart> {
     let [assumptions, cells @ ..] = report.modelled.as_slice() else { return Vec::new() };
     let item = |cell: &String| {

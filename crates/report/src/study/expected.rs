@@ -1,4 +1,4 @@
-//! Counts that the study file states, and what was counted.
+//! Counts that the study file expects, and the measured counts.
 
 use crate::document::{ColumnHead, ReportPart, ReportTable};
 use crate::style::Ink;
@@ -41,7 +41,8 @@ pub(super) fn expected(report: &StudyReport) -> Vec<ReportPart> {
         .collect();
     let mut table = ReportTable { columns, rows };
     super::without_empty(&mut table);
-    let legend = "Each run has to meet what the study file expects; found are the smallest and the largest.";
+    let legend =
+        "Each run has to meet the expectation of the study file; the smallest and largest counts found are shown.";
     vec![
         ReportPart::Heading("Expected counts".to_owned()),
         ReportPart::Table(table),

@@ -1,4 +1,5 @@
-//! A study as a page: the answer, trust, where the spread comes from, what the factors do, and every planned cell.
+//! The page of a study: the answer, its trustworthiness, the sources of the spread, the effects of the
+//! factors, and every planned cell.
 
 mod cells;
 mod conformance;
@@ -23,17 +24,18 @@ use plumb_result::{Finding, Level, Metric};
 use plumb_text::markdown::escaped;
 use std::collections::BTreeMap;
 
-/// The page for a terminal. In full it has every contrast and every cell in a line of their own, and how each system is built.
+/// Returns the page for a terminal. In full, it has a line for every contrast and every cell, and the
+/// steps that build each system.
 pub fn page(report: &StudyReport, detail: Detail, style: &Style) -> String {
     terminal(&parts(report, detail), style)
 }
 
-/// The page as Markdown, in full.
+/// Returns the full page as Markdown.
 pub fn page_markdown(report: &StudyReport) -> String {
     format!("# {}\n\n{}", escaped(&report.name), markdown(&parts(report, Detail::Full), ""))
 }
 
-/// Everything that is said of it.
+/// Returns all parts of the full page.
 pub(crate) fn parts_in_full(report: &StudyReport) -> Vec<ReportPart> {
     parts(report, Detail::Full)
 }
@@ -45,7 +47,7 @@ fn parts(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
     }
     parts.push(trusted::sentence(report));
     parts.extend(report.asked.iter().map(|asked| ReportPart::Text(Ink::Caution, asked.note.clone())));
-    parts.extend(report.answer.iter().map(|said| ReportPart::Text(Ink::Strong, said.clone())));
+    parts.extend(report.answer.iter().map(|wording| ReportPart::Text(Ink::Strong, wording.clone())));
     parts.extend(verdicts::verdicts(report));
     parts.extend(published::claims(report));
     parts.extend(conformance::conformance(report, detail));
@@ -62,11 +64,11 @@ fn parts(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
     parts.extend(devices::devices(report));
     parts.extend(devices::modelled(report));
     parts.extend(systems::systems(report, detail));
-    parts.extend(had(report, detail));
+    parts.extend(counts(report, detail));
     parts
 }
 
-/// Columns that say nothing in any row.
+/// Removes columns that are empty in every row.
 fn without_empty(table: &mut ReportTable) {
     let empty: Vec<bool> =
         (0..table.columns.len()).map(|column| table.rows.iter().all(|row| row[column].is_empty())).collect();
@@ -176,12 +178,12 @@ fn effect(line: &EffectLine) -> Vec<String> {
     ]
 }
 
-/// `write write.bw`; a count of devices is of no phase, and neither is a number of works whose phases differ in name.
+/// Names a number: `write write.bw`. Device counts have no phase, nor have numbers of workloads with different phase names.
 fn number(phase: &str, metric: Metric) -> String {
     if metric.device_count().is_some() || phase.is_empty() { metric.to_string() } else { format!("{phase} {metric}") }
 }
 
-/// The method that `p` is corrected by, in brackets.
+/// Returns the note in brackets about the correction of `p`.
 fn correction(report: &StudyReport) -> &'static str {
     match report.correction.as_str() {
         "none" => "p is not corrected for the number of verdicts",
@@ -190,16 +192,16 @@ fn correction(report: &StudyReport) -> &'static str {
     }
 }
 
-/// A value with its unit; in brackets where it means nothing by itself.
+/// Formats a value with its unit, in brackets if it means nothing by itself.
 fn shown(value: f64, metric: Metric, emulated: bool) -> String {
     let text = format::metric(value, metric);
     if emulated && metric.device_count().is_none() { format!("[{text}]") } else { text }
 }
 
-/// How much was had, and how to look further.
-fn had(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
+/// Returns the counts of planned and completed runs, and how to see more.
+fn counts(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
     let counts = &report.counts;
-    let mut said = format!("{} plots, {} runs: {} done", counts.plots, counts.runs, counts.done);
+    let mut wording = format!("{} plots, {} runs: {} done", counts.plots, counts.runs, counts.done);
     for (count, word) in [
         (counts.rejected, "rejected"),
         (counts.failed, "failed"),
@@ -207,13 +209,13 @@ fn had(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
         (counts.not_needed, "not needed"),
     ] {
         if count > 0 {
-            said.push_str(&format!(", {count} {word}"));
+            wording.push_str(&format!(", {count} {word}"));
         }
     }
     let hash: String = report.plan_hash.chars().take(12).collect();
     let mut parts = vec![
         ReportPart::Text(Ink::Faint, String::new()),
-        ReportPart::Text(Ink::Faint, format!("{said} · scale {} · plan {hash} · study {}", report.scale, report.id)),
+        ReportPart::Text(Ink::Faint, format!("{wording} · scale {} · plan {hash} · study {}", report.scale, report.id)),
     ];
     if detail == Detail::Brief {
         let more = "Every contrast and cell, and how the systems are built: -v".to_owned();
@@ -222,7 +224,7 @@ fn had(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
     parts
 }
 
-/// The factors of the cells, by name.
+/// Returns the names of the cells' factors.
 fn factors(report: &StudyReport) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in report.cells.iter().flat_map(|cell| cell.levels.keys()) {
@@ -230,7 +232,7 @@ fn factors(report: &StudyReport) -> Vec<String> {
             names.push(name.clone());
         }
     }
-    // What is compared stands first.
+    // The compared factor comes first.
     names.sort_by_key(|name| *name != report.by);
     names
 }

@@ -1,4 +1,5 @@
-//! The results as theses print them: a row for each number and context, a column for each level, and its ratio to the baseline.
+//! The results as theses print them: a row for each number and context, and a column for each level with
+//! its ratio to the baseline.
 
 use super::verdicts::{interval, is_all_exploratory, ratio, word};
 use super::{number, shown, without_empty};
@@ -12,15 +13,15 @@ use plumb_result::run::TierName;
 use plumb_result::study::{CellValue, StudyCell, StudyContrast, StudyReport};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Candidates next to the baseline in one table; more make a further table.
+/// Largest number of candidates next to the baseline in one table; more make further tables.
 const CANDIDATES_MAX: usize = 3;
 
-/// Whether there is anything to set in a table of levels.
+/// Returns `true` if the table of levels has any rows.
 pub(super) fn has_rows(report: &StudyReport) -> bool {
     !report.contrasts.is_empty()
 }
 
-/// A table of levels, or several where there are many.
+/// Returns the table of levels, split into several if there are many.
 pub(super) fn pivot(report: &StudyReport) -> Vec<ReportPart> {
     let levels = levels(report);
     let (Some((baseline, candidates)), true) = (levels.split_first(), has_rows(report)) else { return Vec::new() };
@@ -35,28 +36,29 @@ pub(super) fn pivot(report: &StudyReport) -> Vec<ReportPart> {
 
 fn legend(report: &StudyReport, levels: &[Level]) -> String {
     let lettered = levels.iter().filter(|level| level.title != level.side);
-    let mut said: Vec<String> = lettered.map(|level| format!("{}: {}.", level.title, level.side)).collect();
-    said.push(format!("Ratio above 1: better than {} (higher rate, lower latency).", levels[0].title));
+    let mut wording: Vec<String> = lettered.map(|level| format!("{}: {}.", level.title, level.side)).collect();
+    wording.push(format!("Ratio above 1: better than {} (higher rate, lower latency).", levels[0].title));
     if report.contrasts.iter().any(|one| one.contrast.metric.device_count().is_some()) {
-        said.push("Of device counts: how many times as many; fewer is better.".to_owned());
+        wording.push("For device counts: how many times as many; fewer is better.".to_owned());
     }
     if report.emulated {
-        said.push("Values in brackets were measured under emulation and mean nothing by themselves.".to_owned());
+        wording.push("Values in brackets were measured under emulation and mean nothing by themselves.".to_owned());
     }
-    said.join(" ")
+    wording.join(" ")
 }
 
-/// A level as the contrasts call it, as the cells do, and as the table does.
+/// A level, as named by the contrasts, by the cells, and by the table.
 struct Level {
     side: String,
     text: String,
     title: String,
 }
 
-/// A level with a longer name is a letter at the head of its column, or its values would have no room.
+/// Longest name of a level in a column head. Longer ones become a letter, to leave room for the values.
 const NAME_MAX: usize = 20;
 
-/// The levels that are compared, the baseline first. Contrasts call a level by its name, or `level 4` where that says nothing.
+/// Returns the compared levels, the baseline first. Contrasts name a level by its value, or `level 4` if
+/// the value alone is unclear.
 fn levels(report: &StudyReport) -> Vec<Level> {
     let mut texts: Vec<String> = Vec::new();
     match &report.asked {
@@ -91,14 +93,14 @@ struct RowKey {
 
 struct Row<'a> {
     key: RowKey,
-    /// By candidate.
+    /// Contrasts by candidate.
     contrasts: BTreeMap<&'a str, &'a StudyContrast>,
-    /// What was measured of a level that has no counterpart.
+    /// Values of levels that have no counterpart.
     alone: BTreeMap<&'a str, &'a CellValue>,
 }
 
-/// The contrasts, each number once; then what was measured of a level that could be compared with nothing. Another question is
-/// about some of the cells, so that only its own rows are filled.
+/// Returns the contrasts, each number once, followed by values of levels without a counterpart. If the report answers
+/// another question, only rows of that question are filled, because it concerns some of the cells.
 fn rows<'a>(report: &'a StudyReport, levels: &'a [Level]) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'a>> = Vec::new();
     for one in &report.contrasts {
@@ -120,7 +122,7 @@ fn rows<'a>(report: &'a StudyReport, levels: &'a [Level]) -> Vec<Row<'a>> {
                 metric: value.metric,
             };
             let is_asked = report.asked.is_none() || rows.iter().any(|row| row.key == key);
-            // Where cells are averaged over, one of them does not stand for all.
+            // If the contrasts average over cells, one cell does not represent all.
             if is_asked && key.within.len() + 1 == cell.levels.len() && !compares_works(report) {
                 row(&mut rows, key).alone.insert(&level.text, value);
             }
@@ -134,7 +136,7 @@ fn rows<'a>(report: &'a StudyReport, levels: &'a [Level]) -> Vec<Row<'a>> {
     rows
 }
 
-/// Whether the levels are works: then no work has a row of its own.
+/// Returns `true` if the levels are workloads, which then have no rows of their own.
 fn compares_works(report: &StudyReport) -> bool {
     report.contrasts.iter().any(|one| one.contrast.workload.is_none())
 }
@@ -152,11 +154,11 @@ fn level_of<'a>(report: &StudyReport, levels: &'a [Level], cell: &StudyCell) -> 
     levels.iter().find(|level| level.text == *text)
 }
 
-/// The levels of a cell that the contrasts tell apart.
+/// Returns the levels of a cell for the factors that the contrasts keep apart.
 fn within(report: &StudyReport, cell: &StudyCell) -> BTreeMap<String, String> {
-    let is_told = |name: &str| report.contrasts.iter().any(|one| one.within.contains_key(name));
-    let told = cell.levels.iter().filter(|(name, _)| is_told(name));
-    BTreeMap::from_iter(told.map(|(name, level)| (name.clone(), level.clone())))
+    let is_kept_apart = |name: &str| report.contrasts.iter().any(|one| one.within.contains_key(name));
+    let kept = cell.levels.iter().filter(|(name, _)| is_kept_apart(name));
+    BTreeMap::from_iter(kept.map(|(name, level)| (name.clone(), level.clone())))
 }
 
 fn table(report: &StudyReport, rows: &[Row<'_>], baseline: &Level, candidates: &[Level]) -> ReportTable {
@@ -185,7 +187,7 @@ fn table(report: &StudyReport, rows: &[Row<'_>], baseline: &Level, candidates: &
         let of_baseline = row.contrasts.values().next().and_then(|one| one.contrast.baseline_value);
         let mut cells = vec![row.key.workload.clone()];
         cells.extend(factors.iter().map(|factor| row.key.within.get(*factor).cloned().unwrap_or_default()));
-        // Where the phase is called as the work is, its name is in the row already.
+        // If the phase has the workload's name, the row already contains it.
         let phase = if row.key.phase == row.key.workload { "" } else { &row.key.phase };
         cells.push(number(phase, row.key.metric));
         cells.push(value(of_baseline.or_else(|| alone(baseline))));
@@ -197,7 +199,7 @@ fn table(report: &StudyReport, rows: &[Row<'_>], baseline: &Level, candidates: &
             cells.push(value(one.contrast.candidate_value));
             cells.push(ratio(one).map_or(MISSING.to_owned(), |ratio| format!("{}×", format::ratio(ratio))));
             cells.push(interval(one).unwrap_or_default());
-            // The head of the column says it of all.
+            // The head of the column marks it for all rows.
             let marked = one.exploratory && all_exploratory;
             cells.push(if marked { one.contrast.word().to_owned() } else { word(one) });
         }
@@ -209,7 +211,7 @@ fn table(report: &StudyReport, rows: &[Row<'_>], baseline: &Level, candidates: &
     table
 }
 
-/// What was measured, `device`; of each level where they differ: `cache | device`.
+/// Returns the tier of the values: `device`, or of each level if they differ: `cache | device`.
 fn tiers(row: &Row<'_>, baseline: &Level, candidates: &[Level]) -> String {
     let alone = |level: &Level| row.alone.get(level.text.as_str()).and_then(|cell| cell.tier);
     let first = row.contrasts.values().next().and_then(|one| one.contrast.baseline_tier);

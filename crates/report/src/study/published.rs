@@ -1,4 +1,4 @@
-//! Published numbers, each beside ours.
+//! Published numbers, each next to this study's.
 
 use super::{levels, without_empty};
 use crate::document::{ColumnHead, Item, ReportPart, ReportTable};
@@ -7,13 +7,13 @@ use crate::style::Ink;
 use crate::table::Align;
 use plumb_result::study::{ClaimBeside, OurNumber, Published, PublishedBeside, StudyReport};
 
-/// Of how many cells a published number has a row each; of more there is one for each work and phase.
+/// Up to this many cells have a row each for a published number; more are summarised by workload and phase.
 const CELLS_EACH_MAX: usize = 4;
 
-/// Numbers of one file that are shown; `--json` has all.
+/// Largest number of values shown from one file; `--json` has all.
 const PUBLISHED_MAX: usize = 40;
 
-/// Conclusions of published studies, and our verdicts on the same.
+/// Returns conclusions of published studies, with this study's verdicts.
 pub(super) fn claims(report: &StudyReport) -> Vec<ReportPart> {
     if report.claims.is_empty() {
         return Vec::new();
@@ -91,7 +91,7 @@ pub(super) fn published(report: &StudyReport) -> Vec<ReportPart> {
     parts
 }
 
-/// What was run for the published numbers, once each.
+/// Lists the commands behind the published numbers, once each.
 fn commands(report: &StudyReport) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let numbers = report.published.iter().flat_map(|one| one.numbers.iter().take(PUBLISHED_MAX));
@@ -103,7 +103,8 @@ fn commands(report: &StudyReport) -> Vec<Item> {
     items
 }
 
-/// The rows of a published number: one for each of ours, or one for each work and phase where they are many.
+/// Returns the rows of a published number: one for each of this study's numbers, or one for each workload and
+/// phase if there are many.
 fn beside(from: &Published, number: &PublishedBeside, emulated: bool) -> Vec<Vec<String>> {
     let published = &number.number;
     let row = |of: String, work: String, phase: String, ours: String, ratio: String| {

@@ -1,4 +1,4 @@
-//! The systems: machine, kernel, file system, devices and tools, and how each was built.
+//! The systems: machine, kernel, file system, devices and tools, and the steps that built each.
 
 use super::levels;
 use crate::document::{FactTable, Item, ReportPart};
@@ -6,7 +6,7 @@ use crate::run::Detail;
 use crate::style::Ink;
 use plumb_result::study::{StudyReport, StudySystem};
 
-/// Facts of all systems, those that they share once. How they are built is in the full page.
+/// Returns the facts of all systems; facts that all share are printed once. Only the full page has the build steps.
 pub(super) fn systems(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
     let systems = report.systems.as_slice();
     let mut parts = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn systems(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
     parts
 }
 
-/// Long facts that few readers ask for; the full page has them.
+/// Long facts that few readers need; only the full page has them.
 const IN_FULL: [&str; 2] = ["made with", "mount settings"];
 
 fn facts(systems: &[StudySystem], detail: Detail) -> FactTable {
@@ -53,7 +53,7 @@ fn facts(systems: &[StudySystem], detail: Detail) -> FactTable {
     }
 }
 
-/// `level 4, fs ext4`; its host where it has no levels.
+/// Returns the name of a system: `level 4, fs ext4`, or its host if it has no levels.
 fn name(system: &StudySystem) -> String {
     if system.levels.is_empty() { system.host.clone() } else { levels(&system.levels) }
 }

@@ -296,15 +296,15 @@ fn a_page_begins_with_the_answer_and_shows_every_cell() {
 }
 
 #[test]
-fn markdown_says_the_same_and_names_stay_names() {
+fn markdown_has_the_same_content_and_escapes_names() {
     let page = page_markdown(&report());
     assert!(page.contains("a\\_b\\|c"), "{page}");
     insta::assert_snapshot!(page);
 }
 
-// Protects: a second question must not look like the study's own answer.
+// Protects: the answer to a second question must not look like the study's own answer.
 #[test]
-fn what_the_plan_did_not_declare_is_marked_in_every_form() {
+fn undeclared_contrasts_are_marked_in_every_format() {
     let mut report = report();
     let levels = ComparedLevels {
         by: "load".to_owned(),
@@ -333,7 +333,7 @@ fn what_the_plan_did_not_declare_is_marked_in_every_form() {
         assert!(page.contains("exploratory  ") || page.contains("| exploratory |"), "the verdicts' column: {page}");
         assert!(page.contains("Results by load"), "{page}");
     }
-    // Next to a verdict of the plan's each is marked by itself.
+    // Next to a verdict of the plan, each exploratory one is marked individually.
     let mut planned = report.contrasts[0].clone();
     (planned.primary, planned.exploratory) = (true, false);
     planned.contrast.metric = "write.iops".parse().unwrap();
@@ -342,7 +342,7 @@ fn what_the_plan_did_not_declare_is_marked_in_every_form() {
     assert_eq!(page.matches("faster (exploratory)").count(), 1, "{page}");
 }
 
-// Protects: the full page and Markdown have what the brief page leaves out.
+// Protects: the full page and Markdown contain what the brief page leaves out.
 #[test]
 fn each_contrast_each_cell_and_each_command_are_in_full() {
     let brief = page(&report(), Detail::Brief, &Style { width: 160, ..Style::PLAIN });
@@ -357,7 +357,7 @@ fn each_contrast_each_cell_and_each_command_are_in_full() {
     assert!(brief.contains("mdadm - v4.2") && brief.contains("(level 5) md raid5"), "{brief}");
 }
 
-/// What means nothing by itself must not look as if it did.
+/// Protects: a value that means nothing by itself must not look as if it did.
 #[test]
 fn values_under_emulation_are_in_brackets_and_counts_are_not() {
     let mut report = report();
@@ -370,8 +370,8 @@ fn values_under_emulation_are_in_brackets_and_counts_are_not() {
     assert!(page.contains(" 512 ") && page.contains("mean nothing"), "{page}");
 }
 
-// Protects: the answer stays short where there are many cells; what a model says stands below what was counted, with its
-// assumptions above it.
+// Protects: the answer stays short even with many cells. Modelled times come after the
+// measured counts, below their assumptions.
 #[test]
 fn a_models_times_stand_below_the_counts() {
     let mut report = report();
@@ -384,7 +384,7 @@ fn a_models_times_stand_below_the_counts() {
     assert!(below.contains("0.1 to 0.2 s a run"), "{below}");
 }
 
-// Protects: what means nothing under emulation is not put beside what others published.
+// Protects: values that mean nothing under emulation are not compared with published ones.
 #[test]
 fn published_numbers_stand_alone_under_emulation() {
     let mut report = report();
@@ -395,9 +395,9 @@ fn published_numbers_stand_alone_under_emulation() {
     assert!(!section.contains("300 MB/s") && !section.contains("4.25"), "{section}");
 }
 
-// Protects: a number that stands for many cells does not bury the page, and shows how far they lie apart.
+// Protects: a number that represents many cells does not overwhelm the page, and shows their range.
 #[test]
-fn a_number_of_many_cells_has_one_row_a_phase() {
+fn a_number_of_many_cells_has_one_row_per_phase() {
     let mut report = report();
     let number = &mut report.published[0].numbers[0];
     let first = number.ours[0].clone();
@@ -407,7 +407,7 @@ fn a_number_of_many_cells_has_one_row_a_phase() {
     assert!(page.contains("6 cells") && page.contains("100 MB/s – 600 MB/s"), "{page}");
 }
 
-/// A narrow terminal loses columns, never cells.
+/// Protects: a narrow terminal hides columns, but never cells.
 #[test]
 fn a_narrow_page_still_has_every_cell() {
     let page = page(&report(), Detail::Brief, &Style { width: 60, ..Style::PLAIN });
@@ -416,9 +416,9 @@ fn a_narrow_page_still_has_every_cell() {
     }
 }
 
-/// Seventy sentences of one meaning hide the answer.
+/// Protects: seventy sentences with the same meaning must not hide the answer.
 #[test]
-fn what_cannot_be_told_of_many_is_said_once() {
+fn the_same_undecided_verdict_is_printed_once() {
     let untold = |load: &str| contrast(load, ContrastVerdict::CannotTell, 1.0, &format!("{load}: nothing is claimed"));
     let faster = contrast("d", ContrastVerdict::Faster, 1.2, "d: nothing is claimed");
     let text = |contrasts: &[StudyContrast]| -> Vec<String> {
@@ -431,7 +431,7 @@ fn what_cannot_be_told_of_many_is_said_once() {
     assert_eq!(text(&[untold("a"), untold("b")]), ["a: nothing is claimed", "b: nothing is claimed"]);
 }
 
-// Protects: a count that theory gives and the disks do not keep is on the page, with both numbers.
+// Protects: a count that differs from theory is on the page, with both numbers.
 #[test]
 fn expected_counts_are_met_or_missed_on_the_page() {
     let expectation = |load: &str, found: Option<f64>, met: Option<bool>| StudyExpectation {

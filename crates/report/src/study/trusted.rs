@@ -1,14 +1,14 @@
-//! Whether a study's runs can be believed, in the sentence above its answer.
+//! The sentence above a study's answer that states whether its runs can be trusted.
 
 use crate::document::ReportPart;
 use crate::style::Ink;
 use plumb_result::Level;
 use plumb_result::study::{GatheredFinding, StudyReport};
 
-/// `Trusted: all 16 runs count.`, `Rejected: checks left 14 of 48 runs (C5: Workers waited …).`
+/// Returns `Trusted: all 16 runs count.` or `Rejected: checks left 14 of 48 runs (C5: Workers waited …).`
 pub(super) fn sentence(report: &StudyReport) -> ReportPart {
-    let (ink, said) = words(report);
-    ReportPart::Text(ink, said)
+    let (ink, wording) = words(report);
+    ReportPart::Text(ink, wording)
 }
 
 fn words(report: &StudyReport) -> (Ink, String) {
@@ -16,36 +16,36 @@ fn words(report: &StudyReport) -> (Ink, String) {
     let judged = counts.done + counts.rejected;
     let open = match counts.open {
         0 => String::new(),
-        1 => " 1 run is still to be made.".to_owned(),
-        open => format!(" {open} runs are still to be made."),
+        1 => " 1 run is still to come.".to_owned(),
+        open => format!(" {open} runs are still to come."),
     };
     let failed = match counts.failed {
         0 => String::new(),
         failed => format!(" {failed} of {} runs failed.", counts.runs),
     };
-    let (ink, said) = match (counts.done, counts.rejected) {
+    let (ink, wording) = match (counts.done, counts.rejected) {
         (0, 0) => (Ink::Faint, "Not judged: no run has a result yet.".to_owned()),
         (done, _) if counts.is_mostly_rejected() => {
             (Ink::Bad, format!("Rejected: checks left {done} of {judged} runs{}.", cause(report)))
         }
         (_, rejected) if rejected > 0 => {
-            let said = format!("checks left out {rejected} of {judged} runs{}", cause(report));
-            (Ink::Caution, format!("Trusted with a caution: {said}."))
+            let wording = format!("checks left out {rejected} of {judged} runs{}", cause(report));
+            (Ink::Caution, format!("Trusted with a caution: {wording}."))
         }
         (done, _) => match report.checks.iter().find(|finding| finding.level >= Level::Warn) {
             Some(finding) => {
-                let said = first_sentence(&finding.message);
-                (Ink::Caution, format!("Trusted with a caution: {said} ({}).", finding.code))
+                let wording = first_sentence(&finding.message);
+                (Ink::Caution, format!("Trusted with a caution: {wording} ({}).", finding.code))
             }
-            None => (Ink::Good, format!("Trusted: all {done} runs that were made count.")),
+            None => (Ink::Good, format!("Trusted: all {done} completed runs count.")),
         },
     };
     let declared =
         if report.under_load { " The load of other programs was declared a part of the set-up." } else { "" };
-    (if counts.failed > 0 { Ink::Bad } else { ink }, format!("{said}{declared}{failed}{open}"))
+    (if counts.failed > 0 { Ink::Bad } else { ink }, format!("{wording}{declared}{failed}{open}"))
 }
 
-/// The check that rejected most runs: ` (C5 in 30: Workers waited …)`.
+/// Returns the check that rejected most runs: ` (C5 in 30: Workers waited …)`.
 fn cause(report: &StudyReport) -> String {
     let failing = report.findings.iter().filter(|finding| finding.level == Level::Fail);
     let most = failing.max_by_key(|finding| finding.runs);
@@ -63,10 +63,10 @@ mod tests {
     use super::super::tests::report;
     use super::*;
 
-    // Protects: the first line alone says whether the results can be used.
+    // Protects: the first line alone states whether the results can be used.
     #[test]
-    fn the_first_line_says_whether_runs_count() {
-        let said = |done: u32, rejected: u32, failed: u32, open: u32| {
+    fn the_first_line_states_whether_runs_count() {
+        let describe = |done: u32, rejected: u32, failed: u32, open: u32| {
             let mut report = report();
             report.checks.clear();
             let counts = &mut report.counts;
@@ -82,19 +82,19 @@ mod tests {
             }];
             words(&report)
         };
-        assert_eq!(said(16, 0, 0, 0), (Ink::Good, "Trusted: all 16 runs that were made count.".to_owned()));
-        let (ink, rejected) = said(14, 34, 0, 0);
+        assert_eq!(describe(16, 0, 0, 0), (Ink::Good, "Trusted: all 16 completed runs count.".to_owned()));
+        let (ink, rejected) = describe(14, 34, 0, 0);
         assert_eq!(ink, Ink::Bad);
         assert_eq!(rejected, "Rejected: checks left 14 of 48 runs (C5 in 34: Workers waited 20 % of the time).");
-        let (ink, some) = said(15, 1, 0, 2);
+        let (ink, some) = describe(15, 1, 0, 2);
         assert_eq!(ink, Ink::Caution);
         assert!(
             some.starts_with("Trusted with a caution: checks left out 1 of 16 runs")
-                && some.ends_with(" 2 runs are still to be made.")
+                && some.ends_with(" 2 runs are still to come.")
         );
-        assert!(said(10, 0, 6, 0).1.ends_with(" 6 of 16 runs failed.") && said(10, 0, 6, 0).0 == Ink::Bad);
+        assert!(describe(10, 0, 6, 0).1.ends_with(" 6 of 16 runs failed.") && describe(10, 0, 6, 0).0 == Ink::Bad);
         let declared = StudyReport { under_load: true, ..report() };
         assert!(words(&declared).1.contains("The load of other programs was declared"), "{}", words(&declared).1);
-        assert_eq!(said(0, 0, 0, 4).1, "Not judged: no run has a result yet. 4 runs are still to be made.");
+        assert_eq!(describe(0, 0, 0, 4).1, "Not judged: no run has a result yet. 4 runs are still to come.");
     }
 }

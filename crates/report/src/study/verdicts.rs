@@ -1,4 +1,4 @@
-//! What is said of each contrast.
+//! Verdicts on the contrasts.
 
 use super::{correction, levels, number, shown, without_empty};
 use crate::document::{ColumnHead, Item, ReportPart, ReportTable};
@@ -10,7 +10,7 @@ use plumb_result::compare::Replicate;
 use plumb_result::study::{StudyContrast, StudyReport};
 use std::collections::BTreeMap;
 
-/// A sentence each.
+/// Returns the verdicts, one sentence each.
 pub(super) fn verdicts(report: &StudyReport) -> Vec<ReportPart> {
     let judged: Vec<&StudyContrast> = report.contrasts.iter().filter(|one| one.is_judged()).collect();
     if judged.is_empty() {
@@ -19,7 +19,7 @@ pub(super) fn verdicts(report: &StudyReport) -> Vec<ReportPart> {
     vec![ReportPart::Heading("Verdicts".to_owned()), ReportPart::List(sentences(&judged))]
 }
 
-/// The verdict's word: secondary numbers have none, and what was asked afterwards is marked.
+/// Returns the word of a verdict. Secondary numbers have none, and answers to later questions are marked.
 pub(super) fn word(one: &StudyContrast) -> String {
     match (one.primary, one.exploratory) {
         (_, true) => format!("{} (exploratory)", one.contrast.word()),
@@ -28,27 +28,27 @@ pub(super) fn word(one: &StudyContrast) -> String {
     }
 }
 
-/// Whether every verdict is on what was asked afterwards.
+/// Returns `true` if all verdicts answer questions that were asked afterwards.
 pub(super) fn is_all_exploratory(report: &StudyReport) -> bool {
     report.contrasts.iter().filter(|one| one.is_judged()).all(|one| one.exploratory)
 }
 
-/// As the sentences say it: of counts, how many times as many; of all else, how many times better.
+/// Returns the ratio as the sentences state it: how many times as many for counts, how many times better for everything else.
 pub(super) fn ratio(one: &StudyContrast) -> Option<f64> {
-    one.contrast.ratio.map(|ratio| said(one, ratio))
+    one.contrast.ratio.map(|ratio| reader_ratio(one, ratio))
 }
 
-fn said(one: &StudyContrast, ratio: f64) -> f64 {
+fn reader_ratio(one: &StudyContrast, ratio: f64) -> f64 {
     if one.contrast.metric.device_count().is_some() { 1.0 / ratio } else { ratio }
 }
 
-/// The interval of the same.
+/// Returns the interval of that ratio.
 pub(super) fn interval(one: &StudyContrast) -> Option<String> {
-    let [lo, hi] = [one.contrast.lo?, one.contrast.hi?].map(|end| said(one, end));
+    let [lo, hi] = [one.contrast.lo?, one.contrast.hi?].map(|end| reader_ratio(one, end));
     Some(format::interval(lo.min(hi), lo.max(hi)))
 }
 
-/// Every contrast with what it rests on, a line each.
+/// Returns every contrast with its evidence, one line each.
 pub(super) fn every_contrast(report: &StudyReport) -> Vec<ReportPart> {
     if report.contrasts.is_empty() {
         return Vec::new();
@@ -101,11 +101,11 @@ pub(super) fn every_contrast(report: &StudyReport) -> Vec<ReportPart> {
     ]
 }
 
-/// How many numbers may have the same said of them before it is said once for all.
+/// Largest number of equal sentences that are printed individually.
 const SAID_EACH_MAX: usize = 2;
 
-/// What is said of each number. Where nothing can be told of many for one reason, that is one sentence: the table has them
-/// all.
+/// Returns a sentence for each number. If many numbers are undecided for the same reason, they share one sentence,
+/// because the table has all of them.
 pub(super) fn sentences(contrasts: &[&StudyContrast]) -> Vec<Item> {
     let about = |one: &StudyContrast| {
         let untold = one.contrast.verdict == ContrastVerdict::CannotTell;
@@ -118,7 +118,7 @@ pub(super) fn sentences(contrasts: &[&StudyContrast]) -> Vec<Item> {
     let mut items = Vec::new();
     for one in contrasts {
         let text = match about(one).map(|about| (counts.get(&about).copied(), about)) {
-            // Said already.
+            // The shared sentence has been printed.
             Some((None, _)) => continue,
             Some((Some(count), about)) if count > SAID_EACH_MAX => {
                 counts.remove(&about);

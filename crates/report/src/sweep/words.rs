@@ -1,4 +1,4 @@
-//! The findings of a sweep in words.
+//! Findings of a sweep in words.
 
 use crate::format;
 use plumb_result::remedy::budget_text;
@@ -8,17 +8,17 @@ use plumb_result::sweep::{
 };
 use plumb_result::{MIN_SAMPLES_BEYOND, Sweep, SweepKey};
 
-/// Returns the findings of a curve, a sentence each.
+/// Returns the findings of a curve, one sentence each.
 pub fn words(sweep: &Sweep, curve: &SweepCurve) -> Vec<String> {
-    let mut said = Vec::new();
-    // What was asked for comes first.
+    let mut wording = Vec::new();
+    // The requested limit comes first.
     if let Some(within) = &curve.found.within {
         let limit = format::time(within.limit_ns as f64);
         let kind = match curve.arrivals {
             Arrivals::Poisson => "response time",
             Arrivals::Closed => "service time",
         };
-        said.push(match within.best {
+        wording.push(match within.best {
             Some(best) => format!(
                 "p99 ≤ {limit} ({kind}, upper end of the CI): up to {}, at {}.",
                 per_second(curve, best.rate),
@@ -28,28 +28,28 @@ pub fn words(sweep: &Sweep, curve: &SweepCurve) -> Vec<String> {
             None => format!("No point has p99 ≤ {limit} ({kind}, upper end of the CI)."),
         });
         if within.unjudged > 0 {
-            said.push(unjudged_words(sweep, curve, within.unjudged, &limit));
+            wording.push(unjudged_words(sweep, curve, within.unjudged, &limit));
         }
-        said.retain(|words| !words.is_empty());
+        wording.retain(|words| !words.is_empty());
     }
     if let Some(knee) = &curve.found.knee {
-        said.push(knee_words(curve, knee));
+        wording.push(knee_words(curve, knee));
     }
     let is_load = matches!(curve.key, SweepKey::Depth | SweepKey::Threads | SweepKey::Rate);
     let runs = |point: &SweepPoint| point.rate.map(|rate| rate.runs);
     let single = curve.points.iter().filter(|point| runs(point) == Some(1)).count();
     let measured = curve.points.iter().filter(|point| runs(point).is_some()).count();
     if is_load && curve.found.knee.is_none() && measured >= 3 && single > 0 {
-        said.push(format!(
+        wording.push(format!(
             "No claim about a knee: {single} of {measured} points have only one usable run. Repeat them: {}.",
             more_repeats(sweep)
         ));
     }
     if let Some(saturation) = &curve.found.saturation {
-        said.push(saturation_words(curve, saturation));
+        wording.push(saturation_words(curve, saturation));
     }
     if curve.key == SweepKey::Size && curve.points.iter().filter(|point| point.rate.is_some()).count() > 1 {
-        said.push(match &curve.found.edge {
+        wording.push(match &curve.found.edge {
             Some(edge) => edge_words(edge, sweep.memory_bytes),
             None => format!(
                 "No cache edge between these sizes; memory for caching is {}.",
@@ -59,12 +59,13 @@ pub fn words(sweep: &Sweep, curve: &SweepCurve) -> Vec<String> {
     }
     let missing = curve.points.iter().filter(|point| point.rate.is_none()).count();
     if missing > 0 {
-        said.push(format!("{missing} of {} points have no accepted run and are not in the curve.", curve.points.len()));
+        wording
+            .push(format!("{missing} of {} points have no accepted run and are not in the curve.", curve.points.len()));
     }
-    said
+    wording
 }
 
-/// Points that cannot be compared with a limit of the p99, and what would change that.
+/// Describes points that cannot be judged against a limit of the p99, and how to change that.
 fn unjudged_words(sweep: &Sweep, curve: &SweepCurve, unjudged: u32, limit: &str) -> String {
     let waited = |point: &SweepPoint| point.response.as_ref().unwrap_or(&point.service).p99;
     let too_few = curve.points.iter().any(|point| point.rate.is_some() && waited(point).is_none());
@@ -76,7 +77,7 @@ fn unjudged_words(sweep: &Sweep, curve: &SweepCurve, unjudged: u32, limit: &str)
     format!("{unjudged} of {points} points cannot be judged against p99 ≤ {limit}: {why}; {remedy}.")
 }
 
-/// Time in which the slowest point has the ops that a p99 needs, and a fifth more, for runs vary.
+/// Returns the time in which the slowest point completes the ops that a p99 needs, plus a fifth for variation.
 fn time_of_a_p99(curve: &SweepCurve) -> String {
     const OPS: f64 = MIN_SAMPLES_BEYOND as f64 * 100.0;
     let slowest =
@@ -85,20 +86,20 @@ fn time_of_a_p99(curve: &SweepCurve) -> String {
     format!("`--time {seconds:.0}s`")
 }
 
-/// Options with which each point has three runs.
+/// Returns the options with which each point has three runs.
 fn more_repeats(sweep: &Sweep) -> String {
     const REPEATS: u32 = 3;
     if sweep.repeats < REPEATS {
         return format!("`--repeat {REPEATS}`");
     }
-    // As many were asked for, and the budget ended them. As much time again goes to files and pauses.
+    // Enough repeats were requested, but the budget ended them. Files and pauses take as much time again.
     let points: usize = sweep.curves.iter().map(|curve| curve.points.len()).sum();
     let time_ns = sweep.time_ns.unwrap_or(1_000_000_000).saturating_mul(2);
     let all_ns = time_ns.saturating_mul(points as u64).saturating_mul(u64::from(sweep.repeats));
     format!("`--budget {}`", budget_text(all_ns))
 }
 
-/// A rate of ops; those that move bytes are IOPS.
+/// Formats a rate of ops; ops that move bytes are IOPS.
 pub(super) fn per_second(curve: &SweepCurve, rate: f64) -> String {
     let text = format::per_second(rate);
     match text.strip_suffix("/s").filter(|_| curve.points.iter().any(|point| super::shown(point).bandwidth.is_some())) {
@@ -115,7 +116,7 @@ pub(super) fn level(curve: &SweepCurve, key: SweepKey, level: f64) -> String {
     }
 }
 
-/// A level without its key.
+/// Formats a level without the name of its key.
 pub(super) fn bare(curve: &SweepCurve, key: SweepKey, level: f64) -> String {
     match key {
         SweepKey::Rate => per_second(curve, level),

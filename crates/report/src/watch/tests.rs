@@ -59,7 +59,7 @@ fn drawn(now: &Watched, width: u16, rows: u16) -> String {
     drawn::text(&screen, width, rows)
 }
 
-// Protects: all of it in 80 columns, more columns in a large window, and the devices in one that is too small.
+// Protects: everything fits in 80 columns, a large window shows more columns, and a small one keeps the devices.
 #[test]
 fn three_windows() {
     let now = watched(vec![device("nvme0n1", 118_234_567.0), device("sda", 0.0), device("vda", 1.2e9)], 4, 3);
@@ -68,7 +68,7 @@ fn three_windows() {
     insta::assert_snapshot!("watch_40x12", window(&now, Colour::Never, 40, 12));
 }
 
-// Protects: the first line is there before the first numbers.
+// Protects: the first line is shown before the first numbers.
 #[test]
 fn before_the_first_interval() {
     let screen = WatchScreen { now: None, history: &DeviceHistory::default(), title: &title(), colour: Colour::Never };
@@ -76,17 +76,17 @@ fn before_the_first_interval() {
     assert!(text.contains("plumb watch · vm") && text.ends_with("q quits\nthe first numbers come in 1 s"), "{text}");
 }
 
-// Protects: a paused screen says so, in a narrow window too.
+// Protects: a paused screen is marked as such, even in a narrow window.
 #[test]
-fn a_paused_screen_says_so() {
+fn a_paused_screen_is_marked() {
     let paused = Title { state: PictureState::Paused, ..title() };
     let screen = WatchScreen { now: None, history: &DeviceHistory::default(), title: &paused, colour: Colour::Never };
     for width in [60, 80, 200] {
-        assert!(drawn::text(&screen, width, 3).contains("paused  p goes on"), "{width}");
+        assert!(drawn::text(&screen, width, 3).contains("paused  p resumes"), "{width}");
     }
 }
 
-// Protects: no window is too small, and no machine too large, to be drawn.
+// Protects: windows and machines of any size can be drawn.
 #[test]
 fn every_window_can_be_drawn_in() {
     for width in [1, 2, 9, 40, 80, 100, 140, 300] {
@@ -99,9 +99,9 @@ fn every_window_can_be_drawn_in() {
     }
 }
 
-// Protects a terminal from the names that programs give themselves.
+// Protects a terminal from process names, which programs choose themselves.
 #[test]
-fn hidden_characters_are_seen() {
+fn hidden_characters_are_escaped() {
     let mut now = watched(vec![device("vda\u{1b}[2J", 1e6)], 1, 0);
     now.processes[0].command = "\u{1b}]0;x\u{7}\u{202e}".to_owned();
     let text = drawn(&now, 80, 24);
@@ -109,7 +109,7 @@ fn hidden_characters_are_seen() {
     assert!(!text.contains(|letter: char| letter != '\n' && (letter.is_control() || letter == '\u{202e}')), "{text}");
 }
 
-// Protects: devices come first where there is little room.
+// Protects: devices come first if there is little room.
 #[test]
 fn a_low_window_shows_devices() {
     let now = watched(vec![device("sda", 1e6), device("sdb", 2e6), device("sdc", 3e6)], 9, 3);
@@ -120,7 +120,8 @@ fn a_low_window_shows_devices() {
     assert!(shown >= 1 && processes >= 2 && lines.iter().any(|line| line.contains("also at work: ")), "{lines:#?}");
 }
 
-// Protects: lines for programs: a device and a process a line, what is missing is no 0, what is unseen is said.
+// Protects: lines for programs: one for each device and one for processes; missing values are not 0,
+// and unreadable processes are counted.
 #[test]
 fn plain_lines() {
     let now = watched(vec![device("vda", 118_234_567.0), device("sda", 0.0)], 7, 3);
@@ -130,22 +131,23 @@ fn plain_lines() {
         "12:34:56 vda: read 0 in 0, – each; wrote 118 MB/s in 28.9 k/s, 1.50 ms each; queue 12.35, busy 99 %"
     );
     assert!(
-        text.contains("who: a rather long command 0 (4190000) wrote 100 MB/s; ")
-            && text.contains("; 2 more (the I/O of 3 of 103 processes is closed to this user; root sees all)")
+        text.contains("processes: a rather long command 0 (4190000) wrote 100 MB/s; ")
+            && text
+                .contains("; 2 more (the I/O of 3 of 103 processes is not readable by this user; root can read all)")
     );
     assert!(!text.contains("sda"));
     let mut fast = now.clone();
     (fast.devices[0].write.latency_ns, fast.is_root) = (Some(0.0), true);
     let text = plain(&fast, "12:34:56", false);
-    assert!(text.contains(", < 1 ms each") && text.contains("closed to this user)"), "{text}");
+    assert!(text.contains(", < 1 ms each") && text.contains("not readable by this user)"), "{text}");
     assert!(plain(&now, "12:34:56", true).contains("12:34:56 sda: read 0"));
     assert_eq!(
         plain(&watched(Vec::new(), 0, 0), "12:34:56", false),
-        "12:34:56 nothing was asked of any device\n12:34:56 who: nobody\n"
+        "12:34:56 no device was used\n12:34:56 processes: no I/O\n"
     );
 }
 
-// Protects: colours say nothing that the text does not, and go away.
+// Protects: colours carry no information that the text lacks, and can be turned off.
 #[test]
 fn colours_are_extra() {
     let now = watched(vec![device("vda", 1e6), device("sda", 0.0)], 1, 1);

@@ -47,7 +47,7 @@ fn series(colour: &'static str, mark: Mark) -> Series<'static> {
 
 const CHART: &str = "xl/charts/chart1.xml";
 
-// Protects users: an error names the sheet and the cell, and the way out.
+// Protects users: an error names the sheet, the cell, and an alternative.
 #[test]
 fn errors_name_sheet_and_cell() {
     let of = |row: u32, column: u16, text: &str| {
@@ -72,7 +72,7 @@ fn errors_name_sheet_and_cell() {
     assert!(finish(book).unwrap_err().to_string().contains("already been used"));
 }
 
-// Protects reproducible reports: no clock goes into the file.
+// Protects reproducible reports: the file contains no current time.
 #[test]
 fn the_same_cells_make_the_same_bytes() {
     let make = || charted(ChartType::Line, &[series("#0072b2", Mark::Line)], "t");
@@ -82,7 +82,7 @@ fn the_same_cells_make_the_same_bytes() {
     assert!(part(&first, "docProps/core.xml").contains("1980-01-01T00:00:00Z"));
 }
 
-// Protects readers: names and texts are never taken for formulas, cells or markup.
+// Protects readers: names and texts are never interpreted as formulas, cells or markup.
 #[test]
 fn hostile_texts_stay_texts() {
     for text in
@@ -110,7 +110,7 @@ fn hostile_texts_stay_texts() {
     assert!(part(&file, "xl/sharedStrings.xml").contains("<t>inf</t>"));
 }
 
-// Protects charts: without colours of their own LibreOffice draws nothing, and two lines of one colour must differ.
+// Protects charts: without explicit colours LibreOffice draws nothing, and two lines of one colour must differ.
 #[test]
 fn series_have_colours_and_a_second_one_of_a_colour_is_dashed() {
     let all = ["#0072b2", "#d55e00", "#0072b2"].map(|colour| series(colour, Mark::Line));
@@ -124,7 +124,7 @@ fn series_have_colours_and_a_second_one_of_a_colour_is_dashed() {
     assert!(bars.contains("<c:orientation val=\"maxMin\"/>"), "the first bar is at the top: {bars}");
 }
 
-// Protects viewers that do not calculate: the chart has the values of its cells, and none where a cell is empty.
+// Protects viewers that do not calculate: the chart contains the values of its cells, and none for an empty cell.
 #[test]
 fn the_values_of_cells_are_copied_and_empty_ones_left_out() {
     let lines = part(&charted(ChartType::Line, &[series("#0072b2", Mark::LineWithDiscs)], "t"), CHART);
@@ -135,7 +135,7 @@ fn the_values_of_cells_are_copied_and_empty_ones_left_out() {
     assert!(lines.contains("<c:logBase val=\"10\"/>"), "{lines}");
 }
 
-// Protects intervals: they lie along the values, in charts of every kind.
+// Protects intervals: they extend along the values, in charts of every kind.
 #[test]
 fn intervals_are_error_bars_along_the_values() {
     let of = |kind, mark, are_of_categories| {
@@ -147,7 +147,7 @@ fn intervals_are_error_bars_along_the_values() {
         assert!(bars.contains("<c:plus><c:numRef><c:f>'it &amp; its'!$C$1:$C$3</c:f>") && bars.contains("<c:minus>"));
         bars
     };
-    // Bars have one direction.
+    // Bars have only one direction.
     assert!(!of(ChartType::Bar, Mark::Bar, false).contains("<c:errDir"));
     assert!(!of(ChartType::Column, Mark::Bar, false).contains("<c:errDir"));
     assert!(of(ChartType::Line, Mark::Line, false).contains("<c:errDir val=\"y\"/>"));
@@ -155,9 +155,9 @@ fn intervals_are_error_bars_along_the_values() {
     assert!(of(ChartType::ScatterStraight, Mark::Diamond, true).contains("<c:errDir val=\"x\"/>"));
 }
 
-// Protects readers on paper: one landscape page wide, the head on each page and on the screen.
+// Protects readers on paper: one landscape page wide, with the head on each page and on the screen.
 #[test]
-fn sheets_print_and_scroll_as_asked() {
+fn sheets_print_and_scroll_as_requested() {
     let mut book = new_book();
     let mut sheet = Sheet::add(&mut book, "s").unwrap();
     sheet.freeze(2, 1).unwrap();

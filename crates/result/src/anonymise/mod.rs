@@ -47,10 +47,10 @@ impl NameKind {
 #[derive(Debug, thiserror::Error)]
 pub enum AnonymiseError {
     /// The value cannot be written as a document.
-    #[error("it cannot be anonymised: {0}")]
+    #[error("the result cannot be anonymised: {0}")]
     Write(#[from] WriteError),
     /// The changed document can no longer be read.
-    #[error("it cannot be anonymised: {0}; please report this")]
+    #[error("the result cannot be anonymised: {0}; please report this")]
     Read(#[from] ReadError),
 }
 

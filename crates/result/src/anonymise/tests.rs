@@ -10,7 +10,7 @@ fn knowing(names: &[(NameKind, &str)]) -> Anonymiser {
 }
 
 #[test]
-fn names_are_replaced_wherever_they_stand() {
+fn names_are_replaced_everywhere() {
     let mut anonymiser = knowing(&[
         (NameKind::Host, "db7"),
         (NameKind::Path, "/mnt/acme data"),
@@ -47,7 +47,7 @@ fn names_of_a_known_form_need_not_be_learned() {
 
 // Protects reports: text that reveals nothing about its owner stays readable.
 #[test]
-fn other_text_stays_as_it_is() {
+fn other_text_is_unchanged() {
     for text in [
         "read/write 12 MB/s, 4 KiB/op; p99 3.1 ms at 12:34:56 on 2026-11-28",
         "/dev/nvme0n1 /proc/sys/vm/drop_caches /sys/block/sda / 127.0.0.1 ::1 0.0.0.0",
@@ -107,7 +107,7 @@ fn documents_stay_documents() {
 
 // Protects: a host name that is also a word of the format does not break the result, and is replaced in its own field.
 #[test]
-fn a_name_that_is_a_word_of_the_format_is_replaced_in_its_field() {
+fn a_name_that_is_a_format_keyword_is_replaced_in_its_field() {
     let mut anonymiser = Anonymiser::new();
     let changed = anonymiser.anonymous(&sample("disk")).unwrap();
     assert_eq!((changed.hostname.as_str(), changed.kind), ("host-1", SampleKind::Disk));

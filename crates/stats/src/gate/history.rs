@@ -1,9 +1,10 @@
-//! New sessions against a history that need not be calm: machines change level, drift, and have slow days.
+//! Compares new sessions with a history that may be unstable: machines change level, drift, and have slow days.
 //!
-//! The t test of [`SessionSides`] assumes that sessions are independent draws around one level. Where they are not, it calls a
-//! regression too often, most of all after a search for the last level in the data that is then judged. Its answer is
-//! therefore only the first of several conditions, each of which covers what the others miss. Their numbers were chosen by
-//! simulating histories whose truth is known; docs/calibration.md has what the whole path came to in each of them.
+//! The t test of [`SessionSides`] assumes that sessions are independent draws around one level. If they are not,
+//! it reports a regression too often, most of all after a search for the last level in the same data. Its answer
+//! is therefore only the first of several conditions, each of which covers cases that the others miss. Their
+//! constants were chosen by simulating histories with a known truth; docs/calibration.md has the results of the
+//! whole path in each of them.
 
 use super::sessions::{SESSIONS_MIN, SessionSides, mean, squares};
 use super::{Design, GateEvidence, Objection};
@@ -13,21 +14,23 @@ use crate::estimate::{Estimate, t_above};
 use crate::summary::{geometric_mean, median};
 use crate::verdict::Better;
 
-/// p below which a change of level counts as one that the machine made by itself. Ten times that of the search for the last level:
-/// an overlooked change would make the machine look calmer than it is.
+/// p below which a change of level counts as one that the machine made by itself. It is ten times that of the search
+/// for the last level, because an overlooked change would make the machine look more stable than it is.
 const CHANGE_P: f64 = 0.01;
 
-/// Where the chance of a change of level for the worse, in any session, is above this, a session must be worse than every level so
-/// far, not only than the last one: the search found that level in the data that it judges.
+/// If a change of level for the worse is more likely than this in any session, a session must be worse than every
+/// level so far, not only than the last one: the search found that level in the data that it judges.
 const LAST_LEVEL_CHANCE: f64 = 0.03;
 
-/// Where that chance is above this, even a new level must lie further down than [`BEYOND`] times the largest change so far.
+/// If that chance is above this, even a new level must be further down than [`BEYOND`] times
+/// the largest change so far.
 const NEW_LEVEL_CHANCE: f64 = 0.06;
 
-/// Where the chance of two slow sessions in a row by accident is above this, they must be slower than [`BEYOND`] times the slowest.
+/// If two slow sessions in a row are more likely than this by accident, they must be slower
+/// than [`BEYOND`] times the slowest.
 const SLOW_PAIR_CHANCE: f64 = 0.05;
 
-/// Factor by which a step must exceed everything that the machine did by itself.
+/// Factor by which a step must exceed every change that the machine made by itself.
 const BEYOND: f64 = 1.25;
 
 /// A session this many times the spread of a typical one below its level is a slow session.
@@ -36,22 +39,22 @@ const SLOW: f64 = 5.0;
 /// A normal distribution's standard deviation over its median absolute deviation.
 const MAD: f64 = 1.4826;
 
-/// The chance that sessions are by accident as extreme by rank as asked, over all numbers.
+/// Chance, over all numbers, that the new sessions of an unchanged machine pass the rank condition.
 const RANK_CHANCE: f64 = 0.05;
 
 /// One session of a history in this many may be as bad as the new ones: more would let one-session spikes through.
 const RANK_SHARE: usize = 7;
 
-/// One-sided p below which a history may be falling, and new sessions must lie below its line, too …
+/// One-sided p below which a history may be falling. Then new sessions must also lie below its line …
 const FALLING_P: f64 = 0.3;
 
 /// … with this p, shared by all numbers.
 const BELOW_LINE_P: f64 = 0.015;
 
-/// Sessions before a step that it is measured from.
+/// Number of sessions before a step that it is measured from.
 const STEP_SESSIONS: usize = 4;
 
-/// The sessions of one number, in the order of time.
+/// The sessions of one number, in time order.
 #[derive(Debug, Clone, Copy)]
 pub struct NumberHistory<'a> {
     /// Values of both sides. The baseline is the whole history with all its levels.
@@ -63,31 +66,31 @@ pub struct NumberHistory<'a> {
 /// The evidence of a number's sessions for [`super::assess`], with the levels of its history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryEvidence {
-    /// Against the sessions since the last change of level.
+    /// Comparison with the sessions since the last change of level.
     pub evidence: GateEvidence,
-    /// The first of the baseline's sessions that the estimate rests on.
+    /// Index of the first baseline session that the estimate uses.
     pub since: usize,
-    /// The changes of level, in the values' own unit.
+    /// Changes of level, in the unit of the values.
     pub changes: Vec<ChangePoint>,
 }
 
-/// Returns the evidence of all numbers of a gate. `family` also counts the numbers of other gates that share the error rate. A change
-/// of level in one number is evidence about the machine, and so counts for all of them.
+/// Returns the evidence of all numbers of a gate. `family` also counts the numbers of other gates that share the
+/// error rate. A change of level in one number is evidence about the machine, and so counts for all of them.
 ///
 /// # Errors
-/// Values that are not above 0.
+/// A value is not above 0.
 pub fn of_histories(numbers: &[NumberHistory<'_>], family: usize) -> Result<Vec<HistoryEvidence>, StatsError> {
     let series: Vec<Series> = numbers.iter().map(Series::of).collect::<Result<_, _>>()?;
     let calm = Calm::of(&series, family);
     numbers.iter().zip(series).map(|(number, series)| series.evidence(number, &calm, family)).collect()
 }
 
-/// The session means of a number on a log scale, turned so that lower is worse.
+/// Session means of a number on a log scale, with the sign chosen so that lower is worse.
 struct Series {
     history: Vec<f64>,
     candidate: Vec<f64>,
     changes: Vec<ChangePoint>,
-    /// Changes at the cautious p.
+    /// Number of changes at the cautious p.
     changes_maybe: usize,
     /// Distances from the median of their level.
     residuals: Vec<f64>,
@@ -115,13 +118,13 @@ impl Series {
         Ok(Series { residuals, history, candidate, changes, changes_maybe })
     }
 
-    /// Distances of slow sessions below their level.
+    /// Returns the distances of slow sessions below their level.
     fn slow(&self) -> impl Iterator<Item = f64> {
         let spread = MAD * median(&self.residuals.iter().map(|one| one.abs()).collect::<Vec<f64>>()).unwrap_or(0.0);
         self.residuals.iter().filter(move |one| **one < -SLOW * spread).map(|one| -one)
     }
 
-    /// The largest distance of two neighbouring levels.
+    /// Returns the largest distance of two neighbouring levels.
     fn largest_change(&self) -> f64 {
         self.changes.iter().map(|change| (change.after / change.before).ln().abs()).fold(0.0, f64::max)
     }
@@ -129,7 +132,7 @@ impl Series {
     fn evidence(self, number: &NumberHistory<'_>, calm: &Calm, family: usize) -> Result<HistoryEvidence, StatsError> {
         let all = self.history.len();
         let last = self.changes.last().map_or(0, |change| change.at);
-        // A level of fewer sessions says too little of how sessions differ: all of them do, levels included.
+        // A level with fewer sessions says too little about their spread: then all sessions count, levels included.
         let since = if all - last >= SESSIONS_MIN as usize { last } else { 0 };
         let baseline: Vec<Vec<f64>> =
             number.sides.baseline.iter().filter(|runs| !runs.is_empty()).skip(since).cloned().collect();
@@ -149,7 +152,7 @@ impl Series {
         Ok(HistoryEvidence { evidence, since, changes: self.changes })
     }
 
-    /// Correlation of neighbours beyond changes of level; 0 where chance explains it.
+    /// Returns the correlation of neighbours beyond changes of level; 0 if chance explains it.
     fn resemblance(&self, sessions: usize) -> f64 {
         let count = sessions.max(1) as f64;
         // The estimate of a short series is too low by about 1 / n (Kendall, Biometrika 41, 1954).
@@ -192,10 +195,10 @@ impl Series {
 
 /// The machine's own changes, over all numbers.
 struct Calm {
-    /// The chance that any number changes its level for the worse in a session.
+    /// Chance that any number changes its level for the worse in a session.
     level_chance: f64,
     largest_change: f64,
-    /// The chance that any number has two slow sessions in a row.
+    /// Chance that any number has two slow sessions in a row.
     slow_pair_chance: f64,
     slowest: f64,
 }
@@ -204,9 +207,9 @@ impl Calm {
     fn of(series: &[Series], family: usize) -> Calm {
         let sessions = series.iter().map(|one| one.history.len()).max().unwrap_or(0);
         let changes: usize = series.iter().map(|one| one.changes_maybe).sum();
-        // Those of the numbers that this gate does not see are as frequent.
+        // Changes in numbers of other gates are assumed to be as frequent.
         let others = family as f64 / series.len().max(1) as f64;
-        // Half a change more than was seen (Jeffreys), and half of them are for the worse.
+        // Half a change more than observed (Jeffreys), of which half are for the worse.
         let level_chance = others * (changes as f64 + 0.5) / (2.0 * sessions.saturating_sub(1).max(1) as f64);
         let values: usize = series.iter().map(|one| one.history.len()).sum();
         let slow: Vec<f64> = series.iter().flat_map(Series::slow).collect();
@@ -227,11 +230,12 @@ fn levels<'a>(values: &'a [f64], changes: &'a [ChangePoint]) -> impl Iterator<It
     starts.zip(ends).map(|(start, end)| &values[start..end])
 }
 
-/// Each new session must be below all sessions of the history but a few: so few that two new sessions of an unchanged machine, whose
-/// order says nothing, are both there with a chance of at most [`RANK_CHANCE`] over all numbers. No distribution is assumed.
+/// Objects unless each new session is below all sessions of the history but a few. Two new sessions of an unchanged
+/// machine, in random order with the history, are both below that rank with a chance of at most [`RANK_CHANCE`] over
+/// all numbers. No distribution is assumed.
 fn by_rank(history: &[f64], candidate: &[f64], family: usize) -> Option<Objection> {
     let count = history.len();
-    // Both of two among the lowest k + 2 of n + 2.
+    // Both of two sessions are among the lowest k + 2 of n + 2.
     let pairs = |count: usize| (count + 2) as f64 * (count + 1) as f64 / 2.0;
     let chance = |below: usize| family.max(1) as f64 * pairs(below) / pairs(count);
     if chance(0) > RANK_CHANCE {
@@ -256,14 +260,14 @@ fn neighbours(values: &[f64]) -> f64 {
     values.windows(2).map(|pair| (pair[0] - middle) * (pair[1] - middle)).sum::<f64>() / all
 }
 
-/// The line of least squares through a history.
+/// The least-squares line through a history.
 struct Line {
     middle: f64,
     at: f64,
     slope: f64,
-    /// Squares of the distances of places from their mean.
+    /// Sum of squared distances of positions from their mean.
     width: f64,
-    /// Squares of the distances of values from the line.
+    /// Sum of squared distances of values from the line.
     rest: f64,
 }
 
@@ -282,7 +286,7 @@ impl Line {
     }
 }
 
-/// One-sided p that a history does not fall.
+/// Returns the one-sided p that a history does not fall.
 fn falling(history: &[f64]) -> Option<f64> {
     let line = Line::of(history)?;
     let freedom = history.len() as f64 - 2.0;
@@ -290,7 +294,7 @@ fn falling(history: &[f64]) -> Option<f64> {
     if error == 0.0 { Some(f64::from(line.slope >= 0.0)) } else { Some(t_above(-line.slope / error, freedom)) }
 }
 
-/// One-sided p that new sessions do not lie below the line of the history, continued to them.
+/// Returns the one-sided p that new sessions do not lie below the extrapolated line of the history.
 fn below_line(history: &[f64], candidate: &[f64]) -> Option<f64> {
     let line = Line::of(history)?;
     let (count, new) = (history.len() as f64, candidate.len() as f64);
@@ -302,8 +306,9 @@ fn below_line(history: &[f64], candidate: &[f64]) -> Option<f64> {
     if error == 0.0 { Some(f64::from(distance <= 0.0)) } else { Some(t_above(distance / error, freedom)) }
 }
 
-/// Whether no step within the history goes as far down as the one to the new sessions: from the mean of the sessions before to the
-/// mean of as many as there are new ones. In a series that wanders steadily, each step is as likely to be the largest.
+/// Returns `true` if the step to the new sessions goes further down than any step within the history. A step goes
+/// from the mean of the sessions before it to the mean of as many sessions as there are new ones. In a series that
+/// wanders steadily, each step is equally likely to be the largest.
 fn is_largest_step(history: &[f64], candidate: &[f64]) -> bool {
     let (before, new) = (STEP_SESSIONS.min(history.len().saturating_sub(1)), candidate.len());
     let step = mean(candidate) - mean(&history[history.len() - before..]);

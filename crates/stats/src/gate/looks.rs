@@ -1,19 +1,19 @@
-//! When a gate looks at its data.
+//! Plans the interim looks of a gate at its data.
 
-/// Each look has this many times the units of the one before: often enough to end early, and so rarely that
+/// Growth of the units from one look to the next: fast enough to stop early, and slow enough that
 /// sharing the level costs little.
 const GROWTH: f64 = 1.6;
 
-/// A last look that has not this many times the units of the one before takes its place.
+/// If the last look would have less than this many times the units of the one before, it replaces that one.
 const LAST_GROWTH: f64 = 1.25;
 
-/// The numbers of blocks after which a gate looks, known before the first look.
+/// Numbers of blocks after which a gate looks at its data, fixed before the first look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Looks(Vec<u32>);
 
 impl Looks {
-    /// From the first, at `least` blocks, to the last, at the largest even number up to `most`: blocks come in twos, one in
-    /// each order. There is one look at least.
+    /// Plans looks from `least` blocks to the largest even number up to `most`: blocks come in twos, one in each
+    /// order. There is at least one look.
     pub fn within(least: u32, most: u32) -> Looks {
         let least = least.max(2).next_multiple_of(2);
         let last = (most / 2 * 2).max(least);
@@ -36,12 +36,12 @@ impl Looks {
         Looks(at)
     }
 
-    /// How many there are at most.
+    /// Returns the largest number of looks.
     pub fn count(&self) -> u32 {
         self.0.len() as u32
     }
 
-    /// The blocks of the first look after so many blocks; `None` after the last.
+    /// Returns the number of blocks of the first look after `done` blocks; `None` after the last.
     pub fn after(&self, done: u32) -> Option<u32> {
         self.0.iter().copied().find(|&at| at > done)
     }

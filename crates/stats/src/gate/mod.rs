@@ -1,9 +1,9 @@
 //! The decision of a gate: whether a candidate is worse than its baseline, or not worse by more than a margin.
 //!
-//! Both are one-sided questions, and each look at the data may answer them wrongly. The looks are fixed before the first of
-//! them, by the number of units and never by what was found, and share the level equally: by Bonferroni's inequality
-//! the chance of a wrong answer at any of them is below the level, however they depend on each other. docs/gate.md has what
-//! that came to on simulated and on real storage.
+//! Both are one-sided questions, and each look at the data may answer them wrongly. The looks are planned in advance
+//! by the number of units, independent of the data, and share the level equally. By Bonferroni's inequality the
+//! chance of a wrong answer at any of them is below the level, however they depend on each other. docs/gate.md has
+//! the resulting error rates on simulated and on real storage.
 
 mod history;
 mod looks;
@@ -21,19 +21,21 @@ use crate::estimate::{Estimate, Ratio, t_above};
 use crate::sides::ContrastEvidence;
 use crate::verdict::{Better, Compared, PLOTS_MIN, ReplicationUnit, Sides};
 
-/// The numbers of a gate.
+/// Settings of the gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GateRule {
     /// A regression within this factor passes: 0.05 is × or ÷ 1.05.
     pub margin: f64,
-    /// Level of either answer over all looks, and of `regression` also over all numbers. It is less than the 0.05 that is
-    /// promised, as that of [`crate::VerdictRule`]: real storage is not normal, and budgets end when they end.
+    /// Level of either answer over all looks, and of `regression` also over all numbers. It is below the
+    /// promised 0.05, like that of [`crate::VerdictRule`]: real storage is not normal, and a budget may end
+    /// a gate at any time.
     pub alpha: f64,
-    /// Blocks before the first look. Below six the sign-flip test cannot object.
+    /// Number of blocks before the first look. Below six the sign-flip test cannot object.
     pub blocks_min: u32,
-    /// Seed of the sign-flip test where it draws.
+    /// Seed of the sign-flip test when it samples.
     pub seed: u64,
-    /// Gates that a repository runs side by side, each with a history or places of its own: the levels hold for all together.
+    /// Number of gates that a repository runs, each with its own history or places: the levels hold
+    /// for all of them together.
     pub gates: u32,
 }
 
@@ -56,42 +58,41 @@ impl GateRule {
     }
 }
 
-/// What a gate says of a number.
+/// A gate's answer for one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GateVerdict {
     /// A regression beyond the margin is excluded.
     Pass,
-    /// It is worse, beyond chance, and a regression beyond the margin is not excluded.
+    /// The candidate is worse beyond chance, and a regression beyond the margin is not excluded.
     Regression,
-    /// One session looks worse: a second one decides.
+    /// One session looks worse; a second one decides.
     Suspected,
-    /// Neither can be said.
+    /// The data support neither answer.
     CannotTell,
 }
 
-/// What the verdict's word leaves out.
+/// A qualification of the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GateNote {
-    /// Nothing.
     None,
-    /// Fewer units than any answer needs.
+    /// There are fewer units than any answer needs.
     TooFew,
-    /// It is worse, and within the margin.
+    /// The candidate is worse, but within the margin.
     WorseWithinMargin,
-    /// Of one number that was judged alone it would be a regression; among these, one as large is expected by chance.
+    /// Judged alone, the number would be a regression; among this many numbers, one as large is expected by chance.
     ChanceAmongMany,
-    /// The interval shows a regression, the sign-flip test does not.
+    /// The interval shows a regression, but the sign-flip test does not.
     OnlyInterval,
-    /// The interval reaches from no regression to one beyond the margin.
+    /// The interval includes both no regression and one beyond the margin.
     TooWide,
-    /// Worse than chance explains, but not than this machine's history does.
+    /// The candidate is worse beyond chance, but the machine's own history explains it.
     Objected(Objection),
 }
 
 /// Another explanation for a session that looks worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objection {
-    /// The history has sessions as bad as these.
+    /// The history has sessions that are equally bad.
     SeenBefore,
     /// The history has too few sessions for this many numbers: one of them is extreme by chance.
     TooFewForFamily,
@@ -105,36 +106,37 @@ pub enum Objection {
     Wanders,
 }
 
-/// How the values of a number were collected: what more of them would cost, and bring.
+/// Design of a number's data collection, which decides the cost and the benefit of further values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Design {
     /// One run of each side in each block.
     Blocks,
-    /// Provisionings, which no budget makes more of.
+    /// Provisionings; a larger budget does not add any.
     Plots,
     /// Sessions of each side at different times.
     Sessions { baseline: u32, candidate: u32 },
 }
 
-/// What the values of a number say, before looks and the other numbers are considered.
+/// The evidence for one number, before looks and the other numbers are considered.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GateEvidence {
-    /// Logarithm of candidate against baseline, above 0 where the candidate is better; `None` below two units.
+    /// Logarithm of candidate against baseline, above 0 if the candidate is better; `None` with fewer than two units.
     pub estimate: Option<Estimate>,
-    /// Blocks, plots or sessions that it rests on: those of the side that has fewer, and of sessions the baseline's.
+    /// Number of blocks, plots or sessions of the estimate: of the side that has fewer, and
+    /// for sessions of the baseline.
     pub units: u32,
     design: Design,
-    /// One-sided p of the sign-flip test that the candidate is not worse, where there is one.
+    /// One-sided p of the sign-flip test that the candidate is not worse, if that test applies.
     p_sign_flip: Option<f64>,
-    /// Of sessions: another explanation for why they look worse.
+    /// Another explanation for sessions that look worse.
     objection: Option<Objection>,
 }
 
 impl GateEvidence {
-    /// Of blocks, or of plots.
+    /// Computes the evidence of blocks, or of plots.
     ///
     /// # Errors
-    /// Sides that do not pair, an empty plot, values that are not above 0.
+    /// The sides do not pair, a plot is empty, or a value is not above 0.
     pub fn of_sides(sides: Sides<'_>, better: Better, seed: u64) -> Result<GateEvidence, StatsError> {
         let evidence = ContrastEvidence::of(&Compared::measured(sides, better), seed)?;
         let is_worse = evidence.estimate.is_some_and(|estimate| estimate.log_mean < 0.0);
@@ -157,8 +159,8 @@ impl GateEvidence {
         }
     }
 
-    /// Verdict and level for sessions that look worse. One session is only suspected, so its level is lenient; two that agree are a
-    /// regression. `None` for blocks and plots.
+    /// Returns the verdict and the level for sessions that look worse. A single session is only suspected, so its
+    /// level is lenient; two that agree are a regression. `None` for blocks and plots.
     fn session_level(&self) -> Option<(f64, GateVerdict)> {
         match self.design {
             Design::Sessions { candidate: 0 | 1, .. } => Some((SUSPECTED_P, GateVerdict::Suspected)),
@@ -171,7 +173,7 @@ impl GateEvidence {
         self.estimate.is_some() && self.units >= self.units_min(rule)
     }
 
-    /// One-sided p that the candidate is not worse.
+    /// Returns the one-sided p that the candidate is not worse.
     fn p_worse(&self) -> Option<f64> {
         let estimate = self.estimate?;
         Some(match estimate.log_error {
@@ -180,54 +182,56 @@ impl GateEvidence {
         })
     }
 
-    /// One-sided p that the candidate is worse by the margin or more.
+    /// Returns the one-sided p that the candidate is worse by the margin or more.
     fn p_beyond(&self, rule: &GateRule) -> Option<f64> {
         self.estimate.and_then(|estimate| tost(&estimate, rule.margin).ok()).map(|test| test.p_lower)
     }
 }
 
-/// What a gate says of a number, with what it rests on. Ratios are turned so that above 1 is better for the candidate.
+/// A gate's answer for one number, with its evidence. In ratios, above 1 is better for the candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GateAssessment {
-    /// What may be said.
     pub verdict: GateVerdict,
-    /// What the word leaves out.
+    /// A qualification of the verdict.
     pub note: GateNote,
-    /// Geometric mean of candidate / baseline, with the interval that both answers are read from: of coverage 1 − 2 × the
-    /// level of the look.
+    /// Geometric mean of candidate / baseline, with the interval that both answers are read from: its coverage is 1 −
+    /// 2 × the level of the look.
     pub ratio: Option<Ratio>,
     /// One-sided p that the candidate is not worse.
     pub p_worse: Option<f64>,
-    /// The same after Holm's correction over all numbers.
+    /// `p_worse` after Holm's correction over all numbers.
     pub p_worse_adjusted: Option<f64>,
-    /// One-sided p that it is worse by the margin or more.
+    /// One-sided p that the candidate is worse by the margin or more.
     pub p_beyond: Option<f64>,
-    /// Units that it rests on, see [`GateEvidence::units`].
+    /// Number of units of the estimate, see [`GateEvidence::units`].
     pub units: u32,
-    /// Units in all, from a new start, that should decide it, see [`DECIDED`]; of sessions the candidate's. `None` where it is
-    /// decided, or where it would take more than [`crate::verdict::BLOCKS_NEEDED_MAX`].
+    /// Total number of units, from a new start, that should decide it with the chance
+    /// [`DECIDED`]; for sessions those of the candidate. `None` if it is decided, or if it
+    /// would take more than [`crate::verdict::BLOCKS_NEEDED_MAX`].
     pub units_needed: Option<u32>,
 }
 
-/// The chance with which [`GateAssessment::units_needed`] should decide, over all that ratio and spread may be after what
-/// was seen of them.
+/// Chance that [`GateAssessment::units_needed`] units decide, averaged over the ratios and spreads
+/// that the data leave possible.
 pub(crate) const DECIDED: f64 = 0.8;
 
 /// p below which a single session is suspected …
 const SUSPECTED_P: f64 = 0.15;
 
-/// … and below which two or more sessions together are worse. Either is after correction for the number of numbers.
+/// … and below which two or more sessions together are worse. Both apply after the correction
+/// for the number of numbers.
 const AGREED_P: f64 = 0.04;
 
-/// p above which the sign-flip test objects to a regression. As in comparisons it is not corrected: it guards the assumptions
-/// of t, and its smallest p is too coarse to be shared.
+/// p above which the sign-flip test objects to a regression. As in comparisons it is not corrected: it guards the
+/// assumptions of t, and its smallest p is too coarse to be shared.
 const OBJECTS: f64 = 0.05;
 
-/// Judges the numbers of a gate at one of `looks` looks, in the given order. The least favourable of all is the gate's answer:
-/// a regression of any is one, and all must pass for a pass, which therefore needs no correction for their number.
+/// Judges the numbers of a gate at one of `looks` looks, in the given order. The gate's answer is the least
+/// favourable of all. A regression of any number is one. All numbers must pass for a pass, which therefore needs
+/// no correction for their number.
 ///
 /// # Errors
-/// A rule out of range.
+/// A setting of the rule is out of range.
 pub fn assess(numbers: &[GateEvidence], looks: u32, rule: &GateRule) -> Result<Vec<GateAssessment>, StatsError> {
     rule.check()?;
     let level = rule.alpha / f64::from(looks.max(1));
@@ -287,8 +291,9 @@ fn judge(
     })
 }
 
-/// Whether runs of one side were rejected more often than those of the other, by more than chance: of all rejected runs, as many or
-/// more of one side have a chance below 5 % where either side is as likely. What is left of such sides is not comparable.
+/// Returns `true` if runs of one side were rejected more often than those of the other, by more than
+/// chance: a split this uneven has a chance below 5 % if both sides are equally likely. The remaining runs
+/// of such sides are not comparable.
 pub fn is_one_sided([baseline, candidate]: [u32; 2]) -> bool {
     let (all, more) = (baseline + candidate, baseline.max(candidate));
     // Both tails of the binomial with an even chance.
@@ -303,7 +308,7 @@ pub fn is_one_sided([baseline, candidate]: [u32; 2]) -> bool {
     2.0 * tail < 0.05
 }
 
-/// The answer over several numbers; `CannotTell` without any.
+/// Combines the answers for several numbers; `CannotTell` without any.
 pub fn overall(verdicts: impl IntoIterator<Item = GateVerdict>) -> GateVerdict {
     let severity = |verdict: &GateVerdict| match verdict {
         GateVerdict::Pass => 0,

@@ -1,20 +1,22 @@
-//! How much more a gate must measure to decide.
+//! Estimates how much more a gate must measure to decide.
 
 use super::{DECIDED, Design, GateEvidence, GateRule, Looks, SESSIONS_MIN};
 use crate::estimate::t_quantile;
 use crate::verdict::BLOCKS_NEEDED_MAX;
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
 
-/// Middles of equally likely parts, over which what is uncertain is averaged.
+/// Number of equally likely parts, over whose middles uncertain quantities are averaged.
 const PARTS: usize = 9;
 
-/// More sessions than this are no plan.
+/// More sessions than this are not a realistic plan.
 const SESSIONS_NEEDED_MAX: u32 = 30;
 
-/// The least number of units that decides with the chance of [`DECIDED`]: if the ratio may be what was seen, and if nothing has
-/// changed, which is what most gates are asked about, however the first blocks look. What is known of ratio and spread after few
-/// units is uncertain, so that the chance is averaged over their posterior distributions under a flat prior; taken
-/// at its word, an estimate promises more than it keeps.
+/// Returns the smallest number of units that decides with the chance [`DECIDED`]. It must do so both at
+/// the observed ratio and without any change, because most gates are asked about unchanged systems,
+/// whatever the first blocks show.
+///
+/// Ratio and spread are uncertain after few units, so the chance is averaged over their posterior distributions under
+/// a flat prior. A plan from the point estimate would promise more than it delivers.
 pub(super) fn units_needed(evidence: &GateEvidence, family: usize, rule: &GateRule) -> Option<u32> {
     let estimate = evidence.estimate?;
     let (step, least, most) = match evidence.design {
@@ -53,11 +55,11 @@ pub(super) fn units_needed(evidence: &GateEvidence, family: usize, rule: &GateRu
             relative_error: relative_error(units),
         };
         let mean = |possible: &[(f64, f64)]| {
-            possible.iter().map(|&(log, spread)| test.decides(log, spread)).sum::<f64>() / possible.len() as f64
+            possible.iter().map(|&(log, spread)| test.decision_chance(log, spread)).sum::<f64>() / possible.len() as f64
         };
         mean(&seen).min(mean(&unchanged))
     };
-    // One more look may cost more than two more units bring, so that the chance does not rise with each.
+    // One more look may cost more than two more units bring, so the chance does not rise with every step.
     let mut units = least;
     while units <= most {
         if chance(units) >= DECIDED {
@@ -68,13 +70,13 @@ pub(super) fn units_needed(evidence: &GateEvidence, family: usize, rule: &GateRu
     None
 }
 
-/// Equally likely pairs of logarithm and spread.
+/// Returns equally likely pairs of logarithm and spread.
 fn possible(log: f64, error: f64, spread: f64, freedom: f64) -> Vec<(f64, f64)> {
     let middle = |part: usize| (part as f64 + 0.5) / PARTS as f64;
     let (normal, chi) = (Normal::standard(), ChiSquared::new(freedom));
     let Ok(chi) = chi else { return vec![(log, spread)] };
     let of_part = |part: usize| {
-        // The true spread against the estimated one.
+        // The true spread over the estimated one.
         let factor = (freedom / chi.inverse_cdf(middle(part))).sqrt();
         let shift = move |other: usize| error * factor * normal.inverse_cdf(middle(other));
         (0..PARTS).map(move |other| (log + shift(other), spread * factor))
@@ -92,16 +94,16 @@ struct Test {
 }
 
 impl Test {
-    /// The chance of either answer, if this is the truth.
-    fn decides(&self, log: f64, spread: f64) -> f64 {
+    /// Returns the chance of either answer if these are the true values.
+    fn decision_chance(&self, log: f64, spread: f64) -> f64 {
         let error = spread * self.relative_error;
         let passes = self.exceeds(self.beyond, (log + self.margin) / error);
         let fails = self.exceeds(self.worse, -log / error);
         (passes + fails).min(1.0)
     }
 
-    /// The chance that a noncentral t exceeds a quantile: a normal approximation (Johnson and Welch, "Applications of the
-    /// non-central t-distribution", Biometrika 31, 1940).
+    /// Returns the chance that a noncentral t exceeds a quantile, by a normal approximation (Johnson and Welch,
+    /// "Applications of the non-central t-distribution", Biometrika 31, 1940).
     fn exceeds(&self, quantile: f64, shift: f64) -> f64 {
         let centre = quantile * (1.0 - 1.0 / (4.0 * self.freedom));
         let width = (1.0 + quantile * quantile / (2.0 * self.freedom)).sqrt();

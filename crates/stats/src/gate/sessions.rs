@@ -1,43 +1,46 @@
-//! Two sides that were measured at different times: what a machine differs by from session to session is part of the error.
+//! Compares two sides that were measured at different times: the spread of a machine between sessions
+//! is part of the error.
 
 use crate::StatsError;
 use crate::estimate::Estimate;
 use crate::summary::logs;
 
-/// Fewer sessions of the baseline than this say too little of how sessions differ.
+/// Fewer baseline sessions than this say too little about the spread between sessions.
 pub const SESSIONS_MIN: u32 = 5;
 
-/// The values of both sides, a list for each session. Runs of one session share what the machine was like then, so that a
-/// session is one sample, however many runs it has.
+/// Values of both sides, one list per session. Runs of one session share the state of the machine, so a session is
+/// one sample, however many runs it has.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SessionSides<'a> {
-    /// The baseline's.
+    /// Sessions of the baseline.
     pub baseline: &'a [Vec<f64>],
-    /// The candidate's: perhaps only one.
+    /// Sessions of the candidate; possibly a single one.
     pub candidate: &'a [Vec<f64>],
 }
 
 impl SessionSides<'_> {
-    /// Sessions with values, of baseline and candidate.
+    /// Returns the numbers of sessions with values, of baseline and candidate.
     pub fn sessions(&self) -> (u32, u32) {
         let of = |side: &[Vec<f64>]| side.iter().filter(|runs| !runs.is_empty()).count() as u32;
         (of(self.baseline), of(self.candidate))
     }
 
-    /// Logarithm of candidate / baseline. Its error is that of a prediction: the mean of k sessions is to foretell the mean
-    /// of m further ones, with a variance of s² (1/k + 1/m), where s² is the variance of session means, pooled over both sides.
-    /// Where the candidate's sessions have fewer runs than the baseline's, what their runs vary by adds to it. `None` below
-    /// two sessions of the baseline, or without any of the candidate.
+    /// Estimates the logarithm of candidate / baseline; `None` with fewer than two sessions of the baseline, or
+    /// without any of the candidate.
     ///
-    /// `resemblance` is the correlation of neighbouring sessions, 0 where they are independent. Sessions that resemble each other
-    /// are worth fewer independent ones, k (1 − r) / (1 + r), and vary by more than they show.
+    /// The error is that of a prediction: the mean of k sessions predicts the mean of m further ones, with a variance
+    /// of s² (1/k + 1/m). Here s² is the variance of session means, pooled over both sides. If the candidate's
+    /// sessions have fewer runs than the baseline's, the variance between their runs is added.
     ///
-    /// Sources: Hahn and Meeker, "Statistical intervals", 1991, §4.8 (prediction of the mean of m future observations); Bayley and
-    /// Hammersley, "The effective number of independent observations in an autocorrelated time series", Supplement to the Journal
-    /// of the Royal Statistical Society 8, 1946.
+    /// `resemblance` is the correlation of neighbouring sessions, 0 if they are independent. Correlated sessions are
+    /// worth fewer independent ones, k (1 − r) / (1 + r), and their true variance is larger than the observed one.
+    ///
+    /// Sources: Hahn and Meeker, "Statistical intervals", 1991, §4.8 (prediction of the mean of m future
+    /// observations); Bayley and Hammersley, "The effective number of independent observations in an autocorrelated
+    /// time series", Supplement to the Journal of the Royal Statistical Society 8, 1946.
     ///
     /// # Errors
-    /// Values that are not above 0.
+    /// A value is not above 0.
     pub fn estimate(&self, resemblance: f64) -> Result<Option<Estimate>, StatsError> {
         let sessions = |side: &[Vec<f64>]| -> Result<Vec<Vec<f64>>, StatsError> {
             side.iter().filter(|runs| !runs.is_empty()).map(|runs| logs(runs)).collect()
@@ -69,14 +72,14 @@ pub(super) fn squares(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
-/// Variance of the runs of a session, pooled over all; 0 where no session has two.
+/// Returns the variance of the runs of a session, pooled over all; 0 if no session has two runs.
 fn within(baseline: &[Vec<f64>], candidate: &[Vec<f64>]) -> f64 {
     let all = || baseline.iter().chain(candidate);
     let freedom = all().map(|runs| runs.len() - 1).sum::<usize>();
     if freedom == 0 { 0.0 } else { all().map(|runs| squares(runs)).sum::<f64>() / freedom as f64 }
 }
 
-/// Mean of 1 / runs of a session.
+/// Returns the mean of 1 / runs of a session.
 fn per_run(sessions: &[Vec<f64>]) -> f64 {
     sessions.iter().map(|runs| 1.0 / runs.len() as f64).sum::<f64>() / sessions.len() as f64
 }
@@ -93,9 +96,9 @@ mod tests {
         SessionSides { baseline: &of(baseline), candidate: &of(candidate) }.estimate(0.0).unwrap()
     }
 
-    // Protects: a hundred runs of one session are one sample of what sessions differ by.
+    // Protects: a hundred runs of one session are one sample of the spread between sessions.
     #[test]
-    fn more_runs_of_a_session_are_no_more_sessions() {
+    fn more_runs_of_a_session_do_not_count_as_more_sessions() {
         let few = estimate(&[&[100.0], &[104.0], &[98.0]], &[&[101.0]]).unwrap();
         let many = estimate(&[&[100.0; 50], &[104.0; 50], &[98.0; 50]], &[&[101.0; 50]]).unwrap();
         assert_eq!(few.freedom, 2.0);
@@ -114,7 +117,7 @@ mod tests {
         assert_eq!(found.freedom, 3.0);
     }
 
-    // Protects: sessions that resemble each other count as fewer independent ones.
+    // Protects: correlated sessions count as fewer independent ones.
     #[test]
     fn resemblance_widens_the_error() {
         let sides = (of(&[&[100.0], &[101.0], &[104.0], &[103.0], &[99.0], &[98.0]]), of(&[&[97.0], &[96.0]]));

@@ -1,7 +1,7 @@
 use super::*;
 use crate::random::SplitMix;
 
-/// Pairs of runs whose logarithms differ by `log` on average and have this spread each.
+/// Generates pairs of runs whose logarithms differ by `log` on average and have this spread each.
 fn blocks(stream: &mut SplitMix, count: u32, log: f64, spread: f64) -> [Vec<f64>; 2] {
     let mut side = |log: f64| (0..count).map(|_| (log + spread * stream.normal()).exp()).collect::<Vec<f64>>();
     [side(0.0), side(log)]
@@ -16,16 +16,16 @@ fn verdict(sides: &[Vec<f64>; 2], better: Better) -> GateAssessment {
 }
 
 #[test]
-fn direction_is_the_metrics() {
+fn the_metric_decides_the_direction() {
     let mut stream = SplitMix::new(3);
     let slower = blocks(&mut stream, 8, -0.15, 0.02);
     assert_eq!(verdict(&slower, Better::Higher).verdict, GateVerdict::Regression);
-    assert_eq!(verdict(&slower, Better::Lower).verdict, GateVerdict::Pass, "a shorter time is no regression");
+    assert_eq!(verdict(&slower, Better::Lower).verdict, GateVerdict::Pass, "a shorter time is not a regression");
     let longer = blocks(&mut stream, 8, 0.15, 0.02);
     assert_eq!(verdict(&longer, Better::Lower).verdict, GateVerdict::Regression);
 }
 
-// Protects: a small regression that is certain does not stop a pipeline whose owner tolerates 5 %, and is told.
+// Protects: a small but certain regression does not stop a pipeline with a tolerance of 5 %, and is reported.
 #[test]
 fn worse_within_the_margin_passes_with_a_note() {
     let found = verdict(&blocks(&mut SplitMix::new(5), 20, -0.01, 0.002), Better::Higher);
@@ -49,7 +49,7 @@ fn runs_without_any_spread_are_exact() {
 }
 
 #[test]
-fn the_interval_shows_what_is_answered() {
+fn the_interval_agrees_with_the_answer() {
     let mut stream = SplitMix::new(7);
     for trial in 0..300 {
         let log = f64::from(trial % 30) / -200.0;
@@ -80,9 +80,10 @@ fn many_numbers_share_the_level() {
     assert_eq!((found[0].verdict, found[0].note), (GateVerdict::CannotTell, GateNote::ChanceAmongMany));
 }
 
-// Protects: where one side's runs fail their checks, the rest of it is a selection, and passes for nothing.
+// Protects: if runs of one side fail their checks, the remaining ones are a biased selection, and do
+// not count as a pass.
 #[test]
-fn rejections_of_one_side_are_told_from_those_of_both() {
+fn rejections_of_one_side_are_distinguished_from_those_of_both() {
     // R: binom.test(5, 5)$p.value is 0.0625, binom.test(6, 6)$p.value 0.03125, binom.test(9, 10)$p.value 0.0215.
     for (rejected, one_sided) in [([0, 0], false), ([0, 5], false), ([0, 6], true), ([9, 1], true), ([20, 24], false)] {
         assert_eq!(is_one_sided(rejected), one_sided, "{rejected:?}");
@@ -112,7 +113,7 @@ fn a_rule_out_of_range_is_an_error() {
     }
 }
 
-/// A gate of blocks to its end: looks until it is decided or its blocks are spent.
+/// Runs a gate of blocks to its end: it looks until it is decided or its blocks are used up.
 fn gate(stream: &mut SplitMix, log: f64, spread: f64, most: u32) -> GateAssessment {
     let rule = GateRule::default();
     let looks = Looks::within(rule.blocks_min, most);
@@ -133,7 +134,7 @@ fn gate(stream: &mut SplitMix, log: f64, spread: f64, most: u32) -> GateAssessme
     }
 }
 
-/// Shares of 500 gates that pass and that find a regression.
+/// Returns the shares of 500 gates that pass and that find a regression.
 fn shares(log: f64, spread: f64, most: u32) -> (f64, f64) {
     let mut stream = SplitMix::new((spread * 1e6) as u64 + u64::from(most));
     let all: Vec<GateVerdict> = (0..500).map(|_| gate(&mut stream, log, spread, most).verdict).collect();
@@ -141,8 +142,8 @@ fn shares(log: f64, spread: f64, most: u32) -> (f64, f64) {
     (share(GateVerdict::Pass), share(GateVerdict::Regression))
 }
 
-// Protects the promise: of an unchanged system at most 5 % of gates find a regression, and of one that is worse by the margin at
-// most 5 % pass, however long they go on.
+// Protects the error rates, however long gates go on: at most 5 % of gates find a regression in an unchanged system,
+// and at most 5 % pass a system that is worse by the margin.
 #[test]
 fn looking_again_and_again_keeps_the_error_rates() {
     for spread in [0.01, 0.05, 0.15] {
@@ -161,9 +162,9 @@ fn ten_per_cent_are_found_at_three_per_cent_spread() {
     assert!(regressions > 0.95 && passes < 0.01, "{regressions} {passes}");
 }
 
-// Protects: who is told to measure longer, and does, gets an answer.
+// Protects: after measuring as much longer as advised, a gate decides.
 #[test]
-fn what_is_needed_decides() {
+fn the_needed_blocks_decide() {
     let mut stream = SplitMix::new(17);
     for (log, spread) in [(0.0, 0.06), (0.0, 0.12), (0.9f64.ln(), 0.12), (0.95f64.ln(), 0.1)] {
         let (mut asked, mut decided) = (0, 0);

@@ -1,4 +1,4 @@
-//! A small run to store.
+//! A small run to store, shared by the tests.
 
 #![allow(dead_code, unreachable_pub)] // each test file uses its part
 
@@ -62,7 +62,7 @@ pub fn tool() -> Tool {
     Tool { name: "plumb".to_owned(), version: "0.1.0".to_owned() }
 }
 
-/// The run `id`, which started at `second` past a fixed minute.
+/// Returns the result of run `id`, which started at `second` past a fixed minute.
 pub fn result(id: &str, second: u32) -> RunResult {
     let write = OpKind::Write;
     let bandwidth = Metric::bandwidth(write);
@@ -166,7 +166,7 @@ pub fn measurement() -> Measurement {
     }
 }
 
-/// Calls `with` with the beginning of the run `id`.
+/// Calls `with` with the start of run `id`.
 pub fn started<T>(id: &str, with: impl FnOnce(&RunStart<'_>) -> T) -> T {
     with(&RunStart {
         id,

@@ -1,4 +1,4 @@
-//! Every planned cell: its numbers, what the devices did, and why it has none.
+//! Reports every planned cell: its numbers, the work of its devices, and the reasons for missing values.
 
 use super::contrasts::tier;
 use super::devices::{moved, under};
@@ -63,7 +63,7 @@ pub(super) fn accepted<'a>(
     done.filter_map(|(plot, record)| Some((*plot, *record, record.result.as_ref()?)))
 }
 
-/// The numbers of a cell, over all its runs that count.
+/// Returns the numbers of a cell, over all its runs that count.
 pub(super) fn values(numbers: &WorkNumbers, cell: u32) -> Vec<CellValue> {
     let of_number = |(number, all): (&super::values::WorkNumber, &Vec<CountedValue>)| {
         let values: Vec<CountedValue> = all.iter().filter(|value| value.cell == cell).copied().collect();
@@ -87,8 +87,8 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// What each device did, by its role in the recipe: the kernel's name may be another one on each plot. A device without a role
-/// goes by the kernel's name.
+/// Returns the work of each device, by its role in the recipe, since the kernel's name may differ on each plot. A
+/// device without a role has the kernel's name.
 fn devices(runs: &[(u32, &StudyRun)]) -> Vec<CellDevice> {
     let mut seen: BTreeMap<&str, SeenDevice<'_>> = BTreeMap::new();
     for (_, record, result) in accepted(runs) {
@@ -98,7 +98,7 @@ fn devices(runs: &[(u32, &StudyRun)]) -> Vec<CellDevice> {
                 let device = seen.entry(one.role.as_deref().unwrap_or(name)).or_default();
                 device.names.insert(name);
                 device.counts.push(one.counts);
-                // Only the work of runs in which it took part.
+                // Only the work of runs in which the device took part.
                 device.written += moved(result, OpKind::Write);
                 device.read += moved(result, OpKind::Read);
             }
@@ -110,7 +110,7 @@ fn devices(runs: &[(u32, &StudyRun)]) -> Vec<CellDevice> {
 /// A device over the runs of a cell.
 #[derive(Default)]
 struct SeenDevice<'a> {
-    /// What the kernel called it.
+    /// The kernel's names for it.
     names: BTreeSet<&'a str>,
     counts: Vec<DeviceCounts>,
     /// Bytes that the work of its runs wrote.
@@ -120,7 +120,7 @@ struct SeenDevice<'a> {
 }
 
 impl SeenDevice<'_> {
-    /// `None` where it did nothing at all.
+    /// Returns `None` if the device did no I/O.
     fn of_cell(self, device: &str) -> Option<CellDevice> {
         if self.counts.iter().all(|one| *one == DeviceCounts::default()) {
             return None;

@@ -1,4 +1,4 @@
-//! Which rules each set-up keeps: the outcome of works that test conformance.
+//! Outcomes of works that test conformance: the rules that each set-up keeps.
 
 use super::StudyEvidence;
 use super::messages::side;
@@ -15,7 +15,7 @@ struct Setup<'a> {
     reports: Vec<&'a Conformance>,
 }
 
-/// An entry for each work that tests rules and has a report.
+/// Returns an entry for each work that tests rules and has a report.
 pub(super) fn conformance(evidence: &StudyEvidence) -> Vec<StudyConformance> {
     let plan = &evidence.plan;
     let mut works: Vec<(&str, Vec<Setup<'_>>)> = Vec::new();
@@ -36,14 +36,14 @@ pub(super) fn conformance(evidence: &StudyEvidence) -> Vec<StudyConformance> {
     works
         .into_iter()
         .map(|(workload, mut setups)| {
-            // As the factors list their levels, whatever the order of the plots was.
+            // In the factors' order of levels, whatever the order of the plots was.
             setups.sort_by_key(|setup| place(plan, setup.levels));
             of_work(workload, &setups)
         })
         .collect()
 }
 
-/// The places of levels in the lists of their factors.
+/// Returns the positions of levels in the lists of their factors.
 fn place(plan: &Plan, levels: &Levels) -> Vec<usize> {
     let of = |name: &String, list: &[String]| list.iter().position(|level| Some(level) == levels.get(name));
     plan.factors.iter().filter_map(|factor| of(&factor.name, &factor.levels)).collect()
@@ -63,10 +63,10 @@ fn of_work(workload: &str, setups: &[Setup<'_>]) -> StudyConformance {
     }
 }
 
-/// How a case ended over all runs of a set-up.
+/// Outcome of a case over all runs of a set-up.
 struct Ended<'a> {
     outcome: PosixOutcome,
-    /// The run that says it.
+    /// The run that shows the outcome.
     case: &'a PosixCase,
 }
 
@@ -77,11 +77,11 @@ fn ended<'a>(reports: &[&'a Conformance]) -> BTreeMap<&'a str, Ended<'a>> {
             ended.insert(&case.id, Ended { outcome: case.outcome, case });
             continue;
         };
-        // A case that did not end in time does not contradict the other outcome.
+        // A timeout does not contradict another outcome.
         if known.outcome == PosixOutcome::Timeout {
             *known = Ended { outcome: case.outcome, case };
         } else if known.outcome != case.outcome && case.outcome != PosixOutcome::Timeout {
-            // The worse of two is the one to explain.
+            // The worse of two outcomes needs an explanation.
             let worse = if case.outcome < known.case.outcome { case } else { known.case };
             *known = Ended { outcome: PosixOutcome::Flaky, case: worse };
         }
@@ -111,12 +111,12 @@ fn of_setup(setup: &Setup<'_>, ended: &BTreeMap<&str, Ended<'_>>) -> SetupConfor
     }
 }
 
-/// The id without what stands in brackets.
+/// Returns the id without its part in brackets.
 fn rule(id: &str) -> &str {
     id.split('[').next().unwrap_or(id)
 }
 
-/// A case that fails somewhere, or ends otherwise on one set-up than on another.
+/// Returns a case that fails on some set-up, or has different outcomes on two of them.
 fn differing(id: &str, setups: &[BTreeMap<&str, Ended<'_>>]) -> Option<DifferingCase> {
     let of: Vec<Option<&Ended<'_>>> = setups.iter().map(|ended| ended.get(id)).collect();
     let outcomes: Vec<Option<PosixOutcome>> = of.iter().map(|one| one.map(|one| one.outcome)).collect();
@@ -136,7 +136,7 @@ fn differing(id: &str, setups: &[BTreeMap<&str, Ended<'_>>]) -> Option<Differing
     })
 }
 
-/// What was found, or why nothing was.
+/// Returns the observation, or the reason why there is none.
 fn found(case: &PosixCase) -> String {
     let PosixCase { what, expected, got, reason, by, .. } = case;
     match case.outcome {
@@ -147,7 +147,7 @@ fn found(case: &PosixCase) -> String {
     }
 }
 
-/// A sentence for each work: which set-ups break rules, and how many.
+/// Returns a sentence for each work: the set-ups that break rules, and how many.
 pub(super) fn answer(plan: &Plan, all: &[StudyConformance]) -> Vec<String> {
     all.iter().map(|one| sentence(plan, one)).collect()
 }
@@ -160,7 +160,7 @@ fn sentence(plan: &Plan, one: &StudyConformance) -> String {
     let (broken, whole): (Vec<&SetupConformance>, Vec<&SetupConformance>) =
         one.setups.iter().partition(|setup| setup.failures > 0);
     let plural = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let mut said: Vec<String> = broken
+    let mut parts: Vec<String> = broken
         .into_iter()
         .map(|setup| {
             let (rules, cases) = (plural(setup.broken_rules, "rule"), plural(setup.failures, "case"));
@@ -178,7 +178,7 @@ fn sentence(plan: &Plan, one: &StudyConformance) -> String {
     };
     if !whole.is_empty() {
         let keep = if whole.len() == 1 { "breaks" } else { "break" };
-        said.push(format!("{} {keep} none", whole.into_iter().map(name).collect::<Vec<_>>().join("; ")));
+        parts.push(format!("{} {keep} none", whole.into_iter().map(name).collect::<Vec<_>>().join("; ")));
     }
-    format!("Rules of {of} ({}): {}.", one.workload, said.join("; "))
+    format!("Rules of {of} ({}): {}.", one.workload, parts.join("; "))
 }

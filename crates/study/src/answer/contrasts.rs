@@ -1,5 +1,5 @@
-//! The levels of one factor against each other: plots for a factor that is hard to change; for another one pairs of runs, and
-//! again plots where the pairs are on several.
+//! Contrasts between the levels of one factor. They compare plots for a factor that is hard to change. For an easy
+//! one they compare pairs of runs, or again plots if the pairs are on several.
 
 use super::evidence::StudyEvidence;
 use super::factor_levels::SecondQuestion;
@@ -18,8 +18,9 @@ use plumb_stats::geometric_mean;
 use plumb_stats::verdict::{Assessment, Compared, Family, VerdictRule, assess_family};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A contrast for each work, phase, metric, combination of the levels within, and level other than the baseline. In a second
-/// question, what the plan declared has the plan's verdict, and the rest is a family of its own.
+/// Returns a contrast for each work, phase, metric, combination of the levels within, and level other than the
+/// baseline. In a second question, contrasts that the plan declared keep the plan's verdict, and the others are
+/// a family of their own.
 pub(super) fn contrasts(
     evidence: &StudyEvidence,
     numbers: &WorkNumbers,
@@ -58,7 +59,7 @@ pub(super) fn contrasts(
         .collect();
     let is_declared: Vec<bool> =
         found.iter().map(|one| one.as_ref().is_some_and(|one| declared.contains(one))).collect();
-    // Of times under emulation nothing can be claimed, so that they are none of the claims among which chance is shared.
+    // Times under emulation support no claim, so they do not count among the claims that share the error rate.
     let families: &[fn(bool) -> bool] = if emulated { &[|count| count, |count| !count] } else { &[|_| true] };
     let primaries = primary::numbers(evidence, numbers);
     let is_primary = |pairing: &Pairing| primaries.contains(&pairing.number);
@@ -87,7 +88,7 @@ pub(super) fn contrasts(
     found.into_iter().flatten().collect()
 }
 
-/// Whether a contrast is the one that a pairing makes.
+/// Returns `true` if a pairing leads to this contrast.
 fn is_of(plan: &Plan, one: &StudyContrast, pairing: &Pairing, baseline: &str) -> bool {
     let StudyContrast { within, contrast, .. } = one;
     let number = &pairing.number;
@@ -98,7 +99,7 @@ fn is_of(plan: &Plan, one: &StudyContrast, pairing: &Pairing, baseline: &str) ->
         && (&contrast.baseline, &contrast.candidate) == (&side(baseline), &side(&pairing.candidate))
 }
 
-/// The combinations of levels that are told apart, in the order of the plan's cells.
+/// Returns the combinations of levels that are reported separately, in the order of the plan's cells.
 fn contexts(plan: &Plan, values: &[CountedValue]) -> Vec<Levels> {
     let seen = BTreeSet::from_iter(values.iter().map(|value| value.cell));
     let mut contexts: Vec<Levels> = Vec::new();
@@ -111,7 +112,8 @@ fn contexts(plan: &Plan, values: &[CountedValue]) -> Vec<Levels> {
     contexts
 }
 
-/// What the compared factor is judged by. Whether a pair's plot has others beside it is seen in the values.
+/// Returns the unit of replication for the compared factor. The values show whether a pair's plot
+/// has others next to it.
 fn planned_unit(plan: &Plan) -> PlannedUnit {
     if plan.compares_hard() {
         PlannedUnit::Plot
@@ -131,9 +133,9 @@ fn pairing(
     levels: [&String; 2],
 ) -> Pairing {
     let by = &plan.compare.by;
-    // A factor that is not varied everywhere has no level in some cells: those are a context of their own.
+    // A factor that is not varied everywhere has no level in some cells; those form their own context.
     let is_within = |value: &&CountedValue| plan.context(value.cell) == *within;
-    // By plot or pair; in it by the levels of all other factors, so that like is held against like.
+    // Grouped by plot or pair, and within it by the levels of all other factors, to compare only runs that are alike.
     let mut units: BTreeMap<(u32, u32), ByOthers> = BTreeMap::new();
     let mut all: [Vec<CountedValue>; 2] = Default::default();
     for value in values.iter().filter(is_within) {
@@ -148,8 +150,8 @@ fn pairing(
     let is_count = number.metric.device_count().is_some();
     let is_determined = all.iter().flatten().all(|value| value.is_determined);
     let exact = if is_count { counted::exact(&by_others, is_determined) } else { None };
-    // One group for each plot, in which each likeness of other levels is a run of a hard factor's plot, and a part of an easy
-    // factor's pair.
+    // One group for each plot. Each combination of the other levels in it is a run of a hard factor's plot, or a part
+    // of an easy factor's pair.
     let mut groups: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
     for ((place, _), cells) in units {
         let whole: Vec<[f64; 2]> = cells.values().filter_map(both).collect();
@@ -165,7 +167,7 @@ fn pairing(
             }
         }
     }
-    // Pairs that are all on one plot say something of that one.
+    // Pairs that are all on one plot support conclusions about that plot only.
     let unit = if unit == PlannedUnit::PairsOnPlot && groups.len() < 2 { PlannedUnit::Pair } else { unit };
     let mut sides: [Vec<Vec<f64>>; 2] = Default::default();
     for group in groups.into_values() {
@@ -178,8 +180,8 @@ fn pairing(
     Pairing { number, within, candidate, unit, groups: sides, lacking: 0, granularity, all, exact }
 }
 
-/// How many runs of the cells that a contrast has values of count and have none. What devices counted is seen, or is not, however
-/// fast they are.
+/// Counts accepted runs of a contrast's cells without a value. Device counts are observed
+/// or not, independent of speed.
 fn lacking(evidence: &StudyEvidence, values: &[CountedValue], all: &[Vec<CountedValue>; 2]) -> u32 {
     let cells = BTreeSet::from_iter(all.iter().flatten().map(|value| value.cell));
     let counting = evidence.accepted().filter(|(run, _)| cells.contains(&evidence.plan.runs[*run].cell)).count();
@@ -187,12 +189,12 @@ fn lacking(evidence: &StudyEvidence, values: &[CountedValue], all: &[Vec<Counted
     counting.saturating_sub(having) as u32
 }
 
-/// The means of the runs of both sides, where both have some above 0.
+/// Returns the means of the runs of both sides, if both have some above 0.
 fn both(sides: &[Vec<f64>; 2]) -> Option<[f64; 2]> {
     Some([geometric_mean(&sides[0]).ok()?, geometric_mean(&sides[1]).ok()?])
 }
 
-/// A secondary number: its interval is shown, and nothing is claimed of it.
+/// Turns a contrast into a secondary number: its interval is shown, without a verdict.
 fn without_verdict(plan: &Plan, pairing: &Pairing, mut secondary: StudyContrast) -> StudyContrast {
     secondary.primary = false;
     let contrast = &mut secondary.contrast;
@@ -222,7 +224,7 @@ fn assess(pairings: &[&Pairing], family: Family, rule: &VerdictRule) -> Vec<Asse
             granularity: pairing.granularity,
         })
         .collect();
-    // Values are above 0 and come in pairs: the only errors are those of the margin, which the study file checks.
+    // Values are above 0 and come in pairs: the only possible errors concern the margin, which the study file checks.
     assess_family(&compared, rule, family).unwrap_or_default()
 }
 
@@ -230,11 +232,11 @@ fn assess(pairings: &[&Pairing], family: Family, rule: &VerdictRule) -> Vec<Asse
 #[derive(Clone, Copy)]
 pub(super) struct Ground<'a> {
     pub(super) emulated: bool,
-    /// A check that forbids claims of what was measured.
+    /// A check that forbids claims about measured numbers.
     pub(super) forbids: Option<&'a Finding>,
 }
 
-/// What forbids every claim.
+/// The checks that can forbid every claim.
 #[derive(Clone, Copy)]
 struct Cap<'a> {
     exploratory: bool,
@@ -243,10 +245,11 @@ struct Cap<'a> {
 }
 
 impl Cap<'_> {
-    fn of(self, said: ContrastVerdict, is_count: bool) -> Option<Capped> {
-        let capped =
-            |code: &str, reason: &str| Some(Capped { verdict: said, code: code.to_owned(), reason: reason.to_owned() });
-        match (said, self) {
+    fn of(self, uncapped: ContrastVerdict, is_count: bool) -> Option<Capped> {
+        let capped = |code: &str, reason: &str| {
+            Some(Capped { verdict: uncapped, code: code.to_owned(), reason: reason.to_owned() })
+        };
+        match (uncapped, self) {
             (_, Cap { emulated: true, .. }) if !is_count => {
                 capped("C14", "under emulation, times and rates mean nothing")
             }
@@ -271,10 +274,10 @@ fn contrast(
     let by = &plan.compare.by;
     let (baseline, candidate) = (messages::side(by, baseline), messages::side(by, &pairing.candidate));
     let is_count = pairing.number.metric.device_count().is_some();
-    let said = claims::said(assessment);
+    let uncapped = claims::uncapped_verdict(assessment);
     let lacking =
         Lacking { units: pairing.lacking, of: pairing.all.iter().map(Vec::len).sum::<usize>() as u32, what: "runs" };
-    let capped = cap.of(said, is_count).or_else(|| lacking.cap(said).filter(|_| !is_count));
+    let capped = cap.of(uncapped, is_count).or_else(|| lacking.cap(uncapped).filter(|_| !is_count));
     let sides = [
         ContrastSide { name: &baseline, values: &baseline_values, tier: tier(&pairing.all[0]) },
         ContrastSide { name: &candidate, values: &candidate_values, tier: tier(&pairing.all[1]) },
@@ -282,7 +285,7 @@ fn contrast(
     let number = &pairing.number;
     let mut contrast =
         claims::of_assessment(assessment, sides, (&number.workload, &number.phase, number.metric), rule, capped);
-    // More plots do not lift what a check forbids.
+    // More plots do not lift a check's ban.
     if contrast.capped.is_some() {
         contrast.blocks_needed = None;
     }
@@ -295,7 +298,7 @@ fn contrast(
     }
 }
 
-/// What all measured; `mixed` where they differ.
+/// Returns the tier of all values; `mixed` if they differ.
 pub(super) fn tier(values: &[CountedValue]) -> Option<TierName> {
     let mut tiers = values.iter().filter_map(|value| value.tier);
     let first = tiers.next()?;

@@ -1,4 +1,4 @@
-//! Counts of devices under a study's systems.
+//! Tests of device counts under a study's systems.
 
 use super::tests::{evidence, noisy};
 use super::*;
@@ -12,7 +12,7 @@ use plumb_result::{ContrastVerdict, Seen};
 use plumb_workload::program::{Postmark, PostmarkPart, PostmarkStep, Step};
 use plumb_workload::{DeviceTarget, Phase, Target};
 
-/// The same study with counts of two disks under a RAID, and what they count.
+/// The same study with counts of two disks under a RAID; `counts` returns them.
 pub(super) fn on_disks(emulated: bool, counts: impl Fn(&Levels, u32) -> u64) -> StudyEvidence {
     on_disks_of(&["4k"], emulated, counts)
 }
@@ -43,7 +43,7 @@ fn device() -> DeviceTarget {
     plumb_document::json::from_str(r#"{"path": "/dev/sdb"}"#).unwrap()
 }
 
-/// The runs go around the page cache, as they do on a device.
+/// Makes the runs bypass the page cache, as they do on a device.
 fn direct(evidence: &mut StudyEvidence) {
     let phase: Phase =
         plumb_document::json::from_str(r#"{"name": "write", "cache": "direct", "workers": []}"#).unwrap();
@@ -87,18 +87,18 @@ fn counts_of_the_leaves_are_claimed_under_emulation_and_are_exact_where_none_var
     );
     assert!(found.answer[1].starts_with("No claim about a and b"), "{:?}", found.answer);
     let cell = found.cells[0].values.iter().find(|value| value.metric.to_string() == "device.read-bytes").unwrap();
-    assert_eq!((cell.value, cell.runs), (0.0, 6), "counted, and none: that is a value");
+    assert_eq!((cell.value, cell.runs), (0.0, 6), "a counted 0 is a value");
     plumb_document::json::from_str::<StudyReport>(&plumb_document::json::to_string(&found).unwrap())
         .expect("no number is NaN");
 }
 
-/// The numbers of a report that are claims.
+/// Returns the numbers of a report that support claims.
 fn primary(report: &StudyReport) -> Vec<String> {
     let all = report.contrasts.iter().filter(|one| one.primary);
     all.map(|one| one.contrast.metric.to_string()).collect()
 }
 
-// Protects: a family of 66 contrasts claims nothing, and one measurement costs Holm once.
+// Protects: a family of 66 contrasts claims nothing, and one measurement costs Holm only once.
 #[test]
 fn a_study_decides_on_few_numbers() {
     let speed = noisy(3, 0.01, 0.002);
@@ -108,7 +108,7 @@ fn a_study_decides_on_few_numbers() {
         plan.compare.primary = primary.iter().map(|name| (*name).to_owned()).collect();
         answer(&evidence(plan, |levels, plot, run| speed(plot, run) * if levels["system"] == "b" { 2.0 } else { 1.0 }))
     };
-    // The rate in bytes and that in ops are one measurement: the one that was named first stands for both.
+    // The rate in bytes and that in ops are one measurement: the first one stands for both.
     let both = compared(&["write.bw", "write.iops"], &[]);
     assert_eq!((primary(&both), both.contrasts.len()), (vec!["write.bw".to_owned()], 2));
     let secondary = &of(&both, "write.iops");
@@ -139,7 +139,7 @@ fn equal_counts_through_a_file_system_are_not_called_exact() {
     assert!(written.contains("both counted the same in every run of 3 plots; a verdict needs 6"), "{written}");
 }
 
-// Protects: 1.000 in each row, for any loop device that the kernel gives to a plot.
+// Protects: 1.000 in each row, for any loop device that the kernel assigns to a plot.
 #[test]
 fn a_device_is_known_by_its_role() {
     let mut evidence = on_disks(true, |_, _| 64 << 20);
@@ -154,7 +154,7 @@ fn a_device_is_known_by_its_role() {
         assert_eq!((device.device.as_str(), device.runs, device.names.len()), ("@disks.1", 6, 3));
         assert!((device.written_per_byte.unwrap() - 1.0).abs() < 1e-9, "{device:?}");
     }
-    // As in older results: rows of their own, each with the work of its own runs.
+    // As in older results: each device has its own row, with the work of its own runs.
     for record in &mut evidence.records {
         record.devices.values_mut().for_each(|device| device.role = None);
     }
@@ -179,7 +179,7 @@ fn counts_that_vary_are_judged_by_plots() {
         "{}",
         written.words
     );
-    // Some of nothing: no logarithm, and the other claims stand.
+    // A count above 0 against 0: no logarithm, and the other claims stand.
     let found =
         answer(&on_disks(false, |levels, run| if levels["system"] == "b" { u64::from(run % 3) } else { 1 << 20 }));
     let written = of(&found, "device.written-bytes");
@@ -199,9 +199,9 @@ fn effects_on_counts_that_never_vary_are_numbers() {
     }
 }
 
-/// PostMark's own transactions, else the ops that were counted.
+/// Uses PostMark's own transactions, otherwise the counted ops.
 #[test]
-fn bytes_are_told_for_each_transaction() {
+fn bytes_are_reported_per_transaction() {
     let mut evidence = on_disks(false, |_, _| 1 << 20);
     let bytes = |evidence: &StudyEvidence| {
         let record = &evidence.records[0];
@@ -224,9 +224,9 @@ fn bytes_are_told_for_each_transaction() {
     assert_eq!(devices::value(DeviceCount::Writes, record, record.result.as_ref().unwrap()), None, "no leaf is known");
 }
 
-/// E5 and E12 look at the runs of like cells in their order.
+/// E5 and E12 examine the runs of alike cells in their order.
 #[test]
-fn drift_and_numbers_that_say_the_same_are_told() {
+fn drift_and_duplicate_numbers_are_reported() {
     let mut plan = plan(&["a", "b"], &["4k", "64k"], 4, 4);
     plan.compare.metrics = vec!["write.bw".to_owned(), "write.iops".to_owned()];
     let found = |slope: f64| {

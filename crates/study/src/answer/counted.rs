@@ -1,4 +1,4 @@
-//! Counts of devices where there is nothing to estimate: every run of a side counted the same, or some counted nothing.
+//! Device counts without anything to estimate: every run of a side counted the same, or some counted 0.
 
 use super::messages::{self, Counts};
 use super::pairing::{ByOthers, Exact, Pairing};
@@ -11,7 +11,8 @@ use plumb_stats::counts::{CountedBy, EqualCounts, equal_counts};
 use plumb_stats::geometric_mean;
 use std::collections::BTreeMap;
 
-/// What the counts of all units say; `None` where their spread has to be judged. `is_determined`: the work alone decides them.
+/// Returns the result that follows from the counts of all units alone; `None` if their spread has to be judged.
+/// `is_determined`: only the work determines them.
 pub(super) fn exact(units: &[&ByOthers], is_determined: bool) -> Option<Exact> {
     let mut merged: BTreeMap<&Levels, [Vec<f64>; 2]> = BTreeMap::new();
     let mut count = 0;
@@ -39,13 +40,13 @@ pub(super) fn exact(units: &[&ByOthers], is_determined: bool) -> Option<Exact> {
             let of = |side: usize| merged.values().map(move |sides| sides[side][0]);
             let ratios: Vec<f64> = of(1).zip(of(0)).map(|(candidate, baseline)| candidate / baseline).collect();
             let sums: [f64; 2] = [of(0).sum(), of(1).sum()];
-            // Of none against none a ratio is no number, of some against none it is infinite: neither has a mean.
+            // 0 against 0 has no ratio, and a positive count against 0 an infinite one: neither has a mean.
             Some(Exact::Same { sums, ratio: geometric_mean(&ratios).ok(), units: count })
         }
     }
 }
 
-/// The contrast that they make.
+/// Builds the contrast of an exact count.
 pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: &str) -> StudyContrast {
     let by = &plan.compare.by;
     let number = &pairing.number;
@@ -53,7 +54,7 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
         let values = &pairing.all[side];
         Some(values.iter().map(|value| value.value).sum::<f64>() / values.len() as f64)
     };
-    let (said, ratio, units, note) = match exact {
+    let (uncapped, ratio, units, note) = match exact {
         Exact::Same { sums, ratio, units } => (of_sums(*sums, *ratio, plan.compare.equivalence), *ratio, *units, None),
         Exact::Zeros { units } => {
             (ContrastVerdict::CannotTell, None, *units, Some("some runs counted 0, so there is no ratio".to_owned()))
@@ -69,8 +70,8 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
             (ContrastVerdict::CannotTell, None, *units, Some(note))
         }
     };
-    let capped = (plan.exploratory && said != ContrastVerdict::CannotTell).then(|| Capped {
-        verdict: said,
+    let capped = (plan.exploratory && uncapped != ContrastVerdict::CannotTell).then(|| Capped {
+        verdict: uncapped,
         code: "E1".to_owned(),
         reason: "an exploratory study makes no claims".to_owned(),
     });
@@ -92,7 +93,7 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
         p: None,
         p_adjusted: None,
         p_sign_flip: None,
-        verdict: if capped.is_some() { ContrastVerdict::CannotTell } else { said },
+        verdict: if capped.is_some() { ContrastVerdict::CannotTell } else { uncapped },
         blocks: units,
         blocks_needed: None,
         workload: Some(number.workload.clone()).filter(|workload| !workload.is_empty()),
@@ -124,7 +125,7 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
     }
 }
 
-/// The verdict of two counts: less is better.
+/// Returns the verdict of two counts: less is better.
 fn of_sums([baseline, candidate]: [f64; 2], ratio: Option<f64>, margin: f64) -> ContrastVerdict {
     let is_near = ratio.is_some_and(|ratio| ratio.ln().abs() <= margin.ln_1p());
     if is_near || baseline == candidate {
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_everywhere_is_exact_and_one_other_run_is_not() {
+    fn equal_counts_are_exact_and_one_different_run_ends_that() {
         let one = unit(&[512.0], &[768.0]);
         let same = [unit(&[512.0, 512.0], &[768.0, 768.0]), one.clone(), one];
         assert_eq!(determined(&same), Some(Exact::Same { sums: [512.0, 768.0], ratio: Some(1.5), units: 3 }));
@@ -159,7 +160,8 @@ mod tests {
         assert_eq!(determined(&alike), Some(Exact::TooFew { units: 2, needed: 3, are_equal: true }));
     }
 
-    // Protects: in the review's A/A studies, 8 flushes of one side and 9 of the other on two plots were called exactly more.
+    // Protects: in the review's A/A studies, 8 flushes on one side and 9 on the other, on two
+    // plots, were called exactly more.
     #[test]
     fn equal_counts_that_the_work_does_not_determine_need_more_units() {
         let flushes = vec![unit(&[8.0, 8.0], &[9.0, 9.0]); 6];
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn none_has_a_direction_and_no_ratio() {
+    fn zero_has_a_direction_but_no_ratio() {
         let none = unit(&[0.0], &[512.0]);
         let all = [none.clone(), none.clone(), none];
         assert_eq!(determined(&all), Some(Exact::Same { sums: [0.0, 512.0], ratio: None, units: 3 }));

@@ -1,4 +1,4 @@
-//! Metrics that the study file declares and that no comparison has, each with the reason.
+//! Metrics that the study file declares but no comparison has, each with the reason.
 
 use super::devices;
 use super::evidence::StudyEvidence;
@@ -8,7 +8,7 @@ use plumb_result::study::StudyContrast;
 use plumb_result::{Metric, Quantity};
 use std::collections::BTreeSet;
 
-/// A note for each declared metric without a comparison.
+/// Returns a note for each declared metric without a comparison.
 pub(super) fn not_compared(evidence: &StudyEvidence, contrasts: &[StudyContrast], emulated: bool) -> Vec<String> {
     let compare = &evidence.plan.compare;
     let declared: BTreeSet<&String> = compare.metrics.iter().chain(&compare.primary).collect();
@@ -26,7 +26,7 @@ fn reason(evidence: &StudyEvidence, wish: &str, emulated: bool) -> String {
     let counted = counts.any(|count| {
         accepted.iter().any(|(run, result)| devices::value(count, &evidence.records[*run], result).is_some())
     });
-    // Of each run that knows the metric, whether it has a value.
+    // For each run that knows the metric, whether it has a value.
     let mut measured: Vec<bool> = Vec::new();
     let mut is_of_time = false;
     for (_, result) in &accepted {
@@ -52,7 +52,7 @@ fn is_time(metric: Metric) -> bool {
     matches!(metric.quantity, Quantity::Latency(_) | Quantity::Response(_))
 }
 
-/// The metrics that accepted runs have values of.
+/// Lists the metrics that accepted runs have values of.
 fn known(evidence: &StudyEvidence) -> String {
     let phases = evidence.accepted().flat_map(|(_, result)| &result.phases);
     let values = phases.flat_map(|phase| phase.metrics.iter()).filter(|(_, value)| value.value.is_some());
@@ -81,7 +81,7 @@ mod tests {
         answer(&evidence).notes.into_iter().filter(|note| note.contains("is declared and not compared")).collect()
     }
 
-    // Protects readers of a page from a metric that was promised and is missing in silence.
+    // Protects readers: a page must not silently lack a promised metric.
     #[test]
     fn a_declared_metric_without_a_comparison_is_named_with_the_reason() {
         assert_eq!(notes(&["write.bw"], ""), [""; 0]);

@@ -1,4 +1,4 @@
-//! What the block devices under a run did, and how much of it for each unit of its work.
+//! The work of the block devices under a run, in total and per unit of the run's work.
 
 use super::evidence::StudyRun;
 use plumb_lab::protocol::{DeviceCounts, DeviceRecord};
@@ -8,8 +8,8 @@ use plumb_workload::program::{PostmarkPart, PostmarkStep};
 use plumb_workload::{OpKind, Phase, Target};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A number of the leaf devices under a run, all of them together, over the whole run. `None` where it could not be seen
-/// which they are, or where the work did none of what it is counted for.
+/// Returns a number of all leaf devices under a run together, over the whole run. `None` if the leaves are unknown,
+/// or if the work did none of the ops that it is counted for.
 pub(super) fn value(count: DeviceCount, record: &StudyRun, result: &RunResult) -> Option<f64> {
     let all = of_leaves(record, result)?;
     match count {
@@ -29,12 +29,12 @@ pub(super) fn value(count: DeviceCount, record: &StudyRun, result: &RunResult) -
     }
 }
 
-/// The largest count of a leaf.
+/// Returns the largest count of a leaf.
 fn busiest(record: &StudyRun, result: &RunResult, of: fn(&DeviceCounts) -> u64) -> Option<f64> {
     leaves(record, result)?.values().map(|one| of(&one.counts)).max().map(|most| most as f64)
 }
 
-/// The largest count of a leaf over the mean of all; `None` for a single leaf, and where the mean is 0.
+/// Returns the largest count of a leaf over the mean of all; `None` for a single leaf, or if the mean is 0.
 fn share_of_busiest(record: &StudyRun, result: &RunResult, of: fn(&DeviceCounts) -> u64) -> Option<f64> {
     let leaves = leaves(record, result)?;
     let total: u64 = leaves.values().map(|one| of(&one.counts)).sum();
@@ -42,9 +42,9 @@ fn share_of_busiest(record: &StudyRun, result: &RunResult, of: fn(&DeviceCounts)
     per(busiest(record, result, of)?, mean)
 }
 
-/// Whether the work alone determines a count: bytes of block devices that it reads and writes past the page cache. What a
-/// file system adds follows its timers (a journal commits every few seconds), requests are merged as they happen to meet, and
-/// flushes come when the kernel likes.
+/// Returns `true` if the work alone determines a count: bytes of block devices that it reads and writes past the page
+/// cache. A file system's own I/O follows its timers (a journal commits every few seconds), requests are merged as
+/// they happen to meet, and the kernel times flushes.
 pub(super) fn is_determined(count: DeviceCount, result: &RunResult) -> bool {
     let workload = &result.workload;
     let on_devices = !workload.target.is_empty()
@@ -67,7 +67,7 @@ fn per(counted: f64, units: f64) -> Option<f64> {
     (units > 0.0).then(|| counted / units)
 }
 
-/// The leaves, by the kernel's name; `None` where it could not be seen which they are, or what one of them did.
+/// Returns the leaves, by the kernel's name; `None` if it is unknown which they are, or what one of them did.
 pub(super) fn leaves<'a>(record: &'a StudyRun, result: &'a RunResult) -> Option<BTreeMap<&'a str, &'a DeviceRecord>> {
     let names = BTreeSet::from_iter(result.target.values().flat_map(|facts| &facts.leaves));
     let leaves: Option<Vec<_>> =
@@ -75,7 +75,7 @@ pub(super) fn leaves<'a>(record: &'a StudyRun, result: &'a RunResult) -> Option<
     leaves.map(BTreeMap::from_iter).filter(|leaves| !leaves.is_empty())
 }
 
-/// The counts of the leaves together: what lies above them would count the same bytes again.
+/// Adds up the counts of the leaves. The devices above them would count the same bytes again.
 fn of_leaves(record: &StudyRun, result: &RunResult) -> Option<DeviceCounts> {
     let mut all = DeviceCounts::default();
     for one in leaves(record, result)?.values().map(|one| one.counts) {
@@ -88,7 +88,8 @@ fn of_leaves(record: &StudyRun, result: &RunResult) -> Option<DeviceCounts> {
     Some(all)
 }
 
-/// Devices under a run's targets; none under those that are simulated. `None` where that could not be seen: then all count.
+/// Returns the devices under a run's targets; simulated targets have none. `None` if they are
+/// unknown: then all devices count.
 pub(super) fn under(result: &RunResult) -> Option<BTreeSet<&str>> {
     let mut names = BTreeSet::new();
     for facts in result.target.values() {
@@ -100,12 +101,12 @@ pub(super) fn under(result: &RunResult) -> Option<BTreeSet<&str>> {
     (!names.is_empty() || simulated).then_some(names)
 }
 
-/// Bytes that a run's ops moved, all phases together.
+/// Returns the bytes moved by a run's ops, all phases together.
 pub(super) fn moved(result: &RunResult, kind: OpKind) -> f64 {
     result.phases.iter().filter_map(|phase| phase.done.get(&kind)).map(|done| done.bytes as f64).sum()
 }
 
-/// Transactions of a run: those that a program counted, or `PostMark`'s; ops of every kind, where the work has neither.
+/// Returns the transactions of a run: those counted by a program, or `PostMark`'s; otherwise ops of every kind.
 fn transactions(result: &RunResult) -> f64 {
     let counted: f64 = result.phases.iter().map(of_programs).sum();
     if counted > 0.0 {
@@ -118,7 +119,7 @@ fn transactions(result: &RunResult) -> f64 {
     result.phases.iter().flat_map(|phase| phase.done.values()).map(|done| done.ops as f64).sum()
 }
 
-/// Transactions that a phase's programs counted: their rate is over the phase's wall time.
+/// Returns the transactions counted by a phase's programs: their rate is over the phase's wall time.
 fn of_programs(phase: &PhaseResult) -> f64 {
     let is_meant = |metric: &Metric| metric.subject == Subject::Transaction && metric.quantity == Quantity::Rate;
     let rates = phase.metrics.iter().filter(|(metric, _)| is_meant(metric)).filter_map(|(_, rate)| rate.value);
@@ -133,7 +134,7 @@ fn postmark_steps(result: &RunResult) -> impl Iterator<Item = &PostmarkStep> {
         .filter(|step| step.part == PostmarkPart::Transactions)
 }
 
-/// Transactions of all threads: fewer than asked for, where one runs out of files.
+/// Returns the transactions of all threads: fewer than requested if a thread runs out of files.
 fn postmark_transactions(step: &PostmarkStep) -> u64 {
     step.run.totals().iter().map(|totals| totals.transactions).sum()
 }

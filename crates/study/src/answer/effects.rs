@@ -1,4 +1,5 @@
-//! Effects of all factors to a number, alone and in pairs, with intervals; shares of variation where every cell has a value.
+//! Effects of all factors on a number, alone and in pairs, with intervals. Also shares of variation, if
+//! every cell has a value.
 
 use super::values::{CountedValue, WorkNumber, WorkNumbers, is_hard};
 use crate::compare::claims;
@@ -12,12 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const CONFIDENCE: f64 = 0.95;
 
-/// A table for each number that two or more factors vary.
+/// Returns a table for each number that two or more factors vary.
 pub(super) fn effects(plan: &Plan, numbers: &WorkNumbers) -> Vec<EffectTable> {
     let asked = |name: &str| plan.compare.effects.is_empty() || plan.compare.effects.iter().any(|one| one == name);
     numbers
         .iter()
-        // Counts may be the same in every run, or 0: of those there are no ratios.
+        // Counts may be the same in every run, or 0: then there are no ratios.
         .filter(|(_, values)| values.iter().any(|value| value.value != values[0].value))
         .filter(|(_, values)| values.iter().all(|value| value.value > 0.0))
         .filter_map(|(number, values)| {
@@ -69,7 +70,7 @@ struct Design {
 /// The values of a unit's runs, by combination of hard and of easy levels.
 type Cells = BTreeMap<(usize, usize), Vec<f64>>;
 
-/// A level of a factor against its first.
+/// A factor and one of its levels, compared with the factor's first level.
 type Step = (usize, usize);
 
 impl Design {
@@ -79,7 +80,7 @@ impl Design {
         factors.extend(easy);
         let mut design = Design { factors, hard, plots: Vec::new() };
         let one_plot = values.iter().all(|value| value.plot == values[0].plot);
-        // On a single plot its repetitions are the units: each holds every combination once.
+        // On a single plot its repetitions are the units: each contains every combination once.
         let unit = |value: &CountedValue| if one_plot { (value.plot, value.repeat) } else { (value.plot, 0) };
         let mut units: BTreeMap<(u32, u32), Cells> = BTreeMap::new();
         for value in values {
@@ -107,14 +108,14 @@ impl Design {
 
     fn table(&self, number: &WorkNumber) -> EffectTable {
         let better = claims::better(number.metric);
-        // A rate that doubles and a latency that halves are both twice as good; a count is a count.
+        // A rate that doubles and a latency that halves are both twice as good; counts have no direction here.
         let turns = number.metric.device_count().is_none() && better == Better::Lower;
         let shares = self.shares();
         let mut lines = Vec::new();
         for (at, term) in self.terms().into_iter().enumerate() {
             let share = shares.as_ref().map(|(terms, _, _)| terms[at]);
             for (first, steps) in self.steps(&term).into_iter().enumerate() {
-                // The share is the whole term's.
+                // The share belongs to the whole term.
                 lines.push(self.line(&steps, share.filter(|_| first == 0), turns));
             }
         }
@@ -133,14 +134,14 @@ impl Design {
         }
     }
 
-    /// Main effects first, then pairs.
+    /// Returns main effects first, then pairs.
     fn terms(&self) -> Vec<Vec<usize>> {
         let count = self.factors.len();
         let pairs = (0..count).flat_map(|one| (one + 1..count).map(move |other| vec![one, other]));
         (0..count).map(|one| vec![one]).chain(pairs).collect()
     }
 
-    /// Every level of the term's factors against the first.
+    /// Returns every level of the term's factors against the first.
     fn steps(&self, term: &[usize]) -> Vec<Vec<Step>> {
         let mut all: Vec<Vec<Step>> = vec![Vec::new()];
         for &factor in term {
@@ -192,7 +193,7 @@ impl Design {
                     Some([lo, hi]) => {
                         (line.lo, line.hi) = (Some(ratio(lo).min(ratio(hi))), Some(ratio(lo).max(ratio(hi))))
                     }
-                    None => line.reason = Some("no spread to hold it against".to_owned()),
+                    None => line.reason = Some("no spread to compare it with".to_owned()),
                 }
             }
             Err(NotEstimable::NoReplicates { log_mean }) => {
@@ -202,12 +203,14 @@ impl Design {
             Err(NotEstimable::EmptyCell { whole }) => {
                 line.reason = Some(format!("cannot be estimated: {} lacks values", self.cell(whole)));
             }
-            Err(NotEstimable::Input(_)) => line.reason = Some("cannot be estimated: a value is no number".to_owned()),
+            Err(NotEstimable::Input(_)) => {
+                line.reason = Some("cannot be estimated: a value is not a number".to_owned())
+            }
         }
         line
     }
 
-    /// The levels of the hard factors of a combination, or `some combination`, where there are none.
+    /// Returns the levels of the hard factors of a combination, or `some combination` if it has none.
     fn cell(&self, whole: usize) -> String {
         let mut rest = whole;
         let mut names = Vec::new();
@@ -219,7 +222,7 @@ impl Design {
         if names.is_empty() { "a combination of levels".to_owned() } else { names.join(", ") }
     }
 
-    /// Shares of the terms, of what is left between cells, and of the error; `None` where a cell has no value.
+    /// Returns the shares of the terms, of the rest between cells, and of the error; `None` if a cell has no value.
     fn shares(&self) -> Option<(Vec<f64>, f64, f64)> {
         let levels: Vec<usize> = self.factors.iter().map(|factor| factor.levels.len()).collect();
         let mut cells: Vec<Vec<f64>> = vec![Vec::new(); combinations(&self.factors)];
@@ -239,7 +242,7 @@ fn combinations(factors: &[Varied]) -> usize {
     factors.iter().map(|factor| factor.levels.len()).product()
 }
 
-/// Both ends, as logarithms; `None` where the values have no spread.
+/// Returns both ends, as logarithms; `None` if the values have no spread.
 fn interval(estimate: &Estimate) -> Option<[f64; 2]> {
     let half = estimate.log_half_width(CONFIDENCE).ok().filter(|half| *half > 0.0)?;
     Some([estimate.log_mean - half, estimate.log_mean + half])

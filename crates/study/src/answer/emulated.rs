@@ -1,5 +1,5 @@
-//! What holds where a machine is emulated: what the devices did for each op, and how long a model of a device would take
-//! for it.
+//! Results of emulated machines: what the devices did for each op, and how long a model of a
+//! device would take for it.
 
 use super::evidence::{StudyEvidence, StudyRun};
 use super::{cells, devices, messages};
@@ -10,18 +10,18 @@ use plumb_result::number::{BYTES, Digits};
 use plumb_workload::{OpKind, SimModel};
 use std::collections::BTreeMap;
 
-/// A device that takes this many times its fair share of the writes, or more, is named.
+/// A device with this many times its fair share of the writes, or more, is named.
 const UNEVEN: f64 = 1.2;
 
-/// The model that times are estimated with: what published studies of RAID and file systems measured.
+/// The model for time estimates: the device that published studies of RAID and file systems used.
 const MODEL: SimModel = SimModel::Hdd;
 
-/// What stands above the estimates.
+/// Printed above the estimates.
 const ASSUMPTIONS: &str = "These are estimates of a model, no measurements: each disk is a `sim:hdd` (7200 rpm, 210 MB/s) that serves \
      the counted requests one by one; all disks work at once, so the busiest decides; processors cost nothing. Counters do not say \
      where requests lie: the first time is for contiguous ones, the second for scattered ones.";
 
-/// A line for each cell, and what the model assumes; nothing where it could not be seen what the devices did.
+/// Returns a line for each cell; none if the work of the devices is unknown.
 pub(super) fn counted(evidence: &StudyEvidence) -> Vec<String> {
     let plan = &evidence.plan;
     let mut lines = Vec::new();
@@ -43,13 +43,13 @@ pub(super) fn counted(evidence: &StudyEvidence) -> Vec<String> {
     lines
 }
 
-/// What was done in a run, or in several.
+/// The work of one run, or the sum of several.
 #[derive(Default)]
 struct OneRun {
     runs: u64,
     /// Reads and writes of the work: ops and bytes.
     done: BTreeMap<OpKind, (u64, u64)>,
-    /// Leaves by their name in the recipe: what they did, and their size in bytes.
+    /// Leaves by their name in the recipe: their counts, and their size in bytes.
     leaves: BTreeMap<String, (DeviceCounts, u64)>,
 }
 
@@ -121,7 +121,7 @@ impl OneRun {
         ))
     }
 
-    /// Which disk is written more than the others, as one that holds all parity is.
+    /// Names the disk that is written more than the others, such as one that holds all parity.
     fn uneven(&self, writes: f64, units: f64) -> String {
         let count = self.leaves.len() as f64;
         let busiest = self.leaves.iter().max_by_key(|(_, (one, _))| one.writes);
@@ -137,7 +137,7 @@ impl OneRun {
         )
     }
 
-    /// Time of the busiest disk for one run.
+    /// Returns the modelled time of the busiest disk for one run.
     fn modelled(&self) -> String {
         let busiest = |positions| {
             let times = self.leaves.iter().map(|(name, (one, size))| {

@@ -1,4 +1,4 @@
-//! All that is known of a study: its plan, its plots, its runs and their results.
+//! All data of a study: its plan, its plots, its runs and their results.
 
 use crate::conduct::{BuildRecord, FrozenStudy};
 use crate::plan::{HostPlan, Plan};
@@ -9,46 +9,43 @@ use plumb_result::{Conformance, RunResult};
 use plumb_store::{Store, StoreError, StudyPlotRow, StudyRunStatus};
 use std::collections::BTreeMap;
 
-/// One run of a study, as far as it came.
+/// One run of a study, in any state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StudyRun {
-    /// How far.
     pub status: StudyRunStatus,
-    /// Why it failed or was rejected.
+    /// The reason if it failed or was rejected.
     pub reason: Option<String>,
-    /// On which build of its plot it ran.
+    /// Number of the build of its plot that it ran on.
     pub build: Option<u32>,
-    /// How long it took, s.
+    /// Duration in seconds.
     pub seconds: Option<f64>,
-    /// How many results of it were rejected before this one.
+    /// Number of its earlier results that were rejected.
     pub rejected_before: u32,
-    /// Its result, where there is one.
+    /// `None` until it has a result.
     pub result: Option<RunResult>,
-    /// How the file system conforms, where that is what it tested.
+    /// Conformance report of the file system, if the run tested that.
     pub conformance: Option<Conformance>,
-    /// What the block devices did meanwhile.
+    /// Work of the block devices during the run.
     pub devices: BTreeMap<String, DeviceRecord>,
 }
 
-/// All that is known of a study.
+/// All data of a study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StudyEvidence {
-    /// Its id.
     pub id: String,
-    /// When it was begun, RFC 3339.
+    /// Start of the study, RFC 3339.
     pub created_at: String,
-    /// What was planned.
     pub plan: Plan,
     /// Its runs, in the plan's order.
     pub records: Vec<StudyRun>,
     /// Its plots, in the plan's order.
     pub plots: Vec<StudyPlotRow>,
-    /// What the last build of each plot ran, in the same order; nothing in studies of older versions.
+    /// The last build of each plot, in the same order; empty in studies of older versions.
     pub builds: Vec<BuildRecord>,
 }
 
 impl StudyEvidence {
-    /// Reads a study from the store. `id` is a whole one.
+    /// Loads a study from the store. `id` must be complete.
     pub fn load(store: &Store, id: &str) -> Result<StudyEvidence, StoreError> {
         let FrozenStudy { id, plan } = FrozenStudy::open(store, id)?;
         let unreadable = |what: &'static str| {
@@ -86,7 +83,7 @@ impl StudyEvidence {
         Ok(StudyEvidence { id, created_at, plan, records, plots, builds })
     }
 
-    /// The results that count, with the index of their run.
+    /// Returns the results that count, with the index of their run.
     pub(super) fn accepted(&self) -> impl Iterator<Item = (usize, &RunResult)> {
         self.records
             .iter()
@@ -95,12 +92,12 @@ impl StudyEvidence {
             .filter_map(|(index, record)| Some((index, record.result.as_ref()?)))
     }
 
-    /// Whether runs were made where instructions are interpreted, so that time means nothing.
+    /// Returns `true` if any run was interpreted by an emulator, so that its times are meaningless.
     pub(super) fn is_emulated(&self) -> bool {
         self.records.iter().zip(&self.plan.runs).any(|(record, run)| {
             let host = self.plan.plots.get(run.plot as usize).and_then(|plot| self.plan.hosts.get(&plot.host));
             let Some(HostPlan::Vm(vm)) = host else { return false };
-            // The name that QEMU's own translator gives in CPUID; under KVM it is another.
+            // QEMU's own translator reports this name in CPUID; KVM reports another.
             let seen = record.result.as_ref().and_then(|result| result.environment.virtualisation.value());
             record.result.is_some() && (vm.accel == Accel::Tcg || seen.is_some_and(|name| name == "qemu"))
         })

@@ -1,14 +1,14 @@
-//! Counts that the study expects, held against those of every run that counts.
+//! Checks the counts that the study expects against those of every run that counts.
 
 use super::evidence::StudyEvidence;
 use super::{messages, values};
 use plumb_result::Metric;
 use plumb_result::study::StudyExpectation;
 
-/// Rounding of what is counted in bytes and divided.
+/// Tolerance for the rounding of divided byte counts.
 const ROUNDING: f64 = 1e-9;
 
-/// Every expected count, in each cell that it stands for.
+/// Returns every expected count, for each cell that it applies to.
 pub(super) fn expected(evidence: &StudyEvidence) -> Vec<StudyExpectation> {
     let plan = &evidence.plan;
     let mut found = Vec::new();
@@ -39,19 +39,19 @@ pub(super) fn expected(evidence: &StudyEvidence) -> Vec<StudyExpectation> {
     found
 }
 
-/// Sentences for the answer; none where the study states no count.
+/// Returns sentences for the answer; none if the study states no count.
 pub(super) fn words(expected: &[StudyExpectation]) -> Vec<String> {
     let count = |met: Option<bool>| expected.iter().filter(|one| one.met == met).count();
     let (met, missed, open) = (count(Some(true)), count(Some(false)), count(None));
     if expected.is_empty() || met + missed == 0 {
         return Vec::new();
     }
-    let mut said = format!("Expected counts: {met} of {} met", expected.len());
+    let mut text = format!("Expected counts: {met} of {} met", expected.len());
     if missed > 0 {
-        said.push_str(&format!(", {missed} missed"));
+        text.push_str(&format!(", {missed} missed"));
     }
     if open > 0 {
-        said.push_str(&format!(", {open} not counted"));
+        text.push_str(&format!(", {open} not counted"));
     }
     let misses = expected.iter().filter(|one| one.met == Some(false)).map(|one| {
         let levels = messages::levels(&one.levels);
@@ -59,5 +59,5 @@ pub(super) fn words(expected: &[StudyExpectation]) -> Vec<String> {
         format!("{} of {}{of} is {} instead of {}", one.metric, one.workload, one.found(), one.wanted())
     });
     let misses: Vec<String> = misses.collect();
-    if misses.is_empty() { vec![format!("{said}.")] } else { vec![format!("{said}: {}.", misses.join("; "))] }
+    if misses.is_empty() { vec![format!("{text}.")] } else { vec![format!("{text}: {}.", misses.join("; "))] }
 }

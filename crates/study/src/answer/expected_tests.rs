@@ -1,4 +1,4 @@
-//! Counts of the busiest device, and counts that a study expects.
+//! Tests of the busiest device's counts, and of counts that a study expects.
 
 use super::answer;
 use super::count_tests::{of, on_disks};
@@ -24,7 +24,7 @@ fn uneven(times: u64) -> StudyEvidence {
     evidence
 }
 
-// Protects: RAID 4's parity disk is written twice as much as the others: "the same" altogether hides it.
+// Protects: RAID 4's parity disk is written twice as much as the others, which an equal sum of all disks hides.
 #[test]
 fn the_busiest_device_is_a_number_of_its_own() {
     let found = answer(&uneven(3));
@@ -44,9 +44,9 @@ fn the_busiest_device_is_a_number_of_its_own() {
     );
 }
 
-// Protects: what the busiest disk writes follows the sum from run to run, and is decided on all the same.
+// Protects: the busiest disk's writes follow the sum from run to run, and still get their own verdict.
 #[test]
-fn the_busiest_device_is_no_second_name_of_the_sum() {
+fn the_busiest_device_is_not_a_duplicate_of_the_sum() {
     let mut evidence = uneven(3);
     for (seq, record) in evidence.records.iter_mut().enumerate() {
         for device in record.devices.values_mut() {
@@ -60,7 +60,7 @@ fn the_busiest_device_is_no_second_name_of_the_sum() {
     assert_eq!(busiest.contrast.verdict, ContrastVerdict::Slower, "{}", busiest.words);
 }
 
-// Protects: counts that the study states are checked in every run, and a miss is in the answer.
+// Protects: counts that the study states are checked in every run, and a miss appears in the answer.
 #[test]
 fn expected_counts_are_met_or_missed() {
     let count = |metric: &str, least, most: Option<f64>, system: Option<&str>| ExpectedCount {
@@ -80,13 +80,13 @@ fn expected_counts_are_met_or_missed() {
     let met: Vec<(&str, Option<bool>)> =
         found.expected.iter().map(|one| (one.levels["system"].as_str(), one.met)).collect();
     assert_eq!(met, [("a", Some(true)), ("b", Some(true)), ("a", Some(true)), ("b", Some(false)), ("a", None)]);
-    let said = found.answer.iter().find(|said| said.starts_with("Expected counts")).unwrap();
-    assert!(said.starts_with("Expected counts: 3 of 5 met, 1 missed, 1 not counted: "), "{said}");
+    let sentence = found.answer.iter().find(|sentence| sentence.starts_with("Expected counts")).unwrap();
+    assert!(sentence.starts_with("Expected counts: 3 of 5 met, 1 missed, 1 not counted: "), "{sentence}");
     assert!(
-        said.contains("device.busiest-written-share of write (size 4k, system b) is 1.5 instead of at most 1.1"),
-        "{said}"
+        sentence.contains("device.busiest-written-share of write (size 4k, system b) is 1.5 instead of at most 1.1"),
+        "{sentence}"
     );
-    // One run of many is enough to miss it.
+    // A single run is enough to miss it.
     let b = evidence.plan.runs.iter().position(|run| evidence.plan.cells[run.cell as usize].levels["system"] == "a");
     evidence.records[b.unwrap()].devices.get_mut("vda").unwrap().counts.written_bytes += 4096;
     assert_eq!(answer(&evidence).expected[0].met, Some(false));

@@ -4,7 +4,7 @@ use super::question_error::QuestionError;
 use crate::plan::{FactorPlan, Levels, Plan};
 use plumb_result::study::StudyContrast;
 
-/// A factor of a plan, and some of its levels; none stands for all.
+/// A factor of a plan, and some of its levels; an empty list means all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FactorLevels {
     pub(crate) factor: String,
@@ -16,8 +16,8 @@ impl FactorLevels {
         FactorLevels { factor: factor.to_owned(), levels: Vec::new() }
     }
 
-    /// From `F`, or `F=A,B`: the text up to the first `=` is the factor. A level may have commas of its own. `option` is what
-    /// errors say that it was given to.
+    /// Parses `F`, or `F=A,B`: the text up to the first `=` is the factor. A level may contain commas itself.
+    /// `option` is the name of the option in error messages.
     ///
     /// # Errors
     /// The plan has no such factor, or the factor no such level.
@@ -58,16 +58,16 @@ impl FactorLevels {
     }
 }
 
-/// What another question adds to the evidence, whose plan asks it.
+/// A second question about the evidence; its plan is already changed to ask it.
 pub(super) struct SecondQuestion {
     /// Contrasts that the plan declared, with the plan's verdicts.
     pub(super) declared: Vec<StudyContrast>,
-    /// Factors that are told apart, and which of their levels are asked for.
+    /// Factors that are reported separately, with the levels that are asked for.
     pub(super) within: Vec<FactorLevels>,
 }
 
 impl SecondQuestion {
-    /// Whether it is about cells of these levels.
+    /// Returns `true` if the question covers cells of these levels.
     pub(super) fn asks_for(&self, levels: &Levels) -> bool {
         let is_asked = |one: &FactorLevels| {
             one.levels.is_empty() || levels.get(&one.factor).is_some_and(|level| one.levels.contains(level))

@@ -1,6 +1,7 @@
-//! The checks of a comparison that hold for a study as they stand: modes (E4), drift (E5), one measurement under two names
-//! (E12), what measured (D7, E13), carry-over (E15). The others rest on two sides of one plan, and a study answers them itself: what its factors
-//! change of the work is declared (D6), and plots and missing cells are counted over all of it (E1, E10).
+//! The checks of a comparison that apply unchanged to a study: modes (E4), drift (E5), one measurement under two
+//! names (E12), what measured (D7, E13), carry-over (E15). The others assume two sides of one plan. A study replaces
+//! them itself: changes of the work by its factors are declared (D6), and plots and missing cells are counted over
+//! the whole study (E1, E10).
 
 use super::evidence::{StudyEvidence, StudyRun};
 use super::messages;
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 
 const HOLD: [&str; 5] = ["E4", "E12", "E13", "E15", "D7"];
 
-/// Carry-over: no level can be claimed to differ from another while it is found.
+/// Carry-over: as long as it is found, no level can be claimed to differ from another.
 const CARRY_OVER: &str = "E15";
 
 /// Returns the finding that forbids every claim, if there is one.
@@ -22,10 +23,11 @@ pub(super) fn forbids(findings: &[Finding]) -> Option<&Finding> {
     findings.iter().find(|finding| finding.code == CARRY_OVER && finding.level == Level::Fail)
 }
 
-/// Drift, asked of the runs by their place on their plot: every plot begins anew, so that its level says nothing of it.
+/// Drift, tested by the position of runs on their plot: every plot starts fresh, so its level
+/// carries no information about drift.
 const DRIFT: &str = "E5";
 
-/// What these checks say of each level against the baseline, each check once, at its worst.
+/// Runs these checks for each level against the baseline. Returns each check once, at its worst.
 pub(super) fn judged(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<Finding> {
     let compare = &evidence.plan.compare;
     let levels = evidence.plan.factors.iter().find(|factor| factor.name == compare.by).map(|factor| &factor.levels);
@@ -45,12 +47,13 @@ fn of_candidate(evidence: &StudyEvidence, numbers: &WorkNumbers, levels: [&Strin
     let by = evidence.plan.compare.by.as_str();
     let [Some(one), Some(other)] = levels.map(|level| first(evidence, level)) else { return Vec::new() };
     let records = levels.map(|level| record(evidence, level));
-    // Like is followed by like only within the same levels of all other factors.
+    // Compare runs only within the same levels of all other factors.
     let mut series: Vec<(String, &WorkNumber, [Vec<RunValue>; 2])> = Vec::new();
     for (number, values) in numbers.iter().filter(|(number, _)| number.metric.device_count().is_none()) {
         for (others, sides) in by_others(evidence, values, by, levels) {
-            let told = messages::levels(&others);
-            let work = if told.is_empty() { number.workload.clone() } else { format!("{} ({told})", number.workload) };
+            let shown = messages::levels(&others);
+            let work =
+                if shown.is_empty() { number.workload.clone() } else { format!("{} ({shown})", number.workload) };
             series.push((work, number, sides));
         }
     }
@@ -58,7 +61,7 @@ fn of_candidate(evidence: &StudyEvidence, numbers: &WorkNumbers, levels: [&Strin
         .iter()
         .map(|(work, number, [baseline, candidate])| NumberView {
             workload: work,
-            // Of a phase that is called as the work is, the work's name says all.
+            // If the phase has the name of the work, the work's name is enough.
             phase: if number.phase == number.workload { work } else { &number.phase },
             metric: number.metric,
             baseline,
@@ -108,7 +111,7 @@ fn of_candidate(evidence: &StudyEvidence, numbers: &WorkNumbers, levels: [&Strin
     findings
 }
 
-/// The level of the run before each, by its place in the plan, where both ran on one build of a plot.
+/// Returns the level of the run before each run, by position in the plan, if both ran on one build of a plot.
 fn previous(evidence: &StudyEvidence, by: &str, levels: [&String; 2]) -> Vec<Option<Side>> {
     let plan = &evidence.plan;
     let mut last: Option<(u32, Option<u32>, u32)> = None;
@@ -124,13 +127,13 @@ fn previous(evidence: &StudyEvidence, by: &str, levels: [&String; 2]) -> Vec<Opt
     plan.runs.iter().zip(&evidence.records).map(&mut of_run).collect()
 }
 
-/// Mean time of a run, in seconds.
+/// Returns the mean time of a run, in seconds.
 fn run_seconds(evidence: &StudyEvidence) -> Option<f64> {
     let seconds: Vec<f64> = evidence.records.iter().filter_map(|record| record.seconds).collect();
     (!seconds.is_empty()).then(|| seconds.iter().sum::<f64>() / seconds.len() as f64)
 }
 
-/// The same runs, each with its place among those of its plot.
+/// Returns the same runs, each with its position among those of its plot.
 fn by_place(runs: &[RunValue]) -> Vec<RunValue> {
     let mut seen: BTreeMap<u32, u32> = BTreeMap::new();
     let placed = |one: &RunValue| {
@@ -175,7 +178,7 @@ fn first<'a>(evidence: &'a StudyEvidence, level: &'a str) -> Option<&'a RunResul
     of_level(evidence, level).next()
 }
 
-/// What measured a level: the program, one entry for each version.
+/// Describes what measured a level: the programs, one entry for each version.
 fn record(evidence: &StudyEvidence, level: &str) -> SideRecord {
     let mut tools: Vec<ToolPrint> = Vec::new();
     for result in of_level(evidence, level) {

@@ -1,4 +1,4 @@
-//! Verdicts as sentences.
+//! Formats verdicts as sentences.
 
 use crate::compare::messages::found;
 use crate::plan::power::PlannedUnit;
@@ -9,21 +9,21 @@ use plumb_result::number::{self, BYTES, Digits, percent};
 use plumb_result::study::{ComparedLevels, StudyContrast, StudyCounts};
 use plumb_result::{Contrast, ContrastVerdict, Unit};
 
-/// How a level is called as a side: `xfs`, and `level 4` where the level alone says nothing.
+/// Returns the name of a level as a side: `xfs`, or `level 4` if the level alone is unclear.
 pub(super) fn side(by: &str, level: &str) -> String {
     let says_nothing = level.chars().next().is_none_or(|first| first.is_ascii_digit())
         || matches!(level, "on" | "off" | "yes" | "no" | "true" | "false" | "none");
     if says_nothing { format!("{by} {level}") } else { level.to_owned() }
 }
 
-/// `size 4k, depth 16`.
+/// Formats levels like `size 4k, depth 16`.
 pub(super) fn levels(levels: &Levels) -> String {
     levels.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ")
 }
 
-/// `write (size 4k) write.bw`: which number, of what.
+/// Names a number and its work, like `write (size 4k) write.bw`.
 fn place(contrast: &Contrast, within: &Levels) -> String {
-    // Across works there is no work, and phases of different names have none in common.
+    // A contrast between works has no single work, nor a phase if their phases have different names.
     let workload = contrast.workload.as_deref().unwrap_or_default();
     let mut words = match (workload, contrast.phase.as_str()) {
         (workload, phase) if workload.is_empty() || workload == phase => vec![phase.to_owned()],
@@ -37,7 +37,7 @@ fn place(contrast: &Contrast, within: &Levels) -> String {
     words.join(" ")
 }
 
-/// The verdict of one contrast in words.
+/// Formats the verdict of one contrast.
 pub(super) fn contrast(contrast: &Contrast, within: &Levels, margin: f64, unit: PlannedUnit) -> String {
     if contrast.metric.device_count().is_some() {
         return counted(contrast, within, margin, unit, Counts::Judged);
@@ -53,7 +53,7 @@ pub(super) fn contrast(contrast: &Contrast, within: &Levels, margin: f64, unit: 
     };
     let units = count(contrast.blocks, unit);
     let reason = contrast.note.as_ref().map_or(String::new(), |note| format!(": {note}"));
-    let said = match contrast.verdict {
+    let text = match contrast.verdict {
         ContrastVerdict::Faster => format!("{b} is faster than {a}: {ratio}, {units}"),
         ContrastVerdict::Slower => format!("{b} is slower than {a}: {ratio}, {units}"),
         ContrastVerdict::Equivalent => {
@@ -69,19 +69,19 @@ pub(super) fn contrast(contrast: &Contrast, within: &Levels, margin: f64, unit: 
         Some(more) if more > 0 => format!("; about {} more would settle it", count(more, unit)),
         _ => String::new(),
     };
-    format!("{place}: {said}{more}")
+    format!("{place}: {text}{more}")
 }
 
-/// What a verdict over counts rests on.
+/// The basis of a verdict over counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counts {
     /// Every run of a side counted the same.
     Exact,
-    /// Their spread.
+    /// The spread of the counts.
     Judged,
 }
 
-/// The verdict over counts in words. Ratios are those of the counts: 1.50 times is half as much again.
+/// Formats the verdict over counts. Ratios are those of the counts: 1.50 times is half as much again.
 pub(super) fn counted(contrast: &Contrast, within: &Levels, margin: f64, unit: PlannedUnit, counts: Counts) -> String {
     let exact = counts == Counts::Exact;
     let Contrast { baseline: a, candidate: b, .. } = contrast;
@@ -107,7 +107,7 @@ pub(super) fn counted(contrast: &Contrast, within: &Levels, margin: f64, unit: P
         _ => format!("no ratio{values}, {units}"),
     };
     let reason = contrast.note.as_ref().map_or(String::new(), |note| format!(": {note}"));
-    let said = match contrast.verdict {
+    let text = match contrast.verdict {
         ContrastVerdict::Faster => format!("{b} has fewer than {a}: {how}"),
         ContrastVerdict::Slower => format!("{b} has more than {a}: {how}"),
         ContrastVerdict::Equivalent if exact && contrast.baseline_value == contrast.candidate_value => {
@@ -123,16 +123,16 @@ pub(super) fn counted(contrast: &Contrast, within: &Levels, margin: f64, unit: P
         ContrastVerdict::CannotTell => format!("cannot tell {a} and {b} apart{reason}; {how}"),
         ContrastVerdict::Fragile => format!("{a} and {b} may differ{reason}; {how}"),
     };
-    format!("{}: {said}", place(contrast, within))
+    format!("{}: {text}", place(contrast, within))
 }
 
-/// `exactly 1.50 times`; without that word where two decimals round it.
+/// Formats `exactly 1.50 times`, without `exactly` if two decimals round it.
 fn times(ratio: f64) -> String {
     let is_whole = ((ratio * 100.0).round() - ratio * 100.0).abs() < 1e-9;
     if is_whole { format!("exactly {ratio:.2} times") } else { format!("{ratio:.3} times") }
 }
 
-/// A count in its unit.
+/// Formats a count in its unit.
 fn amount(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Bytes if value < 1024.0 && value.fract() == 0.0 => format!("{value:.0} B"),
@@ -144,14 +144,14 @@ fn amount(value: f64, unit: Unit) -> String {
     }
 }
 
-/// What the devices counted of B against A, all numbers in one sentence; nothing where none was compared.
+/// Returns one sentence about all device counts of B against A; `None` if none was compared.
 fn counts_found(a: &str, b: &str, contrasts: &[Contrast]) -> Option<String> {
     let count = |verdict| contrasts.iter().filter(|contrast| contrast.verdict == verdict).count();
     let (fewer, more) = (count(ContrastVerdict::Faster), count(ContrastVerdict::Slower));
     let (equal, total) = (count(ContrastVerdict::Equivalent), contrasts.len());
     let ratio =
         |one: &Contrast| one.ratio.map_or(String::new(), |ratio| format!(" ({} times)", number::ratio(1.0 / ratio)));
-    let said = match contrasts {
+    let text = match contrasts {
         [] => return None,
         [only] if fewer == 1 => format!("{b} has fewer {} than {a}{}.", only.metric, ratio(only)),
         [only] if more == 1 => format!("{b} has more {} than {a}{}.", only.metric, ratio(only)),
@@ -162,22 +162,22 @@ fn counts_found(a: &str, b: &str, contrasts: &[Contrast]) -> Option<String> {
             let counts = [("more", more), ("fewer", fewer), ("the same", equal), ("open", open)];
             let counts = counts.into_iter().filter(|(_, count)| *count > 0);
             let of = |at: usize| if at == 0 { format!(" of {total} numbers") } else { String::new() };
-            let said = counts.enumerate().map(|(at, (word, count))| format!("{word} in {count}{}", of(at)));
+            let text = counts.enumerate().map(|(at, (word, count))| format!("{word} in {count}{}", of(at)));
             let largest = largest_difference(contrasts).unwrap_or_default();
-            format!("{b} against {a}: {}{largest}.", said.collect::<Vec<_>>().join(", "))
+            format!("{b} against {a}: {}{largest}.", text.collect::<Vec<_>>().join(", "))
         }
     };
-    Some(format!("On the devices: {said}"))
+    Some(format!("On the devices: {text}"))
 }
 
-/// The count with the largest claimed difference, which equal numbers must not hide.
+/// Names the count with the largest claimed difference, which equal numbers must not hide.
 fn largest_difference(contrasts: &[Contrast]) -> Option<String> {
     let distance = |one: &&Contrast| one.ratio.map_or(0.0, |ratio| ratio.ln().abs());
     let differing = contrasts.iter().filter(|one| {
         let is_claimed = matches!(one.verdict, ContrastVerdict::Faster | ContrastVerdict::Slower);
         is_claimed && one.ratio.is_some_and(|ratio| ratio > 0.0 && ratio.is_finite())
     });
-    // Of equal ones the first: they are one measurement in two numbers.
+    // Among equal ones take the first: they are one measurement in two numbers.
     const EQUAL: f64 = 1e-9;
     let largest = differing.reduce(|most, one| if distance(&one) > distance(&most) + EQUAL { one } else { most })?;
     let work = largest.workload.as_ref().map_or(String::new(), |work| format!(" of {work}"));
@@ -185,7 +185,7 @@ fn largest_difference(contrasts: &[Contrast]) -> Option<String> {
     Some(format!("; the largest difference is in {}{work}, {ratio} times", largest.metric))
 }
 
-/// `4 plots a side`, `3 plots` that hold both sides, `6 pairs`.
+/// Formats the number of units: `4 plots a side`, `3 plots` that hold both sides, `6 pairs`.
 fn count(count: u32, unit: PlannedUnit) -> String {
     let (one, side) = match unit {
         PlannedUnit::Plot => ("plot", " a side"),
@@ -195,7 +195,7 @@ fn count(count: u32, unit: PlannedUnit) -> String {
     format!("{count} {one}{}{side}", if count == 1 { "" } else { "s" })
 }
 
-/// What another question is worth: what was asked and what the plan asks; contrasts that the plan declared, and others.
+/// Explains the status of another question: how it differs from the plan's, and which contrasts the plan declared.
 pub(super) fn asked(
     [asked, planned]: [&ComparedLevels; 2],
     [declared, exploratory]: [u32; 2],
@@ -224,22 +224,22 @@ pub(super) fn asked(
     )
 }
 
-/// `device within depth, in read.iops`; with the levels where they are others than the plan's.
+/// Formats a question like `device within depth, in read.iops`; with the levels if they differ from the plan's.
 fn compared(levels: &ComparedLevels, planned: &ComparedLevels) -> String {
-    let mut said = levels.by.clone();
+    let mut text = levels.by.clone();
     if levels.by == planned.by && levels.levels != planned.levels {
-        said.push_str(&format!(" ({})", levels.levels.join(", ")));
+        text.push_str(&format!(" ({})", levels.levels.join(", ")));
     }
     if !levels.within.is_empty() {
-        said.push_str(&format!(" within {}", levels.within.join(", ")));
+        text.push_str(&format!(" within {}", levels.within.join(", ")));
     }
     if !levels.metrics.is_empty() {
-        said.push_str(&format!(", in {}", levels.metrics.join(", ")));
+        text.push_str(&format!(", in {}", levels.metrics.join(", ")));
     }
-    said
+    text
 }
 
-/// What was found of B against A: of what the plan decides on, and of what was asked afterwards.
+/// Summarizes the findings for B against A: the plan's numbers, and those asked for afterwards.
 fn of_level(
     plan: &Plan,
     [a, b]: [&str; 2],
@@ -251,51 +251,51 @@ fn of_level(
     let (exploratory, planned): (Vec<&StudyContrast>, Vec<&StudyContrast>) = judged.partition(|one| one.exploratory);
     let has_planned = !planned.is_empty() || exploratory.is_empty();
     let groups = [("", planned, has_planned), ("Exploratory: ", exploratory.clone(), !exploratory.is_empty())];
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     for (head, group, _) in groups.into_iter().filter(|(_, _, is_there)| *is_there) {
         let (of_devices, of_times): (Vec<Contrast>, Vec<Contrast>) =
             group.into_iter().map(|one| one.contrast.clone()).partition(|one| one.metric.device_count().is_some());
         let of_devices = counts_found(a, b, &of_devices);
         let of_times = (!of_times.is_empty() || of_devices.is_none())
             .then(|| found(a, b, &of_times, plan.compare.equivalence, counts.rejected as usize));
-        // What is exact comes first where times mean nothing.
+        // Exact numbers come first if times are meaningless.
         let (first, second) = if emulated { (of_devices, of_times) } else { (of_times, of_devices) };
-        said.extend(first.into_iter().chain(second).map(|said| format!("{head}{said}")));
+        lines.extend(first.into_iter().chain(second).map(|text| format!("{head}{text}")));
     }
-    said
+    lines
 }
 
-/// The answer: a sentence for each level that is held against the baseline, and what limits them all.
+/// Builds the answer: a sentence for each level compared with the baseline, and the limits of all of them.
 pub(super) fn answer(plan: &Plan, contrasts: &[StudyContrast], counts: &StudyCounts, emulated: bool) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     let by = &plan.compare.by;
     let levels = plan.factors.iter().find(|factor| factor.name == *by).map_or(&[][..], |factor| &factor.levels);
-    // What tests rules only has no numbers to compare.
+    // A study that only tests rules has no numbers to compare.
     let has_numbers = plan.runs.iter().any(|run| !matches!(run.work, HostWork::Conformance(_)));
     if let Some((baseline, candidates)) = levels.split_first().filter(|_| has_numbers) {
         let a = side(by, baseline);
         for candidate in candidates {
             let b = side(by, candidate);
-            said.extend(of_level(plan, [&a, &b], contrasts, counts, emulated));
+            lines.extend(of_level(plan, [&a, &b], contrasts, counts, emulated));
         }
     } else if has_numbers {
-        said.push(format!("The plan compares by `{by}`, which is not a factor: all cells are shown, none compared."));
+        lines.push(format!("The plan compares by `{by}`, which is not a factor: all cells are shown, none compared."));
     }
-    said.extend(typical_runs(contrasts.iter().filter(|one| one.primary).map(|one| &one.contrast)));
+    lines.extend(typical_runs(contrasts.iter().filter(|one| one.primary).map(|one| &one.contrast)));
     if emulated {
-        said.push(
+        lines.push(
             "The machines were emulated: times mean nothing; what their devices counted is what can be compared."
                 .to_owned(),
         );
     }
     if counts.open > 0 {
-        said.push(format!(
+        lines.push(format!(
             "The study is not done: {} of {} runs are still to come (`plumb study resume`).",
             counts.open, counts.runs
         ));
     }
     if counts.made_again > 0 {
-        said.push(format!(
+        lines.push(format!(
             "{} made again because checks rejected the first result, which is kept and is in no number.",
             if counts.made_again == 1 { "1 run was".to_owned() } else { format!("{} runs were", counts.made_again) }
         ));
@@ -312,7 +312,7 @@ pub(super) fn answer(plan: &Plan, contrasts: &[StudyContrast], counts: &StudyCou
         ));
     }
     if !missing.is_empty() {
-        said.push(format!("Of {} runs, {}; they are excluded from all numbers.", counts.runs, missing.join(" and ")));
+        lines.push(format!("Of {} runs, {}; they are excluded from all numbers.", counts.runs, missing.join(" and ")));
     }
-    said
+    lines
 }

@@ -1,7 +1,7 @@
-//! What a study found: verdicts in words, what limits them, where the spread comes from, and every planned cell.
+//! The answer of a study: verdicts in words, their limits, the sources of the spread, and every planned cell.
 //!
-//! Pure but for [`StudyEvidence::load`]. The unit of replication is the plot where a factor needs a new plot, else
-//! the pair of runs on one plot; rejected and failed runs are in no number, and are told.
+//! Pure except for [`StudyEvidence::load`]. The unit of replication is the plot if a factor needs a new plot,
+//! otherwise the pair of runs on one plot. Rejected and failed runs are excluded from all numbers, and are reported.
 
 mod cells;
 mod conformance;
@@ -48,12 +48,12 @@ use plumb_trust::Running;
 use plumb_trust::advice::{Asked, Typed, sentences};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The report of a study, however far it is.
+/// Reports on a study in any state.
 pub fn answer(evidence: &StudyEvidence) -> StudyReport {
     answer_second(evidence, None)
 }
 
-/// The report on the plan's question, or on a second one, which stands in the plan then.
+/// Reports on the plan's question, or on a second one, which has replaced it in the plan.
 fn answer_second(evidence: &StudyEvidence, second: Option<&SecondQuestion>) -> StudyReport {
     let plan = &evidence.plan;
     let emulated = evidence.is_emulated();
@@ -138,7 +138,7 @@ pub fn remedy_for_cells(counts: &StudyCounts) -> &'static str {
     }
 }
 
-/// What must be known of the study as a whole.
+/// Runs the checks of the study as a whole.
 fn checks(evidence: &StudyEvidence, counts: &StudyCounts, emulated: bool) -> Vec<Finding> {
     let finding = |code: &str, level, observed: String, threshold: &str, message: String, remedy: &str| Finding {
         code: code.to_owned(),
@@ -158,7 +158,7 @@ fn checks(evidence: &StudyEvidence, counts: &StudyCounts, emulated: bool) -> Vec
             Level::Warn,
             "an exploratory plan".to_owned(),
             "2 plots of each level",
-            "The study was planned as exploratory: it looks around, and claims nothing.".to_owned(),
+            "The study was planned as exploratory: it makes no claims.".to_owned(),
             "leave `--exploratory` out, and let `plots` be 3 or more",
         ));
     }
@@ -192,7 +192,7 @@ fn checks(evidence: &StudyEvidence, counts: &StudyCounts, emulated: bool) -> Vec
     found
 }
 
-/// Findings of all runs with a result, those that were rejected too, each check once.
+/// Collects the findings of all runs with a result, rejected ones included, each check once.
 fn gathered(evidence: &StudyEvidence) -> Vec<GatheredFinding> {
     let results: Vec<&RunResult> = evidence.records.iter().filter_map(|record| record.result.as_ref()).collect();
     let mut worst: BTreeMap<&str, (Level, BTreeSet<usize>, &Finding)> = BTreeMap::new();
@@ -229,7 +229,7 @@ fn gathered(evidence: &StudyEvidence) -> Vec<GatheredFinding> {
     all
 }
 
-/// An effect may differ from one plot to the next; pairs that are all on one cannot show it.
+/// An effect may differ from one plot to the next, which pairs on a single plot cannot show.
 fn about_one_provisioning(plan: &Plan, contrasts: &[StudyContrast]) -> Option<String> {
     let by = &plan.compare.by;
     let by_pairs = contrasts.iter().any(|one| one.contrast.unit == Replicate::Block);
@@ -255,7 +255,7 @@ fn notes(evidence: &StudyEvidence) -> Vec<String> {
             plot.builds
         ));
     }
-    // One cause is told once, with all plots that it concerns.
+    // Report one cause once, with all plots that it affects.
     let mut failed: Vec<(&str, Vec<String>)> = Vec::new();
     for plot in evidence.plots.iter().filter(|plot| plot.state == StudyPlotState::Failed) {
         let why = plot.reason.as_deref().unwrap_or("for no reason that was kept");

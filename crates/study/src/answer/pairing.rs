@@ -1,4 +1,4 @@
-//! What is held against what: the values of two levels of a factor, by their units.
+//! Pairs the values of two levels of a factor, by their units.
 
 use super::values::{CountedValue, WorkNumber};
 use crate::plan::Levels;
@@ -9,28 +9,28 @@ use std::collections::BTreeMap;
 /// The values of both sides, by the levels of all other factors.
 pub(super) type ByOthers = BTreeMap<Levels, [Vec<f64>; 2]>;
 
-/// What is held against what, in one number of one context.
+/// The values to compare, for one number in one context.
 pub(super) struct Pairing {
     pub(super) number: WorkNumber,
     pub(super) within: Levels,
     pub(super) candidate: String,
-    /// What `groups` holds.
+    /// The unit in `groups`.
     pub(super) unit: PlannedUnit,
-    /// Of each side: one entry a plot (or one for all, where a pair is the unit), and in it one value a run or a pair. Only what
-    /// both sides have.
+    /// For each side, one entry per plot (or a single one if a pair is the unit), with one value per run or pair.
+    /// Only values that both sides have.
     pub(super) groups: [Vec<Vec<f64>>; 2],
-    /// Runs that count and lack this number, though their likes have it.
+    /// Number of accepted runs without this number, although similar runs have it.
     pub(super) lacking: u32,
-    /// Steps in which the values come; 0 of what is measured and not counted.
+    /// Step of the values; 0 if they are measured, not counted.
     pub(super) granularity: f64,
-    /// Every value, also of units that have one side only.
+    /// Every value, also of units that have only one side.
     pub(super) all: [Vec<CountedValue>; 2],
-    /// What is counted, and cannot or need not be judged by its spread.
+    /// Set for counts that cannot or need not be judged by their spread.
     pub(super) exact: Option<Exact>,
 }
 
 impl Pairing {
-    /// As the statistics want it.
+    /// Converts the values to the input of the statistics.
     pub(super) fn sides(&self) -> Sides<'_> {
         let [baseline, candidate] = &self.groups;
         match self.unit {
@@ -45,23 +45,23 @@ impl Pairing {
     }
 }
 
-/// What counts say without statistics.
+/// A result of counts without statistics.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Exact {
-    /// Every run of a side counted the same as its likes on all other plots.
+    /// Every run of a side counted the same as similar runs on all other plots.
     Same {
         /// Sums over the levels of the other factors: of the baseline, of the candidate.
         sums: [f64; 2],
-        /// Candidate / baseline; `None` where one of them is 0.
+        /// Candidate / baseline; `None` if one of them is 0.
         ratio: Option<f64>,
         /// Plots a side, or pairs of runs.
         units: u32,
     },
-    /// Every run of a side counted the same, in fewer units than show that this is no chance.
+    /// Every run of a side counted the same, but in too few units to rule out chance.
     TooFew {
         /// Plots a side, or pairs of runs.
         units: u32,
-        /// How many it takes.
+        /// Number of units that it takes.
         needed: u32,
         /// Whether both sides counted the same.
         are_equal: bool,

@@ -1,5 +1,5 @@
-//! Which numbers a study decides on. Each of them takes a share of the chance of a false claim, so there are few, and one measurement
-//! is not counted under two names.
+//! Selects the numbers that a study decides on. Each of them takes a share of the error rate, so there are few, and
+//! one measurement does not count under two names.
 
 use super::evidence::StudyEvidence;
 use super::values::{CountedValue, WorkNumber, WorkNumbers, counts_by_default};
@@ -9,10 +9,10 @@ use plumb_result::{Metric, Quantity};
 use plumb_stats::correlate::one_measurement;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The primary numbers: those that the plan names; without names, all that it lists in `metrics`; without either, one rate of
-/// each workload. Device counts that are compared by default are primary, too, one of each workload where nothing is named. Of
-/// numbers that follow each other from run to run, such as the rates of one loop's writes and flushes, the first stands for
-/// all.
+/// Returns the primary numbers: those that the plan names; otherwise all in its `metrics`; otherwise one rate of
+/// each workload. Device counts that are compared by default are primary too, one of each workload if none is
+/// named. Of numbers that follow each other from run to run, such as the rates of one loop's writes and flushes,
+/// the first stands for all.
 pub(super) fn numbers(evidence: &StudyEvidence, numbers: &WorkNumbers) -> BTreeSet<WorkNumber> {
     let compare = &evidence.plan.compare;
     let named = if compare.primary.is_empty() { &compare.metrics } else { &compare.primary };
@@ -47,8 +47,8 @@ pub(super) fn numbers(evidence: &StudyEvidence, numbers: &WorkNumbers) -> BTreeS
     primary
 }
 
-/// Whether a count is of the busiest device. It follows the sum of all from run to run, and yet how evenly they share it is another
-/// question: RAID 4 and RAID 5 write the same sum.
+/// Returns `true` if a count is of the busiest device. It follows the sum of all devices from run to run, but answers
+/// a different question, how evenly they share it: RAID 4 and RAID 5 write the same sum.
 fn is_of_busiest(metric: Metric) -> bool {
     let count = metric.device_count();
     count.is_some_and(|count| {
@@ -59,7 +59,7 @@ fn is_of_busiest(metric: Metric) -> bool {
     })
 }
 
-/// What people ask of a workload first.
+/// Ranks metrics by how often they are the first question about a workload.
 const fn rank(metric: Metric) -> u32 {
     match metric.quantity {
         Quantity::Bandwidth => 0,
@@ -69,7 +69,7 @@ const fn rank(metric: Metric) -> u32 {
     }
 }
 
-/// The place of a number's phase in its work.
+/// Returns the position of a number's phase in its work.
 fn phase(evidence: &StudyEvidence, number: &WorkNumber) -> Option<usize> {
     let of_work = |run: &usize| {
         let cell = evidence.plan.runs[*run].cell as usize;
@@ -79,7 +79,8 @@ fn phase(evidence: &StudyEvidence, number: &WorkNumber) -> Option<usize> {
     result.phases.iter().position(|phase| phase.name == number.phase)
 }
 
-/// Whether two numbers are one measurement: what is left of their logarithms after each cell's mean on each plot goes together.
+/// Returns `true` if two numbers are one measurement: the residuals of their logarithms, after each cell's mean
+/// on each plot, are correlated.
 fn is_same(one: &[CountedValue], other: &[CountedValue]) -> bool {
     let (one, other) = (residuals(one), residuals(other));
     let shared = one.iter().filter_map(|(run, x)| Some((*x, *other.get(run)?)));

@@ -1,4 +1,4 @@
-//! Published numbers, and what was measured of the same kind. Two numbers side by side, and no claim.
+//! Lists published numbers next to measured ones of the same kind, without any claim.
 
 use super::evidence::StudyEvidence;
 use super::{cells, values};
@@ -8,12 +8,12 @@ use plumb_result::{CellMetric, ContrastVerdict, Metric, PublishedNumber};
 use plumb_tools_classic::{bonnie, iozone};
 use std::collections::BTreeSet;
 
-/// The numbers of every import that has some, each with ours.
+/// Returns the numbers of every import that has some, each next to ours.
 pub(super) fn published(evidence: &StudyEvidence, emulated: bool) -> Vec<Published> {
     let plan = &evidence.plan;
     let wanted: BTreeSet<Metric> =
         plan.imports.iter().flat_map(|import| &import.numbers).filter_map(PublishedNumber::metric).collect();
-    // What is not compared may yet be what was published.
+    // A published metric need not be one that the plan compares.
     let numbers = values::numbers_of(evidence, |metric| wanted.contains(&metric));
     let of_cells: Vec<Vec<CellValue>> =
         (0..plan.cells.len()).map(|cell| cells::values(&numbers, cell as u32)).collect();
@@ -35,10 +35,10 @@ pub(super) fn published(evidence: &StudyEvidence, emulated: bool) -> Vec<Publish
         .collect()
 }
 
-/// Verdicts of ours that are shown next to a claim.
+/// Largest number of our verdicts next to a published claim.
 const OURS_MAX: usize = 4;
 
-/// Conclusions of audited studies, next to our verdicts on the same.
+/// Returns the conclusions of audited studies, next to our verdicts on the same levels and numbers.
 pub(super) fn claims(plan: &Plan, contrasts: &[StudyContrast]) -> Vec<ClaimBeside> {
     let beside = |claim: &ImportedClaim| ClaimBeside {
         text: claim.text.clone(),
@@ -49,7 +49,7 @@ pub(super) fn claims(plan: &Plan, contrasts: &[StudyContrast]) -> Vec<ClaimBesid
     plan.claims.iter().map(beside).collect()
 }
 
-/// The words of the contrasts that are about these levels and kinds of number.
+/// Returns the sentences of the contrasts about these levels and kinds of number.
 fn verdicts(plan: &Plan, contrasts: &[StudyContrast], levels: &Levels, kinds: &[CellMetric]) -> Vec<String> {
     let agrees =
         |one: &Levels, other: &Levels| one.iter().all(|(factor, level)| other.get(factor).is_none_or(|it| it == level));
@@ -79,11 +79,12 @@ fn verdicts(plan: &Plan, contrasts: &[StudyContrast], levels: &Levels, kinds: &[
     words
 }
 
-/// The reasons for which nothing is said of several numbers, each once: `No verdict on 12 numbers: under emulation, … (8); …`.
+/// Lists the reasons for missing verdicts on several numbers, each once: `No verdict on 12 numbers:
+/// under emulation, … (8); …`.
 fn without_verdict(about: &[&StudyContrast]) -> String {
     let mut reasons: Vec<(&str, u32)> = Vec::new();
     for one in about {
-        // The words begin with the number and may end with its ratio.
+        // The sentence begins with the number and may end with its ratio.
         let reason = one.words.split_once(": ").map_or(one.words.as_str(), |(_, reason)| reason);
         let reason = reason.split(';').next().unwrap_or(reason);
         match reasons.iter_mut().find(|(known, _)| *known == reason) {
@@ -91,19 +92,19 @@ fn without_verdict(about: &[&StudyContrast]) -> String {
             None => reasons.push((reason, 1)),
         }
     }
-    let said: Vec<String> = reasons.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
-    format!("no verdict on {} numbers: {}", about.len(), said.join("; "))
+    let parts: Vec<String> = reasons.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
+    format!("no verdict on {} numbers: {}", about.len(), parts.join("; "))
 }
 
-/// Whether a metric of a phase is a number of this kind.
+/// Returns `true` if a metric of a phase is a number of this kind.
 fn is_number_of(kind: CellMetric, metric: Metric, phase: &str) -> bool {
     let is_pattern = kind_of_phase(phase).is_none_or(|found| pattern(found) == pattern(kind));
     is_pattern && kind.metric(metric.unit()) == Some(metric)
 }
 
-/// Ours of a number's kind, from the cells that its import stands for. A phase that is called what another test is stands
-/// beside nothing: reading in sequence is no seeking. Where a cell has a phase that is called what the number is, the others
-/// are something else, too: a rewrite is no write.
+/// Returns our values of a number's kind, from the cells that its import stands for. A phase with the name of another
+/// test does not match: reading in sequence is not seeking. If a cell has a phase with the number's own name, its
+/// other phases do not match either: a rewrite is not a write.
 fn ours(
     evidence: &StudyEvidence,
     import: &Import,
@@ -135,7 +136,7 @@ fn ours(
     found
 }
 
-/// The kind that stands for all in which bytes are met in the same order, by calls of the same size.
+/// Returns the kind that represents all kinds with the same order of bytes and calls of the same size.
 fn pattern(kind: CellMetric) -> CellMetric {
     use CellMetric::*;
     match kind {
@@ -146,7 +147,7 @@ fn pattern(kind: CellMetric) -> CellMetric {
     }
 }
 
-/// The kind of number that a phase is called: by its own name, or as a tool's test.
+/// Returns the kind of number that a phase is named after: its own name, or a tool's test.
 fn kind_of_phase(phase: &str) -> Option<CellMetric> {
     let by_name = CellMetric::ALL.iter().find(|kind| kind.name() == phase).copied();
     by_name
@@ -158,9 +159,9 @@ fn kind_of_phase(phase: &str) -> Option<CellMetric> {
 mod tests {
     use super::*;
 
-    // Protects: what a phase is called decides which of several numbers of one op is meant.
+    // Protects: the name of a phase decides which of several numbers of one op is meant.
     #[test]
-    fn phases_are_known_by_what_tools_call_them() {
+    fn phases_are_recognized_by_the_names_of_tools() {
         for (phase, kind) in [
             ("write", Some(CellMetric::Write)),
             ("random-read", Some(CellMetric::RandomRead)),

@@ -1,5 +1,5 @@
-//! Another question of a study's data than its plan asks. The plan stays what it was: what it declared keeps its verdicts, and
-//! all else is exploratory.
+//! Answers a question about a study's data other than its plan's. The plan stays unchanged: contrasts that it
+//! declared keep their verdicts, and all others are exploratory.
 
 use super::evidence::StudyEvidence;
 use super::factor_levels::{FactorLevels, SecondQuestion, factor};
@@ -12,20 +12,20 @@ use plumb_result::metric::DeviceCount;
 use plumb_result::study::{AskedQuestion, ComparedLevels, StudyContrast, StudyReport};
 use std::collections::BTreeSet;
 
-/// A question, as it is typed. What it leaves out is as the plan has it.
+/// A question as typed. Parts that it omits come from the plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Question {
-    /// The factor whose levels are compared, `F` or `F=A,B`. Of the levels the first is the baseline; with one, the others are
-    /// compared with it; without any, all are, in the plan's order.
+    /// The factor whose levels are compared, `F` or `F=A,B`. The first of the levels is the baseline. With a single
+    /// level, the others are compared with it; without any, all are compared, in the plan's order.
     pub by: Option<String>,
-    /// Factors whose levels are told apart, `F,G`, or only some of their levels, `F=A,G`; an empty text averages over all. Where
-    /// it is left out and `by` is not the plan's: those of the plan, and its own `by`.
+    /// Factors whose levels are reported separately, `F,G`, or only some of their levels, `F=A,G`; an empty text
+    /// averages over all. If omitted, and `by` is not the plan's, it is the plan's, and the plan's own `by`.
     pub within: Option<String>,
-    /// Metrics by name or by their last parts. Each is judged.
+    /// Metrics by name or by their last parts. Each gets a verdict.
     pub metrics: Option<Vec<String>>,
 }
 
-/// The report of a study on another question.
+/// Reports on a study with another question.
 ///
 /// # Errors
 /// The study has no such factor, level or metric, or nothing to compare.
@@ -45,7 +45,7 @@ pub fn answer_question(mut evidence: StudyEvidence, question: &Question) -> Resu
 
 /// A question that the study can answer.
 struct Asked {
-    /// With all levels that are compared, the baseline first.
+    /// Holds all compared levels, the baseline first.
     by: FactorLevels,
     within: Vec<FactorLevels>,
     metrics: Option<Vec<String>>,
@@ -108,7 +108,7 @@ impl Asked {
     }
 }
 
-/// `G=a` and `G=b` are `G=a,b`.
+/// Merges `G=a` and `G=b` into `G=a,b`.
 fn merged(within: Vec<FactorLevels>) -> Vec<FactorLevels> {
     let mut all: Vec<FactorLevels> = Vec::new();
     for one in within {
@@ -121,7 +121,7 @@ fn merged(within: Vec<FactorLevels>) -> Vec<FactorLevels> {
     all
 }
 
-/// The metrics by Plumb's names; each has a value in some run.
+/// Resolves metrics to Plumb's names. Each must have a value in some run.
 fn metrics(evidence: &StudyEvidence, names: &[String]) -> Result<Vec<String>, QuestionError> {
     let measured: BTreeSet<Metric> =
         BTreeSet::from_iter(values::numbers_of(evidence, |_| true).into_keys().map(|number| number.metric));
@@ -133,7 +133,7 @@ fn metrics(evidence: &StudyEvidence, names: &[String]) -> Result<Vec<String>, Qu
             if has(&name) {
                 return Ok(name);
             }
-            // What devices did comes behind what the work did.
+            // Device counts come after the metrics of the work.
             let is_count = |metric: &&Metric| DeviceCount::ALL.iter().any(|&count| **metric == Metric::device(count));
             let (counts, others): (Vec<&Metric>, Vec<&Metric>) = measured.iter().partition(is_count);
             let known = others.into_iter().chain(counts).map(Metric::to_string).collect();
@@ -142,7 +142,7 @@ fn metrics(evidence: &StudyEvidence, names: &[String]) -> Result<Vec<String>, Qu
         .collect()
 }
 
-/// The contrasts that the plan declared, where the question may ask for them again.
+/// Returns the contrasts that the plan declared and the question may ask for again.
 fn declared(evidence: &StudyEvidence, asked: &Asked) -> Vec<StudyContrast> {
     let ComparePlan { by, within, .. } = &evidence.plan.compare;
     let told_apart = BTreeSet::from_iter(asked.within.iter().map(|one| one.factor.as_str()));

@@ -1,8 +1,8 @@
-//! Why a study cannot answer a question.
+//! Errors of questions about a study.
 
 use plumb_workload::suggest::nearest;
 
-/// Why a question cannot be asked of a study.
+/// The reason why a question does not fit a study.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuestionError {
     /// The plan has no such factor.
@@ -10,9 +10,7 @@ pub enum QuestionError {
     Factor {
         /// `--by`, `--within`, `selection`.
         option: &'static str,
-        /// What was asked for.
         name: String,
-        /// The plan's factors.
         known: Vec<String>,
         /// A factor that has a level of this name.
         level_of: Option<String>,
@@ -22,35 +20,19 @@ pub enum QuestionError {
     Level {
         /// `--by`, `--within`, `selection`.
         option: &'static str,
-        /// The factor.
         factor: String,
-        /// What was asked for.
         name: String,
-        /// Its levels.
         known: Vec<String>,
     },
-    /// There is nothing to compare.
+    /// A factor with a single level leaves nothing to compare.
     #[error("--by {factor}: the study has one level of it, `{level}`; a comparison needs two")]
-    OneLevel {
-        /// The factor.
-        factor: String,
-        /// Its only level.
-        level: String,
-    },
-    /// What is compared cannot be told apart as well.
+    OneLevel { factor: String, level: String },
+    /// The compared factor cannot also be reported separately.
     #[error("--within {factor}: `{factor}` is what is compared; name other factors, or another one with --by")]
-    Compared {
-        /// The factor.
-        factor: String,
-    },
-    /// Nobody measured it.
+    Compared { factor: String },
+    /// No run measured the metric.
     #[error("--metrics {name}: no accepted run of the study has it{}", measured(name, known))]
-    Metric {
-        /// What was asked for.
-        name: String,
-        /// What was measured.
-        known: Vec<String>,
-    },
+    Metric { name: String, known: Vec<String> },
 }
 
 fn quoted(names: &[String]) -> String {

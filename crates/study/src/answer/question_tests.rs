@@ -29,7 +29,7 @@ fn refused(question: &Question) -> String {
     answer_question(study(), question).unwrap_err().to_string()
 }
 
-/// What is compared with what, and where.
+/// Returns baseline, candidate and context of each contrast.
 fn shape(report: &StudyReport) -> Vec<(String, String, String)> {
     let of = |one: &StudyContrast| {
         let within = one.within.values().cloned().collect::<Vec<_>>().join(", ");
@@ -42,13 +42,13 @@ fn texts(all: &[(&str, &str, &str)]) -> Vec<(String, String, String)> {
     all.iter().map(|(a, b, c)| ((*a).to_owned(), (*b).to_owned(), (*c).to_owned())).collect()
 }
 
-// Protects: the study's own claims are never made, or unmade, by what is asked afterwards.
+// Protects: later questions never add or remove one of the study's own claims.
 #[test]
-fn what_the_plan_did_not_declare_is_exploratory() {
+fn undeclared_contrasts_are_exploratory() {
     let own = answer(&study());
     assert!(own.asked.is_none() && own.contrasts.iter().all(|one| one.primary && !one.exploratory));
     let report = asked(&question("size", None, &[]));
-    // The plan tells sizes apart and compares systems: the other way round, systems are told apart.
+    // The plan separates sizes and compares systems; the reverse question separates systems.
     assert_eq!(
         shape(&report),
         texts(&[("a", "size 4k", "size 64k"), ("b", "size 4k", "size 64k"), ("c", "size 4k", "size 64k")])
@@ -70,12 +70,12 @@ fn what_the_plan_did_not_declare_is_exploratory() {
     );
     assert!(report.answer[0].starts_with("Exploratory: size 64k is faster than size 4k"), "{:?}", report.answer);
     assert_eq!(report.plan_hash, own.plan_hash, "the plan is the frozen one");
-    assert_eq!(report.cells, own.cells, "and every cell is shown as ever");
+    assert_eq!(report.cells, own.cells, "and every cell is shown as before");
 }
 
 // Protects: asking for fewer numbers afterwards must not make a planned claim cheaper.
 #[test]
-fn what_the_plan_declared_keeps_its_verdict_and_its_correction() {
+fn declared_contrasts_keep_their_verdict_and_correction() {
     let own = answer(&study());
     let report = asked(&question("", Some(&["size=4k"]), &[]));
     assert_eq!(shape(&report), texts(&[("4k", "a", "b"), ("4k", "a", "c")]));
@@ -96,13 +96,13 @@ fn what_the_plan_declared_keeps_its_verdict_and_its_correction() {
     // One measurement under two names is not judged twice.
     assert!(!more.is_empty() && more.iter().all(|one| !one.primary && !one.exploratory));
     let report = asked(&question("", None, &["iops"]));
-    assert!(report.contrasts.iter().all(|one| one.exploratory), "the plan never said that it decides on this");
+    assert!(report.contrasts.iter().all(|one| one.exploratory), "the plan did not declare this number");
 }
 
 #[test]
 fn levels_choose_the_baseline_and_what_is_compared_with_it() {
     let compared = |by: &str| shape(&asked(&question(by, Some(&[]), &[])));
-    // Averaged over sizes, like against like.
+    // Averaged over sizes, compared within each size.
     assert_eq!(compared("system=c,b"), texts(&[("", "c", "b")]));
     assert_eq!(compared("system=b"), texts(&[("", "b", "a"), ("", "b", "c")]));
     let swapped = asked(&question("system=b,a", None, &[]));
@@ -117,7 +117,7 @@ fn levels_choose_the_baseline_and_what_is_compared_with_it() {
     assert_eq!(report.asked.unwrap().asked.within, ["system=b", "system=c"]);
 }
 
-// Protects: a level is a text of the user's, such as mount options, and may have what separates levels.
+// Protects: a level is any text of the user's, such as mount options, and may contain the separators of levels.
 #[test]
 fn levels_may_have_commas_and_equals_signs() {
     let plan = plan(&["data=ordered,noatime", "data=journal", "data=ordered"], &["4k", "64k"], 2, 1);
@@ -133,7 +133,7 @@ fn levels_may_have_commas_and_equals_signs() {
 }
 
 #[test]
-fn what_is_not_there_is_refused_with_what_is() {
+fn unknown_names_are_refused_with_the_known_ones() {
     for (question, said) in [
         (question("sise", None, &[]), "--by sise: the study has no factor `sise`; there is `system`, `size`"),
         (question("64k", None, &[]), "--by 64k: the study has no factor `64k`; it is a level of `size`: `size=64k`"),
@@ -162,7 +162,7 @@ fn what_is_not_there_is_refused_with_what_is() {
     assert_eq!(error, "--by system: the study has one level of it, `a`; a comparison needs two");
 }
 
-// Protects: numbers of two works are held against each other only where the works are what is asked about.
+// Protects: numbers of two works are compared only if the question is about the works.
 #[test]
 fn works_are_compared_across_their_phases() {
     let works = |phases: [&str; 2]| {
@@ -185,7 +185,7 @@ fn works_are_compared_across_their_phases() {
     }
 }
 
-/// Equal systems asked about in every way: questions that nobody planned find no more than chance allows in their own family.
+/// Asks equal systems every question: unplanned questions find no more than chance allows in their own family.
 #[test]
 fn a_second_question_of_equal_systems_claims_as_rarely_as_the_first() {
     let mut claims = 0;

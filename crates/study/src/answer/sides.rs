@@ -1,4 +1,4 @@
-//! What else the compared levels differ in than what was declared (D5).
+//! Undeclared differences between the compared levels (D5).
 
 use super::evidence::StudyEvidence;
 use crate::plan::{HostPlan, Levels, Plan};
@@ -8,8 +8,8 @@ use plumb_result::{Finding, Level, RunResult};
 use plumb_trust::{ComparisonSide, FACTORS, SideRecord, factor};
 use std::collections::BTreeSet;
 
-/// Facts in which a level of the compared factor differs from the baseline although nothing that the plan changes between
-/// them covers it. A difference between two plots of one level comes from provisioning.
+/// Returns facts in which a level of the compared factor differs from the baseline, although the plan changes nothing
+/// that explains it. A difference between two plots of one level comes from provisioning.
 pub(super) fn undeclared(evidence: &StudyEvidence) -> Vec<Difference> {
     let plan = &evidence.plan;
     let by = &plan.compare.by;
@@ -34,7 +34,7 @@ pub(super) fn undeclared(evidence: &StudyEvidence) -> Vec<Difference> {
     found
 }
 
-/// The finding over them, where there are any.
+/// Returns the finding about them, if there are any.
 pub(super) fn finding(undeclared: &[Difference]) -> Option<Finding> {
     let facts: Vec<&str> = undeclared.iter().map(Difference::short).collect();
     let shown = facts.iter().take(4).copied().collect::<Vec<_>>().join(", ");
@@ -63,7 +63,7 @@ fn side_of<'a>(result: &'a RunResult, record: &'a SideRecord) -> ComparisonSide<
     ComparisonSide { name: "", environment: &result.environment, targets: &result.target, runs: 1, record }
 }
 
-/// Results of two levels that are alike in everything else.
+/// Finds results of two levels that are alike in everything else.
 fn matched<'a>(evidence: &'a StudyEvidence, baseline: &str, candidate: &str) -> Option<(&'a RunResult, &'a RunResult)> {
     let plan = &evidence.plan;
     let by = plan.compare.by.as_str();
@@ -79,7 +79,7 @@ fn matched<'a>(evidence: &'a StudyEvidence, baseline: &str, candidate: &str) -> 
     Some((one, other.1))
 }
 
-/// Results of one cell on two plots.
+/// Finds results of one cell on two plots.
 fn twins<'a>(evidence: &'a StudyEvidence, level: &str) -> Option<(&'a RunResult, &'a RunResult)> {
     let plan = &evidence.plan;
     let cell_of = |run: usize| plan.runs[run].cell;
@@ -92,7 +92,7 @@ fn twins<'a>(evidence: &'a StudyEvidence, level: &str) -> Option<(&'a RunResult,
     Some((one, other))
 }
 
-/// The factor words that a plan changes between two levels: by the factor's own name, by hosts, by steps.
+/// Returns the factor words that a plan changes between two levels: by the factor's own name, by hosts, by steps.
 fn declared(plan: &Plan, baseline: &str, candidate: &str) -> BTreeSet<&'static str> {
     let by = plan.compare.by.as_str();
     let mut words: BTreeSet<&'static str> = BTreeSet::new();
@@ -105,11 +105,11 @@ fn declared(plan: &Plan, baseline: &str, candidate: &str) -> BTreeSet<&'static s
         if one.host != other.host {
             let hosts = (plan.hosts.get(&one.host), plan.hosts.get(&other.host));
             words.extend(match hosts {
-                // Another system: its mkfs makes other file systems, and mounts them in its own way.
+                // A different system: its mkfs makes different file systems, and it mounts them in its own way.
                 (Some(HostPlan::Vm(one)), Some(HostPlan::Vm(other))) if one.root != other.root => {
                     &["kernel", "host", "sysctl", "os", "fs", "mount"][..]
                 }
-                // One machine, another kernel or disks. Nothing but the kernel sets anything in it.
+                // One machine with another kernel or disks. Only the kernel sets its parameters.
                 (Some(HostPlan::Vm(_)), Some(HostPlan::Vm(_))) => &["kernel", "host", "sysctl"],
                 _ => &["host", "os", "kernel", "device", "sysctl"],
             });
@@ -125,7 +125,7 @@ fn declared(plan: &Plan, baseline: &str, candidate: &str) -> BTreeSet<&'static s
             one.steps.iter().chain(&other.steps).for_each(|step| words.extend(covered(step)));
         }
     }
-    // Another device, or another place on this machine.
+    // Another device, or another directory on this machine.
     if [baseline, candidate].iter().any(|level| level.starts_with("sim:")) {
         words.insert("sim");
     } else if [baseline, candidate].iter().any(|level| level.starts_with('/')) {
@@ -141,7 +141,7 @@ fn declared(plan: &Plan, baseline: &str, candidate: &str) -> BTreeSet<&'static s
     words
 }
 
-/// What a step of building may change, by its kind in the study file. A command may change anything.
+/// Returns the factors that a build step may change, by its kind in the study file. A command may change anything.
 fn covered(step: &Step) -> &'static [&'static str] {
     let kind = plumb_document::json::to_value(step).ok();
     let kind = kind.as_ref().and_then(|step| step.get("kind")).and_then(|kind| kind.as_str()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Where the spread comes from, and what that says about the next plan.
+//! The sources of the spread, and their consequences for the next plan.
 
 use super::evidence::StudyEvidence;
 use super::values::{CountedValue, WorkNumbers};
@@ -8,14 +8,14 @@ use plumb_stats::components::{FurtherCost, PlotsAndRuns, plots_and_runs_of_cells
 use plumb_store::StudyRunStatus;
 use std::collections::BTreeMap;
 
-/// One entry for each number of which there are two plots with two runs each in some cell.
+/// Returns one entry for each number that has two plots with two runs each in some cell.
 pub(super) fn spread(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<SpreadSources> {
     let cost = cost(evidence);
     let mut found = Vec::new();
     for (number, values) in numbers {
         let Some(cells) = balanced(values) else { continue };
         let Ok(components) = plots_and_runs_of_cells(&cells) else { continue };
-        // The lowest level's variance is 0 only where nothing varies; then there is nothing to tell.
+        // The lowest level's variance is 0 only if nothing varies; then there is nothing to report.
         if components.plots.variance + components.runs.variance == 0.0 {
             continue;
         }
@@ -37,7 +37,7 @@ pub(super) fn spread(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<Spr
     found
 }
 
-/// The runs of every cell by plot, cut to the number of runs that every plot with two or more has.
+/// Returns the runs of every cell by plot, cut to the number of runs that every plot with two or more has.
 fn balanced(values: &[CountedValue]) -> Option<Vec<Vec<Vec<f64>>>> {
     let mut cells: BTreeMap<u32, BTreeMap<u32, Vec<f64>>> = BTreeMap::new();
     for value in values {
@@ -53,7 +53,7 @@ fn balanced(values: &[CountedValue]) -> Option<Vec<Vec<Vec<f64>>>> {
     Some(cells.into_iter().map(cut).collect())
 }
 
-/// Seconds that a plot and a run took.
+/// Returns the seconds that a plot and a run took.
 fn cost(evidence: &StudyEvidence) -> Option<FurtherCost> {
     let mean = |times: Vec<f64>| (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
     let plot =
@@ -63,7 +63,7 @@ fn cost(evidence: &StudyEvidence) -> Option<FurtherCost> {
     (plot > 0.0 && run > 0.0).then_some(FurtherCost { plot, run })
 }
 
-/// The coefficient of variation of values whose logarithms have this variance.
+/// Returns the coefficient of variation of values whose logarithms have this variance.
 fn cv(variance: f64) -> f64 {
     variance.exp_m1().max(0.0).sqrt()
 }

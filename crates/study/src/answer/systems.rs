@@ -1,4 +1,5 @@
-//! What a reader asks first of a published study: on which machine, kernel, file system and devices, made by which tools, and how.
+//! Describes the systems of a study for its readers: machine, kernel, file system and devices, and the tools
+//! and commands that built them.
 
 use super::evidence::StudyEvidence;
 use crate::plan::FactorPlan;
@@ -8,8 +9,8 @@ use plumb_result::study::{StudySystem, SystemFact};
 use plumb_result::{RunResult, facts};
 use plumb_trust::factor_of_feature;
 
-/// One entry for each combination of hard levels, in the order of the levels. What was seen by any of its runs counts, also by those
-/// that checks rejected: that was the system.
+/// Returns one entry for each combination of hard levels, in the order of the levels. It uses observations of all its
+/// runs, including those that checks rejected.
 pub(super) fn systems(evidence: &StudyEvidence) -> Vec<StudySystem> {
     let plan = &evidence.plan;
     let mut systems: Vec<StudySystem> = Vec::new();
@@ -47,7 +48,7 @@ pub(super) fn systems(evidence: &StudyEvidence) -> Vec<StudySystem> {
     systems
 }
 
-/// Facts in the order in which they are first met; of each, every value once.
+/// Facts in order of first appearance, each with all its values once.
 #[derive(Default)]
 struct FactList(Vec<SystemFact>);
 
@@ -107,8 +108,8 @@ impl FactList {
     }
 }
 
-/// Features and geometry of a file system, as far as they were seen and are its own choice. A list is long, and has no blanks to
-/// break it at.
+/// Lists features and geometry of a file system, if known and chosen by the file system itself. A list is long, and
+/// has no blanks to break it at.
 fn features(fs: &FileSystem, is_meant: impl Fn(&str) -> bool) -> String {
     let chosen = fs.features.iter().filter(|(name, _)| factor_of_feature(name).is_some_and(&is_meant));
     chosen.map(|(name, value)| format!("{name} {}", value.replace(',', " "))).collect::<Vec<_>>().join(", ")

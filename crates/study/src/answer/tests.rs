@@ -10,7 +10,7 @@ use plumb_result::study::StudyContrast;
 use plumb_result::{CellMetric, ContrastVerdict, PublishedNumber, Seen, Unit};
 use plumb_store::StudyPlotRow;
 
-/// A study whose runs were all done, at these speeds.
+/// A study with all runs completed, at these speeds.
 pub(super) fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> StudyEvidence {
     let records = plan
         .runs
@@ -84,8 +84,8 @@ fn a_planted_effect_of_a_hard_factor_is_found() {
     }
 }
 
-/// Protects: the effect of one plot is not taken for that of the system: with runs as the unit, as most do it, two of three
-/// studies of equal systems end in a false claim.
+/// Protects: the effect of one plot is not attributed to the system. With runs as the unit, as is common, two of
+/// three studies of equal systems end in a false claim.
 #[test]
 fn equal_systems_are_not_called_different_where_provisionings_vary() {
     let (mut by_plots, mut by_runs) = (0, 0);
@@ -122,9 +122,9 @@ fn one_provisioning_a_level_or_an_exploratory_plan_claims_nothing() {
     assert_eq!(explored.checks[0].code, "E1");
 }
 
-/// Runs of one plot share what the plot does, so that a factor that changes within it is paired there.
+/// Runs of one plot share its effect, so a factor that changes within the plot is compared in pairs there.
 #[test]
-fn an_easy_factor_is_held_against_the_runs_of_its_plot() {
+fn an_easy_factor_is_compared_within_its_plot() {
     let mut plan = plan(&["a", "b"], &["4k", "64k"], 3, 2);
     plan.compare.by = "size".to_owned();
     plan.compare.within = Vec::new();
@@ -137,7 +137,7 @@ fn an_easy_factor_is_held_against_the_runs_of_its_plot() {
 }
 
 #[test]
-fn what_is_missing_is_shown_with_its_reason_and_in_no_number() {
+fn missing_runs_are_shown_with_reasons_and_excluded() {
     let speed = noisy(7, 0.01, 0.01);
     let mut evidence = evidence(plan(&["a", "b"], &["4k", "64k"], 3, 1), |_, plot, run| speed(plot, run));
     let of_cell = |cell: u32, evidence: &StudyEvidence| -> Vec<usize> {
@@ -162,7 +162,7 @@ fn what_is_missing_is_shown_with_its_reason_and_in_no_number() {
     assert!(cell.rejected_values.is_empty(), "other runs are left");
     assert_eq!((found.counts.cells_with_value, found.counts.cells), (3, 4));
     assert!(found.checks.iter().any(|check| check.code == "E10" && check.observed == "3 of 4 cells have a value"));
-    // The context of size 4k has two whole blocks left; that of 64k has no candidate.
+    // The context of size 4k has two complete blocks left; that of 64k has no candidate.
     assert_eq!(only(&found).contrast.blocks, 2);
     assert!(
         found.answer.iter().any(
@@ -172,7 +172,7 @@ fn what_is_missing_is_shown_with_its_reason_and_in_no_number() {
 }
 
 #[test]
-fn under_emulation_counts_are_told_and_nothing_is_claimed_of_times() {
+fn under_emulation_counts_are_reported_and_times_support_no_claim() {
     let mut plan = plan(&["a", "b"], &["4k"], 4, 2);
     plan.hosts.insert("local".to_owned(), HostPlan::Vm(plumb_document::json::from_str::<VmSpec>("{}").unwrap()));
     let virtualised = |name: &str| {
@@ -199,13 +199,13 @@ fn under_emulation_counts_are_told_and_nothing_is_claimed_of_times() {
 }
 
 #[test]
-fn the_spread_is_told_by_its_source() {
+fn the_spread_is_reported_by_source() {
     let speed = noisy(11, 0.10, 0.01);
     let found = answer(&evidence(plan(&["a", "b"], &["4k"], 6, 3), |levels, plot, run| {
         speed(plot, run) * if levels["system"] == "b" { 3.0 } else { 1.0 }
     }));
     let spread = &found.spread[0];
-    assert!(spread.plots_share > 0.9 && spread.plots_cv < 0.3, "what the system does is no spread: {spread:?}");
+    assert!(spread.plots_share > 0.9 && spread.plots_cv < 0.3, "the system's effect is not spread: {spread:?}");
     assert!(spread.advice.contains("between plots: add plots, not runs"), "{}", spread.advice);
     assert_eq!(spread.runs_per_plot, Some(1));
     let calm = noisy(11, 0.0, 0.05);
@@ -214,7 +214,7 @@ fn the_spread_is_told_by_its_source() {
 }
 
 #[test]
-fn an_interaction_is_told_from_main_effects_and_each_has_its_own_error() {
+fn interactions_and_main_effects_have_their_own_errors() {
     let speed = noisy(2, 0.02, 0.002);
     let found = answer(&evidence(plan(&["a", "b"], &["4k", "64k"], 4, 2), |levels, plot, run| {
         speed(plot, run) * if levels["system"] == "b" && levels["size"] == "64k" { 4.0 } else { 1.0 }
@@ -228,7 +228,7 @@ fn an_interaction_is_told_from_main_effects_and_each_has_its_own_error() {
     let size = line("size");
     assert!((size.ratio.unwrap() - 2.0).abs() < 0.05 && size.lo.unwrap() < 2.0 && size.hi.unwrap() > 2.0, "{size:?}");
     assert!((line("system × size").ratio.unwrap() - 4.0).abs() < 0.1, "64k is 4 times better on b, and 1 on a");
-    assert!(line("system").p > line("size").p, "the hard factor is held against the plots: {table:?}");
+    assert!(line("system").p > line("size").p, "the hard factor is compared with the plots: {table:?}");
 }
 
 fn names(table: &plumb_result::study::EffectTable) -> Vec<String> {
@@ -239,7 +239,7 @@ fn names(table: &plumb_result::study::EffectTable) -> Vec<String> {
     table.lines.iter().map(name).collect()
 }
 
-// Protects: all factors are answered, however many levels they have.
+// Protects: all factors are answered, whatever their number of levels.
 #[test]
 fn three_levels_have_a_line_each() {
     let speed = noisy(3, 0.01, 0.002);
@@ -261,7 +261,7 @@ fn three_levels_have_a_line_each() {
     assert!(table.lines[..5].iter().all(|line| line.lo.is_some() && line.reason.is_none()));
 }
 
-// Protects: in the review, one rejected run a cell took a whole table away.
+// Protects: in the review, one rejected run per cell removed a whole table.
 #[test]
 fn a_rejected_run_costs_no_table() {
     let speed = noisy(3, 0.01, 0.002);
@@ -272,7 +272,7 @@ fn a_rejected_run_costs_no_table() {
     }
     let found = answer(&evidence);
     assert!(found.effects[0].lines[..3].iter().all(|line| line.lo.is_some()), "{:?}", found.effects);
-    // Without any value of a cell, what needs it says so, and the rest stands.
+    // Without any value of a cell, lines that need it say so, and the others stay.
     for run in (0..evidence.plan.runs.len()).filter(|&run| evidence.plan.runs[run].cell == 0).collect::<Vec<_>>() {
         fail(&mut evidence, run, StudyRunStatus::Rejected, "C1");
     }
@@ -284,7 +284,7 @@ fn a_rejected_run_costs_no_table() {
 
 /// D5: a difference that follows the factor's levels confounds it; one between two plots of one level does not.
 #[test]
-fn what_differs_undeclared_is_told() {
+fn undeclared_differences_are_reported() {
     let speed = noisy(4, 0.01, 0.01);
     let evidence = |bend: &dyn Fn(&Levels, u32, &mut RunResult)| {
         let mut evidence = evidence(plan(&["a", "b"], &["4k"], 2, 1), |_, plot, run| speed(plot, run));
@@ -306,9 +306,9 @@ fn what_differs_undeclared_is_told() {
     assert!(unlike.checks.iter().any(|check| check.code == "D5"));
 }
 
-/// D5: settings of two kernels are the kernels' own, and the C library of two systems is the systems'.
+/// D5: settings of two kernels are the kernels' own, and the C library of two systems is the systems' own.
 #[test]
-fn what_comes_with_a_machine_is_declared_by_it() {
+fn differences_that_come_with_a_machine_are_declared_by_it() {
     let speed = noisy(4, 0.01, 0.01);
     let undeclared = |machines: [&str; 2]| {
         let mut evidence = evidence(plan(&["a", "b"], &["4k"], 2, 1), |_, plot, run| speed(plot, run));
@@ -365,12 +365,12 @@ fn findings_of_runs_are_gathered_at_their_worst() {
     assert_eq!((b1.level, b1.runs, b1.of, b1.message.as_str()), (Level::Warn, 2, 4, "said of run 0"));
 }
 
-// Protects: a published number stands beside our numbers of its kind and levels alone, and nothing is concluded of it.
+// Protects: a published number appears only next to our numbers of its kind and levels, without a conclusion.
 #[test]
 fn published_numbers_stand_beside_ours_of_the_same_kind() {
     let number = |kind, value, unit| PublishedNumber::new(kind, String::new(), value, unit, String::new()).unwrap();
     let mut plan = plan(&["a", "b"], &["4k", "64k"], 3, 1);
-    // What is not compared may yet be what was published.
+    // A published metric need not be one that the plan compares.
     plan.compare.metrics = vec!["write.lat.p99".to_owned()];
     plan.imports.push(Import {
         label: "2014".to_owned(),
@@ -401,14 +401,14 @@ fn published_numbers_stand_beside_ours_of_the_same_kind() {
     }
     assert!(read.metric.is_some() && read.ours.is_empty());
     assert!(elapsed.metric.is_none() && elapsed.ours.is_empty());
-    // The phase is called `write`: it is no random one.
+    // The phase is named `write`, so it is not a random write.
     assert_eq!((rewrite.ours.len(), random.ours.len()), (2, 0));
     let emulated = published::published(&evidence, true);
     assert!(emulated[0].numbers[0].ours.iter().all(|ours| ours.value.is_none() && ours.ratio.is_none()));
 }
 
-// Protects: a published claim stands next to the verdicts on its own levels and kind of number, and next to none where the scale has
-// nothing of it.
+// Protects: a published claim appears next to the verdicts on its own levels and kind of number, and next to none
+// if the scale has none.
 #[test]
 fn published_claims_stand_beside_our_verdicts() {
     let mut plan = plan(&["a", "b"], &["4k", "64k"], 3, 1);
@@ -434,9 +434,9 @@ fn published_claims_stand_beside_our_verdicts() {
     assert!(seeks.levels.is_none());
 }
 
-// Protects the reader from a list of equal sentences where nothing was decided.
+// Protects the reader from a list of equal sentences without a decision.
 #[test]
-fn beside_a_claim_reasons_without_a_verdict_are_told_once() {
+fn reasons_without_a_verdict_are_listed_once_next_to_a_claim() {
     let mut evidence = on_disks_of(&["4k", "64k", "1m"], true, |_, _| 0);
     evidence.plan.compare.metrics = vec!["write.bw".to_owned()];
     evidence.plan.claims = vec![ImportedClaim {
@@ -451,7 +451,8 @@ fn beside_a_claim_reasons_without_a_verdict_are_told_once() {
     assert_eq!(ours.matches("emulation").count(), 1, "{ours}");
 }
 
-/// RAID 4 of three disks: every write reads and writes data and parity; the parity disk is named and decides the model's time.
+/// RAID 4 of three disks: every write reads and writes data and parity. The parity disk is named
+/// and decides the model's time.
 #[test]
 fn under_emulation_counts_per_op_and_a_models_time_are_the_answer() {
     let parity = |emulated: bool| {
@@ -483,7 +484,7 @@ fn under_emulation_counts_per_op_and_a_models_time_are_the_answer() {
     assert!(line.contains("1.00 of the writes on @disks.3 and 0.50 on each other"), "{line}");
     assert!(line.contains("Model `sim:hdd`: ") && line.ends_with("decided by @disks.3"), "{line}");
     assert!(found.modelled[0].starts_with("These are estimates of a model"));
-    // The plan names no count: under emulation bytes and flushes are compared all the same.
+    // The plan names no count: under emulation, bytes and flushes are still compared.
     assert!(of(&found, "device.written-bytes").primary && of(&found, "device.read-bytes").primary);
     let real = parity(false);
     assert!(real.contrasts.iter().all(|one| one.contrast.metric.device_count().is_none()));

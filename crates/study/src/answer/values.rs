@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WorkNumber {
     pub(super) workload: String,
-    /// Its phase; the work's own name where the number is of the whole run.
+    /// Its phase, or the name of the work for a number of the whole run.
     pub(super) phase: String,
     pub(super) metric: Metric,
 }
 
-/// One value of one run that counts.
+/// One value of an accepted run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct CountedValue {
     pub(super) run: usize,
@@ -26,17 +26,17 @@ pub(super) struct CountedValue {
     pub(super) block: u32,
     pub(super) repeat: u32,
     pub(super) cell: u32,
-    /// Above 0; a count of devices may be 0.
+    /// Above 0, except that a device count may be 0.
     pub(super) value: f64,
-    /// A count that the work alone determines.
+    /// Whether the value is a count determined by the work alone.
     pub(super) is_determined: bool,
     pub(super) tier: Option<TierName>,
 }
 
-/// Every number that is compared, with its values in the order of the runs.
+/// Every compared number, with its values in the order of the runs.
 pub(super) type WorkNumbers = BTreeMap<WorkNumber, Vec<CountedValue>>;
 
-/// Values of all runs that count, of what is compared.
+/// Returns the values of all accepted runs for the compared metrics.
 pub(super) fn numbers(evidence: &StudyEvidence) -> WorkNumbers {
     let by_default = counts_by_default(evidence);
     numbers_of(evidence, |metric| {
@@ -44,7 +44,8 @@ pub(super) fn numbers(evidence: &StudyEvidence) -> WorkNumbers {
     })
 }
 
-/// Whether devices' counts are compared though the plan names none: under emulation, where they are all that can be.
+/// Returns `true` if device counts are compared although the plan names none: under emulation, where
+/// nothing else can be compared.
 pub(super) fn counts_by_default(evidence: &StudyEvidence) -> bool {
     let names_count = |wish: &String| DeviceCount::ALL.iter().any(|&count| is_meant(wish, Metric::device(count)));
     evidence.is_emulated() && !evidence.plan.compare.metrics.iter().any(names_count)
@@ -55,13 +56,13 @@ const fn is_default(count: DeviceCount) -> bool {
     matches!(count, DeviceCount::ReadBytes | DeviceCount::WrittenBytes | DeviceCount::Flushes)
 }
 
-/// Values of all runs that count, of some metrics. A time or rate that is 0 or no number has no place on the log scale, and
-/// is no value.
+/// Returns the values of all accepted runs for some metrics. A time or rate that is 0 or not finite has
+/// no logarithm, and is omitted.
 pub(super) fn numbers_of(evidence: &StudyEvidence, wanted: impl Fn(Metric) -> bool) -> WorkNumbers {
     numbers_of_runs(evidence, evidence.accepted(), wanted)
 }
 
-/// The same of the runs that the checks rejected.
+/// Returns the same values of rejected runs.
 pub(super) fn rejected_numbers(evidence: &StudyEvidence) -> WorkNumbers {
     let records = evidence.records.iter().enumerate();
     let rejected = records.filter(|(_, record)| record.status == StudyRunStatus::Rejected);
@@ -112,9 +113,9 @@ fn numbers_of_runs<'a>(
     numbers
 }
 
-/// The numbers as they are held against each other. Where the levels that are compared are the works themselves, one number
-/// spans them: of the phase of one name, or of the only phases that have it, whatever these are called. Its work is empty, and so
-/// is its phase where the works' phases have different names.
+/// Returns the numbers in the form in which they are compared. If the compared levels are the works themselves, one
+/// number spans them: of the phase of the same name, or of the only phases that have it, whatever their names. Its
+/// work is empty, and so is its phase if the works' phases have different names.
 pub(super) fn compared(plan: &Plan, numbers: WorkNumbers) -> WorkNumbers {
     if !chooses_work(plan, &plan.compare.by) {
         return numbers;
@@ -141,13 +142,14 @@ pub(super) fn compared(plan: &Plan, numbers: WorkNumbers) -> WorkNumbers {
     across
 }
 
-/// Whether the levels of a factor are the works.
+/// Returns `true` if the levels of a factor are the works.
 fn chooses_work(plan: &Plan, factor: &str) -> bool {
     !plan.cells.is_empty() && plan.cells.iter().all(|cell| cell.levels.get(factor) == Some(&cell.workload))
 }
 
-/// Whether a metric was asked for: by its name, or by the last parts of it. Without a wish, byte rates, rates of ops that
-/// move no bytes, and the 99 % latency: the rest says the same again, or is of the tail of few values.
+/// Returns `true` if a metric is compared: it is named in full, or by its last parts. Without a wish, byte
+/// rates, rates of ops that move no bytes, and the 99 % latency are compared: the others repeat these, or
+/// describe the tail of few values.
 pub(super) fn is_compared(plan: &Plan, metric: Metric) -> bool {
     if plan.compare.metrics.is_empty() {
         return match metric.quantity {
@@ -160,13 +162,13 @@ pub(super) fn is_compared(plan: &Plan, metric: Metric) -> bool {
     plan.compare.metrics.iter().any(|wish| is_meant(wish, metric))
 }
 
-/// The levels of a cell that a test picks.
+/// Returns the levels of a cell that a predicate selects.
 pub(super) fn some_levels(cell: &PlanCell, picks: impl Fn(&str) -> bool) -> Levels {
     let picked = cell.levels.iter().filter(|(name, _)| picks(name));
     BTreeMap::from_iter(picked.map(|(name, level)| (name.clone(), level.clone())))
 }
 
-/// Whether a change of a factor needs a new plot.
+/// Returns `true` if a change of a factor needs a new plot.
 pub(super) fn is_hard(plan: &Plan, factor: &str) -> bool {
     plan.factors.iter().any(|known| known.name == factor && known.hard)
 }

@@ -1,4 +1,4 @@
-//! From rows to contrasts: what the numbers say, and what the checks leave of it. Pure.
+//! Turns rows into contrasts: the verdicts of the statistics, and the limits that checks set to them. Pure.
 
 use super::comparison_log::{ComparedCell, LogRow};
 use super::plan::side_index;
@@ -15,28 +15,27 @@ use plumb_stats::verdict::{Assessment, Compared, Note, ReplicationUnit, Sides, V
 use plumb_trust::{NumberFound, is_below_floor};
 use std::collections::BTreeMap;
 
-/// Rows by what they are of.
+/// Rows by the number that they belong to.
 pub type Rows = BTreeMap<ComparedCell, Vec<LogRow>>;
 
-/// Checks of a comparison that forbid claims where they fail: the numbers of the two sides are not of one kind, not of one
-/// time, or not those of their own side.
+/// Checks of a comparison that forbid claims if they fail: the numbers of the two sides are not comparable, not
+/// measured interleaved, or do not belong to their own side.
 const DISQUALIFYING: &[&str] = &["C1", "D6", "D7", "D8", "E11", "E13", "E15"];
 
-/// The check of runs and plots: when it warns, nothing may be claimed.
+/// The check of the numbers of runs and plots: when it warns, no claim is made.
 const TOO_FEW: &str = "E1";
 
-/// What one cell's rows came to.
+/// The assessment of one cell's rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellClaim {
-    /// Which number.
     pub cell: ComparedCell,
-    /// What the statistics say.
+    /// Result of the statistics.
     pub assessment: Assessment,
-    /// Whether further runs would tell more.
+    /// Whether further runs would help.
     pub(crate) precision: Option<Precision>,
 }
 
-/// The values of a cell, as the statistics want them.
+/// The values of a cell, in the form that the statistics need.
 pub(crate) struct CellValues {
     /// The value of each block, by side.
     pub(crate) blocks: [Vec<f64>; 2],
@@ -56,25 +55,24 @@ impl CellValues {
     }
 }
 
-/// What the statistics say of every number, as one family. With several plots on a side the plot is the sample, else the
-/// block.
+/// Assesses every number, as one family. With several plots on a side the plot is the sample, otherwise the block.
 pub fn claims(rows: &Rows, rule: &VerdictRule) -> Vec<CellClaim> {
     let by_plot = rows.values().any(|rows| has_several_plots(rows));
     claims_of(rows, rule, |_| if by_plot { Sample::Plots } else { Sample::Blocks })
 }
 
-/// What is one sample of a number.
+/// The sampling unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sample {
     /// A block: one run of each side.
     Blocks,
-    /// All runs of a plot; equally many of both sides are pairs in their order.
+    /// All runs of a plot; if both sides have equally many plots, they are pairs in their order.
     Plots,
-    /// All runs of a plot, and nothing is paired.
+    /// All runs of a plot, without pairs.
     Apart,
 }
 
-/// [`claims`], where numbers differ in what is one sample.
+/// Assesses every number like [`claims`], with a sampling unit for each number.
 pub(crate) fn claims_of(rows: &Rows, rule: &VerdictRule, sample: impl Fn(&ComparedCell) -> Sample) -> Vec<CellClaim> {
     let values: Vec<(&ComparedCell, CellValues)> =
         rows.iter().map(|(cell, rows)| (cell, CellValues::of(rows))).collect();
@@ -90,7 +88,7 @@ pub(crate) fn claims_of(rows: &Rows, rule: &VerdictRule, sample: impl Fn(&Compar
             Compared::measured(sides, better(cell.metric))
         })
         .collect();
-    // Values are above 0 and come in pairs, so that the only errors would be those of the rule, which is ours.
+    // Values are above 0 and come in pairs, so the only possible errors are those of the rule, which is our own.
     let assessed = assess_all(&compared, rule).unwrap_or_default();
     let claim = |((cell, values), assessment): (&(&ComparedCell, CellValues), Assessment)| {
         let statistic = statistic(cell.metric);
@@ -102,11 +100,12 @@ pub(crate) fn claims_of(rows: &Rows, rule: &VerdictRule, sample: impl Fn(&Compar
     values.iter().zip(assessed).map(claim).collect()
 }
 
-/// The share of a plot's variance below which its runs are not what limits the interval: more of them would narrow it by
-/// less than 5 %.
+/// If the runs of a plot have less than this share of its variance, they do not limit the interval: more of them
+/// would narrow it by less than 5 %.
 const RUNS_DO_NOT_LIMIT: f64 = 0.1;
 
-/// More runs on the same plots narrow an interval only as far as it comes from the runs: what plots differ by stays.
+/// Adjusts the precision for plots. More runs on the same plots only narrow the part of an interval that comes from
+/// the runs; the spread between plots remains.
 fn of_plots(precision: Precision, values: &CellValues) -> Precision {
     let logs = |runs: &[f64]| runs.iter().map(|value| value.ln()).collect::<Vec<f64>>();
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
@@ -157,7 +156,7 @@ fn statistic(metric: Metric) -> Statistic {
 }
 
 impl CellClaim {
-    /// What was found, for the checks.
+    /// Returns the result in the form that the checks need.
     pub fn found(&self, rule: &VerdictRule) -> NumberFound {
         match self.assessment.verdict {
             Verdict::Faster(ratio) | Verdict::Slower(ratio) => NumberFound::Difference { ratio: ratio.value },
@@ -167,8 +166,8 @@ impl CellClaim {
     }
 }
 
-/// The verdict's word.
-pub(crate) fn said(assessment: &Assessment) -> ContrastVerdict {
+/// Returns the verdict of the statistics alone, before any cap.
+pub(crate) fn uncapped_verdict(assessment: &Assessment) -> ContrastVerdict {
     match assessment.verdict {
         Verdict::Faster(_) => ContrastVerdict::Faster,
         Verdict::Slower(_) => ContrastVerdict::Slower,
@@ -178,7 +177,7 @@ pub(crate) fn said(assessment: &Assessment) -> ContrastVerdict {
     }
 }
 
-/// What a sample is, for whoever reads the result.
+/// Returns the sampling unit for readers of the result.
 pub(crate) const fn replicate(unit: ReplicationUnit) -> Replicate {
     match unit {
         ReplicationUnit::Block => Replicate::Block,
@@ -190,16 +189,15 @@ pub(crate) const fn replicate(unit: ReplicationUnit) -> Replicate {
 /// One side of a contrast.
 #[derive(Clone, Copy)]
 pub(crate) struct ContrastSide<'a> {
-    /// Its name.
     pub(crate) name: &'a str,
     /// The values of all its runs, above 0.
     pub(crate) values: &'a [f64],
-    /// What they measured.
+    /// Tier that its runs measured.
     pub(crate) tier: Option<TierName>,
 }
 
-/// The contrast of a number (workload, phase, metric) that an assessment makes: its verdict, or `cannot-tell` where it is
-/// capped.
+/// Builds the contrast of a number (workload, phase, metric) from an assessment: its verdict, or
+/// `cannot-tell` if it is capped.
 pub(crate) fn of_assessment(
     assessment: &Assessment,
     [baseline, candidate]: [ContrastSide<'_>; 2],
@@ -209,8 +207,8 @@ pub(crate) fn of_assessment(
 ) -> Contrast {
     let mean = |values: &[f64]| plumb_stats::summary::geometric_mean(values).ok();
     let cv = |values: &[f64]| plumb_stats::summary::coefficient_of_variation(values).ok();
-    let verdict = if capped.is_some() { ContrastVerdict::CannotTell } else { said(assessment) };
-    // Equivalence is read from the narrower interval, so that one is shown with it.
+    let verdict = if capped.is_some() { ContrastVerdict::CannotTell } else { uncapped_verdict(assessment) };
+    // Equivalence is decided by the narrower interval, so show that one with it.
     let ratio = if verdict == ContrastVerdict::Equivalent { assessment.narrow } else { assessment.ratio };
     let note = match (&capped, assessment.note) {
         (Some(capped), _) => Some(capped.reason.clone()),
@@ -252,7 +250,7 @@ pub(crate) fn of_assessment(
     }
 }
 
-/// The slow mode that would undo a claim; devices' counts have no speeds.
+/// Returns the slow mode that would undo a claim. Device counts have no speeds.
 fn unseen(
     verdict: ContrastVerdict,
     assessment: &Assessment,
@@ -271,35 +269,32 @@ fn unseen(
     metric.device_count().is_none().then_some(UnseenMode { runs, share: mode.share, slower: mode.slower })
 }
 
-/// What a contrast is made of besides its claim.
+/// The parts of a contrast that do not depend on its claim.
 #[derive(Clone, Copy)]
 pub struct Terms<'a> {
-    /// Name of the baseline.
     pub baseline: &'a str,
-    /// Name of the candidate.
     pub candidate: &'a str,
-    /// The rule that the claims were made by.
+    /// The rule of the claims.
     pub rule: &'a VerdictRule,
-    /// Noise floors, where they were measured.
     pub floors: &'a BTreeMap<ComparedCell, Floor>,
-    /// What the checks say of the comparison as a whole.
+    /// Findings about the comparison as a whole.
     pub findings: &'a [Finding],
-    /// What a sample is called, `blocks`.
+    /// Name of the sampling unit, such as `blocks`.
     pub samples: &'static str,
-    /// Samples whose runs the checks accept but that lack a number.
+    /// Returns the number of samples whose runs are accepted but lack a number.
     pub lacking: &'a dyn Fn(&ComparedCell) -> u32,
 }
 
-/// The contrast that a claim makes: its verdict, or `cannot-tell` where a check forbids it.
+/// Builds the contrast of a claim: its verdict, or `cannot-tell` if a check forbids it.
 pub fn contrast(claim: &CellClaim, rows: &[LogRow], terms: &Terms<'_>) -> Contrast {
     let CellClaim { cell, assessment, .. } = claim;
     let side = |side: Side| rows.iter().filter(|row| row.side == side).map(|row| row.value).collect::<Vec<f64>>();
     let (baseline, candidate) = (side(Side::A), side(Side::B));
     let floor = terms.floors.get(cell);
     let lacking = Lacking { units: (terms.lacking)(cell), of: rows.len() as u32 / 2, what: terms.samples };
-    let capped =
-        cap(said(assessment), claim.found(terms.rule), floor, terms.findings).or_else(|| lacking.cap(said(assessment)));
-    // More blocks do not lift what a check forbids, unless it forbids for want of blocks.
+    let capped = cap(uncapped_verdict(assessment), claim.found(terms.rule), floor, terms.findings)
+        .or_else(|| lacking.cap(uncapped_verdict(assessment)));
+    // More blocks do not lift a check's ban, unless it is about the number of blocks.
     let lifts = assessment.note == Note::TooFewBlocks || !terms.findings.iter().any(forbids) && capped.is_none();
     let sides = [
         ContrastSide { name: terms.baseline, values: &baseline, tier: None },
@@ -309,15 +304,15 @@ pub fn contrast(claim: &CellClaim, rows: &[LogRow], terms: &Terms<'_>) -> Contra
     Contrast { blocks_needed: contrast.blocks_needed.filter(|_| lifts), floor: floor.cloned(), ..contrast }
 }
 
-/// Runs of a number that stand far from the others of their side.
+/// Runs of a number that are far from the others of their side.
 pub(crate) struct FarOut {
     pub(crate) rows: Vec<LogRow>,
     /// The ratio without their blocks.
     pub(crate) without: Option<RatioWithout>,
 }
 
-/// Looks for runs that stand far out. They stay in the contrast; what it would be without them is told beside it, where the
-/// block is the sample (a plot is judged by all of its runs).
+/// Finds outliers among the runs. They stay in the contrast. If the block is the sample, the ratio without them is
+/// reported too; a plot is judged by all of its runs.
 pub(crate) fn far_out(cell: &ComparedCell, rows: &[LogRow], rule: &VerdictRule) -> FarOut {
     let far_of = |side: Side| {
         let of_side: Vec<&LogRow> = rows.iter().filter(|row| row.side == side).collect();
@@ -346,31 +341,32 @@ pub(crate) fn far_out(cell: &ComparedCell, rows: &[LogRow], rule: &VerdictRule) 
     FarOut { rows: far, without }
 }
 
-/// Units that would be in a number if all of their runs had a value of it.
+/// Counts units that lack a number because some of their runs have no value of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lacking {
-    /// Those that lack it.
+    /// Units that lack the number.
     pub(crate) units: u32,
-    /// Those that have it.
+    /// Units that have the number.
     pub(crate) of: u32,
-    /// `blocks`.
+    /// Name of the unit, such as `blocks`.
     pub(crate) what: &'static str,
 }
 
 impl Lacking {
-    /// A percentile that a run lacks for want of samples is lacked by the slow runs first: the others say nothing of all.
-    pub(crate) fn cap(self, said: ContrastVerdict) -> Option<Capped> {
+    /// Caps a claim about a number that some units lack. Slow runs are the first to lack a percentile for want of
+    /// samples, so the others do not represent all.
+    pub(crate) fn cap(self, uncapped: ContrastVerdict) -> Option<Capped> {
         let Lacking { units, of, what } = self;
-        let reason = format!("{units} of {} {what} lack it, which slow runs do first", units + of);
-        (units > 0 && said != ContrastVerdict::CannotTell).then(|| Capped {
-            verdict: said,
+        let reason = format!("{units} of {} {what} lack it, and slow runs are the first to lack it", units + of);
+        (units > 0 && uncapped != ContrastVerdict::CannotTell).then(|| Capped {
+            verdict: uncapped,
             code: "E6".to_owned(),
             reason,
         })
     }
 }
 
-/// Whether nothing may be claimed while this holds.
+/// Returns `true` if a finding forbids all claims.
 fn forbids(finding: &Finding) -> bool {
     match finding.level {
         Level::Fail => DISQUALIFYING.contains(&finding.code.as_str()),
@@ -379,22 +375,22 @@ fn forbids(finding: &Finding) -> bool {
     }
 }
 
-/// The reason that a finding gives. What follows its first colon is what the verdict says already.
+/// Returns the reason in a finding. The part after its first colon repeats the verdict.
 pub(crate) fn head(finding: &Finding) -> &str {
     finding.message.split(": ").next().unwrap_or_default().trim_end_matches('.')
 }
 
-/// What forbids a claim, if anything does. `cannot-tell` claims nothing.
+/// Returns the cap on a claim, if any. `cannot-tell` claims nothing.
 pub(crate) fn cap(
-    said: ContrastVerdict,
+    uncapped: ContrastVerdict,
     found: NumberFound,
     floor: Option<&Floor>,
     findings: &[Finding],
 ) -> Option<Capped> {
-    if said == ContrastVerdict::CannotTell {
+    if uncapped == ContrastVerdict::CannotTell {
         return None;
     }
-    let capped = |code: &str, reason: String| Some(Capped { verdict: said, code: code.to_owned(), reason });
+    let capped = |code: &str, reason: String| Some(Capped { verdict: uncapped, code: code.to_owned(), reason });
     if let Some(finding) = findings.iter().find(|finding| forbids(finding)) {
         return capped(&finding.code, head(finding).to_owned());
     }
@@ -419,8 +415,8 @@ mod tests {
         }
     }
 
-    /// So many blocks in which the candidate is `ratio` times as fast, with a spread of about 1 %, over so many plots that
-    /// differ by `plot_spread`.
+    /// Makes blocks in which the candidate is `ratio` times as fast, with a spread of about 1 %, over
+    /// plots that differ by `plot_spread`.
     fn rows(ratio: f64, blocks: u32, plots: u32, plot_spread: f64) -> Rows {
         const PLOTS: [[f64; 3]; 2] = [[0.8, -0.9, 0.3], [-0.6, 0.7, 0.1]];
         const NOISE: [f64; 8] = [0.4, -0.9, 1.1, -0.3, 0.7, -1.2, 0.1, 0.5];
@@ -469,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_numbers_carry_is_said() {
+    fn the_numbers_decide_the_verdict() {
         for (ratio, verdict) in
             [(1.2, ContrastVerdict::Faster), (0.8, ContrastVerdict::Slower), (1.0, ContrastVerdict::Equivalent)]
         {
@@ -479,7 +475,7 @@ mod tests {
         }
     }
 
-    /// Ten runs on one plot are one sample of plots.
+    /// Ten runs on one plot are one sample.
     #[test]
     fn with_plots_the_plot_is_the_sample() {
         let contrast = contrast_of(&rows(1.03, 30, 3, 0.06), None, &[]);
@@ -487,7 +483,7 @@ mod tests {
         assert!(!matches!(contrast.verdict, ContrastVerdict::Faster | ContrastVerdict::Slower), "{contrast:?}");
         let plain = contrast_of(&rows(1.5, 30, 3, 0.01), None, &[]);
         assert_eq!(plain.verdict, ContrastVerdict::Faster);
-        assert!(plain.note.unwrap().contains("plots"), "t speaks alone, and that is said");
+        assert!(plain.note.unwrap().contains("plots"), "the note says that t decides alone");
     }
 
     #[test]
@@ -504,7 +500,7 @@ mod tests {
         assert_eq!(few.capped.unwrap().verdict, ContrastVerdict::Faster);
     }
 
-    /// A warning is for people to weigh; it does not take a verdict away.
+    /// A warning is for the reader to weigh; it does not remove a verdict.
     #[test]
     fn other_findings_forbid_nothing() {
         let findings = [finding("D5", Level::Warn), finding("D6", Level::Note), finding("E5", Level::Warn)];
@@ -533,9 +529,9 @@ mod tests {
         }
     }
 
-    /// Provisionings that differ do not differ less for being run more often.
+    /// More runs do not reduce the difference between provisionings.
     #[test]
-    fn runs_that_do_not_limit_the_interval_are_not_asked_for() {
+    fn runs_that_do_not_limit_the_interval_are_not_requested() {
         let met = |rows: &Rows| claims(rows, &VerdictRule::default())[0].precision.unwrap().is_met();
         assert!(met(&rows(1.0, 12, 3, 0.10)));
         let alike = rows(1.0, 6, 3, 0.0);
@@ -543,9 +539,9 @@ mod tests {
         assert!(precision.question == Question::Open || precision.half_width < 0.05, "{precision:?}");
     }
 
-    /// One stall must neither pass unseen nor be taken out of the numbers.
+    /// A stall must neither be overlooked nor removed from the numbers.
     #[test]
-    fn a_run_far_out_is_told_and_counted_and_the_ratio_without_it_stands_beside() {
+    fn an_outlier_is_reported_and_counted_and_the_ratio_without_it_is_shown() {
         let mut rows = rows(1.0, 8, 1, 0.0);
         let calm = far_out(&cell(), &rows[&cell()], &VerdictRule::default());
         assert!(calm.rows.is_empty() && calm.without.is_none());

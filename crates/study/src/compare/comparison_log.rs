@@ -16,29 +16,22 @@ use plumb_workload_text::named::NamedWorkload;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// One number that is compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ComparedCell {
-    /// Name of the work.
     pub workload: String,
-    /// Name of its phase.
     pub phase: String,
-    /// Which number.
     pub metric: Metric,
 }
 
 /// One value of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogRow {
-    /// Which block.
     pub block: u32,
-    /// Which plot of its side: places on one plot have the number of the first of them.
+    /// Number of the plot on its side: places on one plot have the number of the first of them.
     pub plot: u32,
-    /// Which side.
     pub side: Side,
-    /// The run's place in the order in which all runs happened, and so in [`ComparisonLog::runs`].
+    /// Position of the run in the order of all runs, and so in [`ComparisonLog::runs`].
     pub run: u32,
-    /// The value, above 0.
     pub value: f64,
 }
 
@@ -50,35 +43,32 @@ pub(crate) struct OpKey {
     pub(crate) op: &'static str,
 }
 
-/// The runs so far.
 #[derive(Default)]
 pub(crate) struct ComparisonLog {
-    /// Every number that is planned.
     pub(crate) planned: Vec<Planned>,
     varying: Option<&'static Factor>,
     /// Phases whose numbers are compared; empty for all.
     phases: Vec<String>,
     /// Baseline and candidate.
     pub(crate) by_side: [SideLog; 2],
-    /// Ids, in the order in which they ran.
     pub(crate) runs: Vec<String>,
     /// The side of each run, in the order of `runs`.
     pub(crate) run_sides: Vec<Side>,
     /// Whether no other runs came between these.
     pub(crate) is_sequence: bool,
-    /// Mean time of a run with what it needs before and after, in seconds.
+    /// Mean time of a run including its preparation and cleanup, in seconds.
     pub(crate) run_seconds: Option<f64>,
-    /// The blocks as they ran, `AB` or `BA`.
+    /// The blocks in run order, `AB` or `BA`.
     pub(crate) order: Vec<String>,
     pub(crate) left_out: Vec<LeftOut>,
-    /// Two rows a block; a block with a rejected run has none.
+    /// Two rows per block; a block with a rejected run has none.
     pub(crate) rows: BTreeMap<ComparedCell, Vec<LogRow>>,
     /// Tier that each number measured, by side; `mixed` if runs differ.
     pub(crate) tiers: BTreeMap<ComparedCell, [Option<TierName>; 2]>,
     /// Rows of blocks with a rejected run: shown for a number that has no others.
     pub(crate) rejected_rows: BTreeMap<ComparedCell, Vec<LogRow>>,
     pub(crate) latencies: BTreeMap<OpKey, [Histogram; 2]>,
-    /// The slowest ops of the runs that count.
+    /// The slowest ops of the accepted runs.
     pub(crate) tails: TailLog,
     /// Number of blocks both of whose runs the checks accept, by work; only works that have some.
     pub(crate) accepted_pairs: BTreeMap<String, u32>,
@@ -90,43 +80,43 @@ pub(crate) struct ComparisonLog {
 #[derive(Default)]
 pub(crate) struct SideLog {
     pub(crate) provisionings: Provisionings,
-    /// The load of other processes in every run.
+    /// The load of other processes in each run.
     pub(crate) loads: Vec<Option<UnderLoad>>,
-    /// The storage under each plot, as its first run saw it, by work.
+    /// The storage under each plot, as observed by its first run, by work.
     pub(crate) targets: BTreeMap<usize, Grounds>,
     pub(crate) record: SideRecord,
-    /// Workloads as they were resolved, so that each distinct one is reduced to its print once.
+    /// Resolved workloads, so that each distinct one is fingerprinted only once.
     resolved: Vec<Workload>,
     /// Number of accepted runs, by work.
     pub(crate) accepted: BTreeMap<String, u32>,
-    /// Number of runs.
     runs: u32,
-    /// Warnings and rejections of runs, by check: the worst, the first of equal ones, and how many runs have one.
+    /// Warnings and rejections of runs, by check: the worst one, the first of equal ones, with the number
+    /// of runs that have one.
     warned: BTreeMap<String, (Finding, u32)>,
 }
 
 /// The storage under the targets of each work.
 pub(crate) type Grounds = BTreeMap<String, BTreeMap<String, TargetFacts>>;
 
-/// Which places of a side are one plot.
+/// Maps the places of a side to plots.
 #[derive(Default)]
 pub(crate) struct Provisionings {
     pub(crate) by_place: BTreeMap<usize, u32>,
     by_identity: BTreeMap<String, u32>,
 }
 
-/// Returns what distinguishes two plots: the file system, or the disks where those are what varies.
+/// Returns the identity of a plot: the file system, or the disks if those are varied.
 pub(crate) fn provisioning(targets: &BTreeMap<String, TargetFacts>, varying: Option<&Factor>) -> Option<String> {
     let facts = targets.values().next()?;
     if varying.is_some_and(|factor| factor.name == "device") && !facts.leaves.is_empty() {
         return Some(facts.leaves.join(","));
     }
     let filesystem = facts.filesystem.value()?;
-    // A subvolume or a bind mount has a mount point of its own and the same UUID.
+    // A subvolume or a bind mount has its own mount point and the same UUID.
     Some(filesystem.uuid.value().cloned().unwrap_or_else(|| filesystem.mount_point.clone()))
 }
 
-/// The runs of a block of one work: in the order in which they ran, by side.
+/// The runs of a block for one work: in run order, by side.
 pub(crate) struct BlockRuns {
     pub(crate) number: u32,
     pub(crate) planned: PlannedBlock,
@@ -134,17 +124,17 @@ pub(crate) struct BlockRuns {
 }
 
 impl ComparisonLog {
-    /// An empty one, for these works.
+    /// Creates an empty log for these works.
     pub(crate) fn new(workloads: &[&'static NamedWorkload], varying: Option<&'static Factor>) -> ComparisonLog {
         ComparisonLog { planned: planned(workloads), varying, is_sequence: true, ..ComparisonLog::default() }
     }
 
-    /// The same, of these phases only.
+    /// Restricts the log to these phases.
     pub(crate) fn of_phases(self, phases: &[String]) -> ComparisonLog {
         ComparisonLog { phases: phases.to_vec(), ..self }
     }
 
-    /// Removes numbers of other phases from the plan, so that they are not missing.
+    /// Removes numbers of other phases from the plan, so that they do not count as missing.
     pub(crate) fn forget_other_phases(&mut self) {
         if self.phases.is_empty() {
             return;
@@ -153,7 +143,8 @@ impl ComparisonLog {
         self.planned.retain(|one| cells.iter().any(|cell| cell.workload == one.workload && cell.metric == one.metric));
     }
 
-    /// The plot that a place belongs to. Two directories of one file system are one mkfs, whatever they are called.
+    /// Returns the plot that a place belongs to. Two directories of one file system belong to
+    /// one mkfs, whatever their names.
     fn plot_of(&mut self, index: usize, place: usize, plot: &SidePlot, targets: &BTreeMap<String, TargetFacts>) -> u32 {
         let known = &mut self.by_side[index].provisionings;
         if let Some(&number) = known.by_place.get(&place) {
@@ -168,7 +159,8 @@ impl ComparisonLog {
         number
     }
 
-    /// Takes two runs in. Nothing of a block is kept where one of its runs was rejected: its pair would be missing.
+    /// Adds the two runs of a block. If one of them was rejected, the block adds no rows, because the
+    /// other run has no counterpart.
     pub(crate) fn note(
         &mut self,
         sides: [&CompareSide; 2],
@@ -246,7 +238,7 @@ impl ComparisonLog {
         }
     }
 
-    /// Takes in what a run says besides its numbers: what it could not do, what its checks say, and what ran it.
+    /// Adds the properties of a run other than its numbers: unmet requests, findings, and the program that ran it.
     pub(crate) fn note_run(
         &mut self,
         side: &str,
@@ -273,7 +265,7 @@ impl ComparisonLog {
             if !codes.contains(&finding.code.as_str()) {
                 codes.push(&finding.code);
                 let (first, runs) = log.warned.entry(finding.code.clone()).or_insert_with(|| (finding.clone(), 0));
-                // A finding that rejected a run says more than a warning of another one.
+                // A finding that rejected a run matters more than a warning of another one.
                 if finding.level > first.level {
                     *first = finding.clone();
                 }
@@ -299,7 +291,7 @@ impl ComparisonLog {
             record.tools.push(tool);
         }
         if let Some(imported) = &result.imported {
-            // What a file does not say is not known to be the same.
+            // Settings that the imported file omits are not known to be equal.
             let mut settings = serde_json::Map::new();
             for (name, value) in imported.work() {
                 settings.insert(name.clone(), value.as_str().into());
@@ -319,7 +311,7 @@ impl ComparisonLog {
         }
     }
 
-    /// A run that was accepted does not count after all.
+    /// Removes an accepted run from the counts after all.
     pub(crate) fn leave_out(&mut self, index: usize, side: &str, result: &RunResult, reason: String) {
         if let Some(accepted) = self.by_side[index].accepted.get_mut(&result.workload.name) {
             *accepted = accepted.saturating_sub(1);
@@ -327,7 +319,7 @@ impl ComparisonLog {
         self.left_out.push(LeftOut { run: result.id.clone(), side: side.to_owned(), reason });
     }
 
-    /// The work as a side ran it, for a noise floor.
+    /// Returns the fingerprint of the work on one side, for a noise floor.
     pub(crate) fn floor_print(&self, index: usize, workload: &str) -> Option<serde_json::Value> {
         let ran = self.by_side[index].resolved.iter().find(|one| one.name == workload)?;
         Some(work_print(ran, WorkQuestion::Floor))
@@ -349,7 +341,7 @@ impl ComparisonLog {
         all
     }
 
-    /// The load of other processes on each side whose runs had one: the median of them.
+    /// Returns the load of other processes on each side with such load: the median over its runs.
     pub(crate) fn side_loads(&self, sides: [&str; 2]) -> Vec<SideLoad> {
         let of_side = |(log, side): (&SideLog, &str)| {
             let mut loads: Vec<&UnderLoad> = log.loads.iter().flatten().collect();
@@ -360,12 +352,12 @@ impl ComparisonLog {
         self.by_side.iter().zip(sides).filter_map(of_side).collect()
     }
 
-    /// Mean time of a run in seconds, of all runs that took so long.
+    /// Returns the mean time of a run in seconds, from the total time of all runs.
     pub(crate) fn seconds_a_run(&self, spent: Duration) -> Option<f64> {
         (!self.runs.is_empty()).then(|| spent.as_secs_f64() / self.runs.len() as f64)
     }
 
-    /// The side of the run before each, where no others came between.
+    /// Returns the side of the run before each, if no other runs came between.
     pub(crate) fn previous(&self) -> Vec<Option<Side>> {
         match self.is_sequence {
             true => std::iter::once(None).chain(self.run_sides.iter().copied().map(Some)).collect(),
@@ -373,20 +365,20 @@ impl ComparisonLog {
         }
     }
 
-    /// Accepted blocks that lack a number: a run of theirs has no value of it.
+    /// Returns the number of accepted blocks in which a run lacks a value of this number.
     pub(crate) fn lacking(&self, cell: &ComparedCell) -> u32 {
         let with = self.rows.get(cell).map_or(0, Vec::len) as u32 / 2;
         self.accepted_pairs.get(&cell.workload).copied().unwrap_or(0).saturating_sub(with)
     }
 
-    /// Accepted runs of the work that has fewest.
+    /// Returns the accepted runs of the work that has fewest.
     pub(crate) fn runs_of<'w>(&self, index: usize, workloads: impl Iterator<Item = &'w str>) -> u32 {
         let of = |workload: &str| self.by_side[index].accepted.get(workload).copied().unwrap_or(0);
         workloads.map(of).min().unwrap_or(0)
     }
 }
 
-/// Every number that these works are meant to give.
+/// Returns every number that these works should produce.
 fn planned(workloads: &[&'static NamedWorkload]) -> Vec<Planned> {
     let metrics = workloads.iter().flat_map(|named| named.headline.iter().map(move |headline| (named.name, headline)));
     metrics
@@ -403,7 +395,7 @@ struct HeadlineNumber {
     tier: Option<TierName>,
 }
 
-/// The headline numbers of a run. A zero or a missing value is no number on a log scale, and is left out.
+/// Returns the headline numbers of a run. A zero has no logarithm, and is omitted like a missing value.
 fn numbers(named: &'static NamedWorkload, planned: &[Planned], outcome: &RunOutcome) -> Vec<HeadlineNumber> {
     let is_planned = |metric: Metric| planned.iter().any(|one| one.metric == metric && one.workload == named.name);
     let mut numbers = Vec::new();
@@ -418,7 +410,7 @@ fn numbers(named: &'static NamedWorkload, planned: &[Planned], outcome: &RunOutc
     numbers
 }
 
-/// What a number measured: its own tier, or that of its op's rate where it is a time.
+/// Returns the tier of a number: its own, or for a time that of its op's rate.
 pub(crate) fn tier(phase: &PhaseResult, metric: Metric) -> Option<TierName> {
     let of = |metric: Metric| phase.metrics.get(&metric)?.tier;
     of(metric).or_else(|| match metric.subject {

@@ -1,4 +1,4 @@
-//! A comparison in words.
+//! Describes a comparison in words.
 
 use super::comparison_log::ComparisonLog;
 use super::plan::CompareSide;
@@ -14,10 +14,10 @@ use plumb_stats::stop::StopReason;
 use plumb_trust::advice::{Asked, budget_text, sentences};
 use plumb_workload_text::named::NamedWorkload;
 
-/// What else a comparison came to.
-pub(crate) struct Told<'a> {
+/// The context of a comparison's note.
+pub(crate) struct NoteContext<'a> {
     pub(crate) confounded: bool,
-    /// Runs that were rejected.
+    /// Number of runs rejected by their checks.
     pub(crate) left_out: usize,
     pub(crate) ended: ComparisonEnded,
     pub(crate) blocks: usize,
@@ -25,39 +25,45 @@ pub(crate) struct Told<'a> {
     pub(crate) tails: &'a [Tail],
     /// The load of other processes on each side.
     pub(crate) under_load: &'a [SideLoad],
-    /// The command, and what its user set.
+    /// The command and the settings of its user.
     pub(crate) asked: &'a Asked,
 }
 
-/// Words for the whole: what was found, why where a check knows it, and what limits it.
-pub(crate) fn note(request: &CompareRequest<'_>, contrasts: &[Contrast], told: &Told<'_>) -> String {
+/// Describes the whole comparison: the result, its cause if a check knows it, and its limits.
+pub(crate) fn note(request: &CompareRequest<'_>, contrasts: &[Contrast], context: &NoteContext<'_>) -> String {
     let names = [request.baseline.name.as_str(), request.candidate.name.as_str()];
     let all = contrasts;
     let contrasts: &[Contrast] = &all.iter().filter(|one| !one.rejected).cloned().collect::<Vec<_>>();
-    let mut said = load_words(told);
+    let mut text = load_words(context);
     if contrasts.is_empty() && !all.is_empty() {
-        said.push_str(&nothing_left(names, told));
-        return said;
+        text.push_str(&nothing_left(names, context));
+        return text;
     }
-    said.push_str(&with_tails(found(names[0], names[1], contrasts, 0.05, told.left_out), names, contrasts, told.tails));
-    said.push_str(&cause(contrasts, told.run_checks));
-    said.push_str(confounded(told.confounded));
-    if told.left_out > 0 {
-        let runs = if told.left_out == 1 { "run was" } else { "runs were" };
-        said.push_str(&format!(" {} {runs} rejected by checks and left out.", told.left_out));
+    text.push_str(&with_tails(
+        found(names[0], names[1], contrasts, 0.05, context.left_out),
+        names,
+        contrasts,
+        context.tails,
+    ));
+    text.push_str(&cause(contrasts, context.run_checks));
+    text.push_str(confounded(context.confounded));
+    if context.left_out > 0 {
+        let runs = if context.left_out == 1 { "run was" } else { "runs were" };
+        text.push_str(&format!(" {} {runs} rejected by checks and left out.", context.left_out));
     }
-    said.push_str(&from_memory(contrasts));
-    match told.ended {
-        ComparisonEnded::Interrupted => said.push_str(" Interrupted: this is what was measured before."),
-        ComparisonEnded::By(reason) => said.push_str(&way_on(request, contrasts, told, reason)),
+    text.push_str(&from_memory(contrasts));
+    match context.ended {
+        ComparisonEnded::Interrupted => text.push_str(" Interrupted: this is what was measured before."),
+        ComparisonEnded::By(reason) => text.push_str(&way_on(request, contrasts, context, reason)),
         ComparisonEnded::NothingAccepted => {}
     }
-    said
+    text
 }
 
-/// The declared load, or the load that rejected every run: it comes before any number.
-fn load_words(told: &Told<'_>) -> String {
-    let largest = told.under_load.iter().max_by(|one, other| one.load.device_share.total_cmp(&other.load.device_share));
+/// Describes the declared load, or the load that rejected every run: it comes before any number.
+fn load_words(context: &NoteContext<'_>) -> String {
+    let largest =
+        context.under_load.iter().max_by(|one, other| one.load.device_share.total_cmp(&other.load.device_share));
     match largest {
         Some(side) if side.load.declared == LoadDeclared::Yes => format!("{} ", under_declared_load(&side.load)),
         _ => String::new(),
@@ -80,10 +86,10 @@ pub(crate) fn why_rejected(run_checks: &[RunCheck], under_load: &[SideLoad]) -> 
     format!("Rejected: {} ({}).", sentence.trim_end_matches('.'), first.finding.code)
 }
 
-/// Words where the checks rejected a run of every block.
-fn nothing_left([a, b]: [&str; 2], told: &Told<'_>) -> String {
-    let why = why_rejected(told.run_checks, told.under_load);
-    let runs = if told.left_out == 1 { "1 run".to_owned() } else { format!("{} runs", told.left_out) };
+/// Describes a comparison in which the checks rejected a run of every block.
+fn nothing_left([a, b]: [&str; 2], context: &NoteContext<'_>) -> String {
+    let why = why_rejected(context.run_checks, context.under_load);
+    let runs = if context.left_out == 1 { "1 run".to_owned() } else { format!("{} runs", context.left_out) };
     format!("{why} No claim about {a} and {b}: a run of every block was rejected ({runs} in all).")
 }
 
@@ -95,48 +101,49 @@ const fn confounded(is_confounded: bool) -> &'static str {
     }
 }
 
-/// What else a comparison of stored runs came to.
-pub(crate) struct StoredTold<'a> {
+/// The context of a note about stored runs.
+pub(crate) struct StoredNoteContext<'a> {
     pub(crate) confounded: bool,
-    /// Runs that do not count.
+    /// Number of runs that do not count.
     pub(crate) left_out: usize,
     pub(crate) run_checks: &'a [RunCheck],
     pub(crate) works: &'a [StoredWork],
     pub(crate) tails: &'a [Tail],
 }
 
-/// Words for a comparison of stored runs: what was found, and how far the order of the runs carries it.
-pub(crate) fn stored_note([a, b]: [&str; 2], contrasts: &[Contrast], told: &StoredTold<'_>) -> String {
-    let mut said = with_tails(found(a, b, contrasts, 0.05, 0), [a, b], contrasts, told.tails);
-    said.push_str(&cause(contrasts, told.run_checks));
-    said.push_str(confounded(told.confounded));
-    if told.left_out > 0 {
-        let runs = if told.left_out == 1 { "1 run was".to_owned() } else { format!("{} runs were", told.left_out) };
-        said.push_str(&format!(" {runs} left out."));
+/// Describes a comparison of stored runs: the result, and how far the order of the runs supports it.
+pub(crate) fn stored_note([a, b]: [&str; 2], contrasts: &[Contrast], context: &StoredNoteContext<'_>) -> String {
+    let mut text = with_tails(found(a, b, contrasts, 0.05, 0), [a, b], contrasts, context.tails);
+    text.push_str(&cause(contrasts, context.run_checks));
+    text.push_str(confounded(context.confounded));
+    if context.left_out > 0 {
+        let runs =
+            if context.left_out == 1 { "1 run was".to_owned() } else { format!("{} runs were", context.left_out) };
+        text.push_str(&format!(" {runs} left out."));
     }
-    said.push_str(&from_memory(contrasts));
-    said.push_str(
+    text.push_str(&from_memory(contrasts));
+    text.push_str(
         " These are stored runs, chosen after they were measured: exploratory, and corrected for these numbers alone.",
     );
-    let has = |order: StoredOrder| told.works.iter().any(|work| work.interleaving == order);
+    let has = |order: StoredOrder| context.works.iter().any(|work| work.interleaving == order);
     if has(StoredOrder::Pairs) {
-        said.push_str(" Neighbours in time are compared as pairs.");
+        text.push_str(" Neighbours in time are compared as pairs.");
     }
     if has(StoredOrder::Stretches) {
-        said.push_str(" The sides took turns in stretches of several runs, and a stretch is one sample.");
+        text.push_str(" The sides took turns in stretches of several runs, and a stretch is one sample.");
     }
     if has(StoredOrder::Apart) {
-        said.push_str(
+        text.push_str(
             " Not interleaved: a difference may be one of time, and no claim is made. `plumb compare` interleaves both sides.",
         );
     }
-    said
+    text
 }
 
-/// Checks that name what holds a run back, and that a side can have on its own.
+/// Checks that name a limit of a run, and that can fire on one side alone.
 const CAUSES: &[&str] = &["C12", "C2", "C9", "C13", "C7", "B9", "C1"];
 
-/// Why the slower side is slower: a check names what holds back at least half of its runs, and none of the other side's.
+/// Names the cause of the slower side: a check that explains at least half of its runs, and none of the other side's.
 fn cause(contrasts: &[Contrast], run_checks: &[RunCheck]) -> String {
     let is = |verdict| contrasts.iter().any(|contrast| contrast.verdict == verdict);
     let Some(first) = contrasts.first() else { return String::new() };
@@ -149,7 +156,7 @@ fn cause(contrasts: &[Contrast], run_checks: &[RunCheck]) -> String {
         run_checks.iter().find(|check| check.finding.code == code && (check.side == *slower) == is_slower)
     };
     let named = CAUSES.iter().find_map(|&code| {
-        // Numbers do not contain rejected runs, so a check that rejected them does not explain a difference.
+        // Numbers exclude rejected runs, so a check that rejected them does not explain a difference.
         let held_back = |check: &&RunCheck| check.finding.level == Level::Warn && 2 * check.runs >= check.of;
         of_side(code, true).filter(held_back).filter(|_| of_side(code, false).is_none())
     });
@@ -162,12 +169,12 @@ fn cause(contrasts: &[Contrast], run_checks: &[RunCheck]) -> String {
     })
 }
 
-/// What was found of B against A, in one sentence. `margin` is that of equivalence.
+/// Describes the result for B against A in one sentence. `margin` is that of equivalence.
 pub(crate) fn found(a: &str, b: &str, contrasts: &[Contrast], margin: f64, left_out: usize) -> String {
     let count = |verdict| contrasts.iter().filter(|contrast| contrast.verdict == verdict).count();
     let (faster, slower) = (count(ContrastVerdict::Faster), count(ContrastVerdict::Slower));
     let (equivalent, total) = (count(ContrastVerdict::Equivalent), contrasts.len());
-    // A number with several speeds (E4) has no one ratio for the headline.
+    // A number with several speeds (E4) has no single ratio for the headline.
     let one = |contrast: &Contrast| match contrast.ratio {
         Some(ratio) if contrast.baseline_modes.is_empty() && contrast.candidate_modes.is_empty() => {
             format!(" ({}×)", number::ratio(ratio))
@@ -193,8 +200,8 @@ pub(crate) fn found(a: &str, b: &str, contrasts: &[Contrast], margin: f64, left_
     }
 }
 
-/// Adds to what was found what equivalence leaves out: the slowest op of one side, if it took several times as long as all ops of the
-/// other side.
+/// Adds a difference that equivalence leaves out: the slowest op of one side, if it took several times as long as all
+/// ops of the other side.
 fn with_tails(found: String, names: [&str; 2], contrasts: &[Contrast], tails: &[Tail]) -> String {
     let equivalent = contrasts.iter().filter(|one| one.verdict == ContrastVerdict::Equivalent).count();
     let Some(difference) = tails::difference(tails, names).filter(|_| equivalent > 0) else { return found };
@@ -209,7 +216,7 @@ fn with_tails(found: String, names: [&str; 2], contrasts: &[Contrast], tails: &[
     }
 }
 
-/// ` (0.82× to 0.85×)`; nothing where a number has several speeds (E4).
+/// Formats ` (0.82× to 0.85×)`; nothing if a number has several speeds (E4).
 fn range(contrasts: &[Contrast]) -> String {
     let one_speed = |one: &Contrast| one.baseline_modes.is_empty() && one.candidate_modes.is_empty();
     let ratios: Option<Vec<f64>> = contrasts.iter().map(|one| one.ratio.filter(|_| one_speed(one))).collect();
@@ -219,19 +226,24 @@ fn range(contrasts: &[Contrast]) -> String {
     if least == most { format!(" ({least})") } else { format!(" ({least} to {most})") }
 }
 
-/// `B against A: faster in 16 of 17 numbers, equivalent in 1.`
+/// Formats `B against A: faster in 16 of 17 numbers, equivalent in 1.`
 fn mixed(a: &str, b: &str, counts: [(&str, usize); 3], total: usize) -> String {
     let open = total - counts.iter().map(|(_, count)| count).sum::<usize>();
     let counts = counts.into_iter().chain([("open", open)]).filter(|(_, count)| *count > 0);
     let of = |position: usize| if position == 0 { format!(" of {total} numbers") } else { String::new() };
-    let said = counts.enumerate().map(|(position, (word, count))| format!("{word} in {count}{}", of(position)));
-    format!("{b} against {a}: {}.", said.collect::<Vec<_>>().join(", "))
+    let text = counts.enumerate().map(|(position, (word, count))| format!("{word} in {count}{}", of(position)));
+    format!("{b} against {a}: {}.", text.collect::<Vec<_>>().join(", "))
 }
 
-/// Returns the one number that would settle the open contrasts: more plots, the budget in which they have the blocks that
-/// they need, or that no budget has. What a check forbids needs no blocks.
-fn way_on(request: &CompareRequest<'_>, contrasts: &[Contrast], told: &Told<'_>, ended: StopReason) -> String {
-    let blocks = told.blocks;
+/// Returns advice to settle the open contrasts: more plots, the budget for the blocks that they need, or a note that
+/// no budget is enough. Contrasts that a check forbids need no blocks.
+fn way_on(
+    request: &CompareRequest<'_>,
+    contrasts: &[Contrast],
+    context: &NoteContext<'_>,
+    ended: StopReason,
+) -> String {
+    let blocks = context.blocks;
     let open = || contrasts.iter().filter(|one| one.verdict == ContrastVerdict::CannotTell);
     let plots = open().filter(|one| one.unit == Replicate::Plot).filter_map(|one| one.blocks_needed).max();
     if let Some(more) = plots.filter(|&more| more > 0) {
@@ -250,7 +262,7 @@ fn way_on(request: &CompareRequest<'_>, contrasts: &[Contrast], told: &Told<'_>,
         return needed
             .iter()
             .min()
-            .map_or(String::new(), |&least| out_of_reach(request, contrasts, total(least), told));
+            .map_or(String::new(), |&least| out_of_reach(request, contrasts, total(least), context));
     };
     let wanted = request.budget.as_secs_f64() * f64::from(total(more)) / blocks.max(1) as f64;
     let budget = budget_text((wanted * 1e9) as u64);
@@ -262,11 +274,16 @@ fn way_on(request: &CompareRequest<'_>, contrasts: &[Contrast], told: &Told<'_>,
     format!(" The time budget is spent; about {more} more {blocks} should settle {what}: `--budget {budget}`.")
 }
 
-/// Words where more blocks than the limit would be needed: longer runs, whose spread falls with the root of their length, and the
-/// phase that needs least.
-fn out_of_reach(request: &CompareRequest<'_>, contrasts: &[Contrast], blocks: u32, told: &Told<'_>) -> String {
+/// Returns advice if more blocks than the limit would be needed: longer runs, whose spread falls with the root of
+/// their length, and the phase that needs least.
+fn out_of_reach(
+    request: &CompareRequest<'_>,
+    contrasts: &[Contrast],
+    blocks: u32,
+    context: &NoteContext<'_>,
+) -> String {
     let most = request.rule.blocks_max;
-    // A fifth more than just enough, for spreads are estimates.
+    // A fifth more than just enough, because spreads are estimates.
     let factor = 1.2 * f64::from(blocks) / f64::from(most.max(1));
     let at_least_ns = Some((request.scale.time_ns as f64 * factor) as u64);
     let mut remedies = vec![Remedy::LongerTime { phase: None, at_least_ns }];
@@ -280,11 +297,11 @@ fn out_of_reach(request: &CompareRequest<'_>, contrasts: &[Contrast], blocks: u3
     remedies.push(Remedy::words("Make the machine quieter."));
     format!(
         " At this spread it would take about {blocks} blocks to settle; the limit is {most}. {}",
-        sentences(&remedies, told.asked)
+        sentences(&remedies, context.asked)
     )
 }
 
-/// Which side's numbers are those of memory.
+/// Names the side whose numbers come from memory.
 fn from_memory(contrasts: &[Contrast]) -> String {
     let Some(first) = contrasts.first() else { return String::new() };
     let all_of = |tier: TierName, of: fn(&Contrast) -> Option<TierName>| {
@@ -301,31 +318,31 @@ fn from_memory(contrasts: &[Contrast]) -> String {
     }
 }
 
-/// The reason for which every contrast was capped, where it is one and the same.
+/// Returns the reason why every contrast was capped, if it is the same for all.
 fn capped_for_one_reason(contrasts: &[Contrast]) -> Option<&str> {
     let first = contrasts.first()?.capped.as_ref()?;
     let same = |contrast: &Contrast| contrast.capped.as_ref().is_some_and(|capped| capped.code == first.code);
     contrasts.iter().all(same).then_some(first.reason.as_str())
 }
 
-/// Within a sentence.
+/// Lowercases the start, for use within a sentence.
 fn lower(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| first.to_lowercase().chain(chars).collect())
 }
 
-/// What was asked for and done otherwise in the runs.
+/// Lists requests that the runs could not meet.
 pub(crate) fn run_notes(comparison_log: &ComparisonLog) -> Vec<String> {
     let notes = comparison_log.notes.iter();
-    notes.map(|((workload, phase, note), sides)| said_note(workload, phase, note, sides)).collect()
+    notes.map(|((workload, phase, note), sides)| placed_note(workload, phase, note, sides)).collect()
 }
 
-/// The same, and numbers that lack a value on one side.
+/// Lists those, and numbers that lack a value on one side.
 pub(crate) fn notes(workloads: &[&'static NamedWorkload], time_ns: u64, comparison_log: &ComparisonLog) -> Vec<String> {
     let mut notes = run_notes(comparison_log);
     for named in workloads {
         if !comparison_log.accepted_pairs.contains_key(named.name) {
-            // Where that is so of all, it is the verdict; and why is said with the runs.
+            // If that is true of all works, the verdict says so, and the runs show the reason.
             if !comparison_log.accepted_pairs.is_empty() {
                 notes.push(format!("{}: not compared, because the checks rejected a run of every block", named.name));
             }
@@ -337,8 +354,8 @@ pub(crate) fn notes(workloads: &[&'static NamedWorkload], time_ns: u64, comparis
     notes
 }
 
-/// Numbers of a work that were planned and that no run has, or not each of them, with the reason. What only some runs have is
-/// compared, and no claim is made of it.
+/// Lists planned numbers of a work that no run has, or not every run, with the reason. A number of only some runs
+/// is compared without a claim.
 pub(crate) fn missing(
     named: &'static NamedWorkload,
     time_ns: u64,
@@ -353,7 +370,7 @@ pub(crate) fn missing(
     missing.map(|metric| (metric, too_little(named, metric, time_ns, comparison_log))).collect()
 }
 
-/// Why a run has no such number, and how long it would have to be.
+/// Explains why a run lacks a number, and the run time that it needs.
 fn too_little(named: &'static NamedWorkload, metric: Metric, time_ns: u64, comparison_log: &ComparisonLog) -> String {
     let plain = "too few samples in a run; give each run more `--time`";
     let Metric { subject: Subject::Op(kind), quantity: Quantity::Latency(stat) } = metric else {
@@ -368,12 +385,12 @@ fn too_little(named: &'static NamedWorkload, metric: Metric, time_ns: u64, compa
     let fewest = of_kind.flat_map(|(_, sides)| sides.iter().enumerate().map(had)).min().unwrap_or(0);
     let Some(quantile) = stat.quantile().filter(|_| fewest > 0) else { return plain.to_owned() };
     let needed = (plumb_result::MIN_SAMPLES_BEYOND as f64 / (1.0 - quantile)).ceil() as u64;
-    // A fifth more than just enough, for runs vary.
+    // A fifth more than just enough, because runs vary.
     let seconds = (time_ns as f64 / 1e9 * 1.2 * needed as f64 / fewest as f64).ceil();
     format!("a run needs {needed} {kind} ops, and had about {fewest}; try `--time {seconds:.0}s`", kind = kind.name())
 }
 
-/// Places that are one plot, each with the first of them.
+/// Lists places that share a plot, each with the first of them.
 pub(crate) fn shared_provisionings(sides: [&CompareSide; 2], comparison_log: &ComparisonLog) -> Vec<String> {
     let mut notes = Vec::new();
     for (side, log) in sides.into_iter().zip(&comparison_log.by_side) {
@@ -385,8 +402,8 @@ pub(crate) fn shared_provisionings(sides: [&CompareSide; 2], comparison_log: &Co
     notes
 }
 
-/// `small-files/read on A and B: …`; workload and phase of one name are one word.
-fn said_note(workload: &str, phase: &str, note: &str, sides: &[String]) -> String {
+/// Formats `small-files/read on A and B: …`; workload and phase of the same name are one word.
+fn placed_note(workload: &str, phase: &str, note: &str, sides: &[String]) -> String {
     let place = if workload == phase { workload.to_owned() } else { format!("{workload}/{phase}") };
     format!("{place} on {}: {note}", sides.join(" and "))
 }

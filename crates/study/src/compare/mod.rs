@@ -1,7 +1,8 @@
-//! Which of two is faster: interleaved blocks, a verdict per phase and metric, and everything in which the sides differ.
+//! Finds which of two is faster: interleaved blocks, a verdict per phase and metric, and
+//! all differences between the sides.
 //!
-//! The plan says who runs where and when, the comparison_log turns runs into rows, [`claims`] turns rows into contrasts, and
-//! trust's checks over the whole may take a claim away.
+//! The plan assigns runs to places and times, the comparison_log turns runs into rows, and [`claims`] turns rows into
+//! contrasts. Trust's checks of the whole may remove a claim.
 
 pub mod claims;
 pub(crate) mod comparison_log;
@@ -36,26 +37,26 @@ use std::time::{Duration, Instant};
 /// Method and version of the claims that [`compare`] makes.
 pub const METHOD: &str = "blocked-paired-log-t-holm/2";
 
-/// What a comparison came to.
+/// The outcome of a comparison.
 pub struct CompareOutcome {
-    /// The comparison, as stored; `checks` has the findings over it.
+    /// The comparison as stored; `checks` has its findings.
     pub comparison: Comparison,
-    /// Every value that the contrasts rest on.
+    /// Every value that the contrasts use.
     pub rows: Rows,
-    /// A signal ended it early.
+    /// Whether a signal ended it early.
     pub interrupted: bool,
-    /// Runs that were rejected by their checks.
+    /// Number of runs rejected by their checks.
     pub rejected: usize,
 }
 
 impl CompareOutcome {
-    /// What the checks say of the comparison as a whole, worst first.
+    /// Returns the findings about the comparison as a whole, worst first.
     pub fn findings(&self) -> &[Finding] {
         &self.comparison.checks
     }
 }
 
-/// The runs of a comparison, and what the statistics say of them.
+/// The runs of a comparison, with their statistics.
 pub(crate) struct Measured {
     pub(crate) comparison_log: ComparisonLog,
     pub(crate) claims: Vec<CellClaim>,
@@ -63,7 +64,6 @@ pub(crate) struct Measured {
     pub(crate) ended: ComparisonEnded,
 }
 
-/// Compares two places.
 pub fn compare(
     bench: &mut Bench,
     request: &CompareRequest<'_>,
@@ -85,7 +85,7 @@ pub(crate) fn measure(
     let (stop, complete) = (in_complete_blocks(request.rule, plots), complete(plots));
     let order = order(request.seed, stop.blocks_max, plots);
     let standard = VerdictRule::default();
-    // Who asks for more blocks than a claim needs may claim with fewer, where the budget ends it.
+    // A user who requests more blocks than a claim needs may claim with fewer if the budget ends it.
     let blocks_min = request.rule.blocks_min.min(standard.blocks_min);
     let rule = VerdictRule { seed: request.seed, blocks_min, ..standard };
     let mut comparison_log = ComparisonLog::new(&request.workloads, request.varying).of_phases(request.phases);
@@ -100,7 +100,7 @@ pub(crate) fn measure(
         let budget =
             if elapsed + next > request.budget && done > 0 { FurtherBudget::Spent } else { FurtherBudget::Left };
         found = claims(&comparison_log.rows, &rule);
-        // Where the checks reject every run, more of them will not help.
+        // If the checks reject every run, more runs will not help.
         if done >= stop.blocks_min && comparison_log.accepted_pairs.is_empty() {
             break ComparisonEnded::NothingAccepted;
         }
@@ -126,7 +126,7 @@ pub(crate) fn measure(
             }
         }
     };
-    // Blocks may have come after the last look.
+    // Blocks may have followed the last look.
     if matches!(ended, ComparisonEnded::Interrupted | ComparisonEnded::By(StopReason::Budget)) {
         found = claims(&comparison_log.rows, &rule);
     }
@@ -136,14 +136,12 @@ pub(crate) fn measure(
     Ok(Measured { comparison_log, claims: found, rule, ended })
 }
 
-/// How a block ended.
+/// The end of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlockEnd {
-    /// A signal ended it.
     Interrupted,
-    /// It is complete.
     Done {
-        /// Time that its runs took on simulated devices, whose clocks are their own.
+        /// Time that its runs took on simulated devices, which have their own clocks.
         simulated: Duration,
     },
 }
@@ -169,7 +167,7 @@ pub(crate) fn run_block(
             let plot = &request.sides()[index].plots[planned.plots[index]];
             let scale = Scale { place: plot.place.for_named(), seed: request.seed, ..request.scale.clone() };
             let workload = named.workload(&scale);
-            // Each run of a simulated device is a run of its own: run numbers follow real time, so drift is drift.
+            // Run numbers of a simulated device follow the order of runs, so its drift is seen as drift.
             let run_index = number * 2 + position as u32;
             let run = RunRequest {
                 workload: &workload,
@@ -198,12 +196,13 @@ pub(crate) fn run_block(
     Ok(BlockEnd::Done { simulated })
 }
 
-/// The two sides are two devices, even when they are called the same; plots of one number are one.
+/// Returns the seed of a plot. The two sides are two devices, even under the same name; plots of
+/// one number are the same.
 fn sim_seed(seed: u64, plot: &SidePlot) -> u64 {
     seed.wrapping_mul(2).wrapping_add(u64::from(plot.number % 2))
 }
 
-/// What the runs of a comparison came to; stores it.
+/// Concludes a comparison from its runs and stores it.
 pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured) -> CompareOutcome {
     let Measured { comparison_log, claims, rule, ended } = measured;
     let environment = bench.environment_of_runs().clone();
@@ -241,7 +240,7 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
         verdict_note: messages::note(
             request,
             &contrasts,
-            &messages::Told {
+            &messages::NoteContext {
                 confounded: judged.confounded,
                 left_out: rejected,
                 ended,
@@ -285,7 +284,7 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
     }
 }
 
-/// Contrasts of numbers all of whose blocks have a run that the checks rejected: they are shown, and nothing is claimed of them.
+/// Returns contrasts of numbers with a rejected run in every block: they are shown without a claim.
 fn rejected_contrasts(comparison_log: &ComparisonLog, terms: &Terms<'_>) -> Vec<Contrast> {
     let is_left = |cell: &ComparedCell| comparison_log.rows.contains_key(cell);
     let rows: Rows = BTreeMap::from_iter(
@@ -314,7 +313,7 @@ fn rejected_contrasts(comparison_log: &ComparisonLog, terms: &Terms<'_>) -> Vec<
     claims(&rows, terms.rule).iter().map(shown).collect()
 }
 
-/// The contrasts with what else is known of their numbers: tiers, speeds, and runs far out.
+/// Returns the contrasts with tiers, speeds and outliers of their numbers.
 pub(crate) fn contrasts(
     comparison_log: &ComparisonLog,
     claims: &[CellClaim],

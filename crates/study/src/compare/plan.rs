@@ -1,37 +1,35 @@
-//! Who runs where and in which order: the places of both sides, and the blocks over them.
+//! The places of both sides, and the order of blocks over them.
 
 use plumb_bench::Place;
 use plumb_stats::schedule::{Block, COMPLETE_BLOCKS, Side, blocked_order};
 use plumb_stats::stop::StopRule;
 
-/// One of the two.
+/// A side of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompareSide {
-    /// How it is called: the path as typed.
+    /// Its name: the path as typed.
     pub name: String,
-    /// Where it is; several where each is a plot of its own. At least one.
+    /// Its places; each of several is a plot of its own. At least one.
     pub plots: Vec<SidePlot>,
 }
 
 /// One plot of a side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SidePlot {
-    /// How it is called: the path as typed.
+    /// Its name: the path as typed.
     pub name: String,
-    /// Where it is.
     pub place: Place,
-    /// Which plot of a simulated device it is: plots of one number are one and the same. Real places are what they
-    /// are, whatever their number.
+    /// The plot number of a simulated device: plots of one number are identical. Real places ignore it.
     pub number: u32,
 }
 
 impl CompareSide {
-    /// A side in one place.
+    /// Creates a side with one place.
     pub fn at(side: Side, name: &str, place: Place) -> CompareSide {
         CompareSide::over(side, name, vec![(name.to_owned(), place)])
     }
 
-    /// A side in several places, each with its name. The plots of the two sides are never of one number.
+    /// Creates a side with several named places. Plots of the two sides never share a number.
     pub fn over(side: Side, name: &str, places: Vec<(String, Place)>) -> CompareSide {
         let number = |position: usize| 2 * position as u32 + side_index(side) as u32;
         let plot =
@@ -39,7 +37,7 @@ impl CompareSide {
         CompareSide { name: name.to_owned(), plots: places.into_iter().enumerate().map(plot).collect() }
     }
 
-    /// A place provisioned anew so many times, for a simulated device.
+    /// Creates a side that provisions a simulated device `plots` times.
     pub fn provisioned(side: Side, name: &str, place: &Place, plots: u32) -> CompareSide {
         let one = |number: u32| match plots {
             0 | 1 => (name.to_owned(), place.clone()),
@@ -48,7 +46,7 @@ impl CompareSide {
         CompareSide::over(side, name, (0..plots.max(1)).map(one).collect())
     }
 
-    /// Where it is, in a form that does not depend on the working directory; several places with commas.
+    /// Returns its places in a form that does not depend on the working directory; several are separated by commas.
     pub(crate) fn key(&self) -> String {
         let key = |plot: &SidePlot| match &plot.place {
             Place::Directory(path) => {
@@ -60,7 +58,7 @@ impl CompareSide {
     }
 }
 
-/// The number of a side in arrays: the baseline first.
+/// Returns the index of a side in arrays: the baseline first.
 pub(crate) const fn side_index(side: Side) -> usize {
     match side {
         Side::A => 0,
@@ -68,19 +66,20 @@ pub(crate) const fn side_index(side: Side) -> usize {
     }
 }
 
-/// One run of each side for every work, and where.
+/// One run of each side for every work, with their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PlannedBlock {
-    /// Which side runs first; of several works, for the first of them, see [`pairs`].
+    /// The side that runs first; with several works, for the first of them, see [`pairs`].
     pub(crate) block: Block,
-    /// On which plot of each side, by [`side_index`].
+    /// Plot of each side, by [`side_index`].
     pub(crate) plots: [usize; 2],
 }
 
-/// The order of so many blocks. Plots come in pairs, one of each side, and every round visits each pair once, in an order
-/// of its own; within a round, and from block to block, the sides take turns in being first. So neither drift, nor the
-/// order of the plots, nor what a run leaves to the next one favours a side, and a comparison may end after any number of
-/// [`complete`] blocks with equally many runs on every plot. With one place a side this is [`blocked_order`].
+/// Returns the order of `blocks` blocks. Plots come in pairs, one of each side, and every round visits each
+/// pair once, in a random order. Within a round, and from block to block, the sides alternate in running first.
+/// So neither drift, nor the order of the plots, nor the debt of a run to the next one favours a side. A
+/// comparison may end after any number of [`complete`] blocks with equally many runs on every plot. With one
+/// place a side this is [`blocked_order`].
 pub(crate) fn order(seed: u64, blocks: u32, plots: [usize; 2]) -> Vec<PlannedBlock> {
     let pairs = plots[0].max(plots[1]).max(1);
     let mut rounds = Vec::with_capacity(blocks as usize + pairs);
@@ -103,10 +102,10 @@ const fn mixed(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// Returns the pairs of runs of a block, in the order in which they run: the place of their work in the list, and which side
-/// runs first. Over all pairs of a comparison the sides take turns in being first, so that each side follows itself and the
-/// other one equally often. An even number of works runs in reverse order in every second block: else a work would have
-/// the same side first in all of them.
+/// Returns the pairs of runs of a block in run order: the index of their work in the list, and the side that runs
+/// first. Over all pairs of a comparison the sides alternate in running first, so that each side follows itself and
+/// the other one equally often. An even number of works runs in reverse order in every second block: otherwise a work
+/// would have the same side first in all of them.
 pub(crate) fn pairs(block: Block, number: u32, works: usize) -> Vec<(usize, Block)> {
     let first = |work: usize| if work.is_multiple_of(2) { block } else { block.swapped() };
     let mut pairs: Vec<(usize, Block)> = (0..works).map(|work| (work, first(work))).collect();
@@ -116,13 +115,15 @@ pub(crate) fn pairs(block: Block, number: u32, works: usize) -> Vec<(usize, Bloc
     pairs
 }
 
-/// Returns the number of blocks after which plots and sides have had their turns: a comparison ends after a multiple of it.
+/// Returns the number of blocks after which all plots and sides have had a turn: a comparison ends
+/// after a multiple of it.
 pub(crate) fn complete(plots: [usize; 2]) -> u32 {
     let rounds = u32::try_from(plots[0].max(plots[1])).unwrap_or(u32::MAX / 2).max(1);
     if rounds.is_multiple_of(COMPLETE_BLOCKS) { rounds } else { rounds * COMPLETE_BLOCKS }
 }
 
-/// The stop rule in complete blocks. Several plots are visited at least twice each: one run cannot tell a plot from its runs.
+/// Rounds the stop rule up to complete blocks. Several plots are visited at least twice each: one run cannot separate
+/// a plot from its runs.
 pub(crate) fn in_complete_blocks(rule: StopRule, plots: [usize; 2]) -> StopRule {
     let complete = complete(plots);
     let blocks_min = rule.blocks_min.max(1).next_multiple_of(complete);
@@ -191,7 +192,7 @@ mod tests {
         }
     }
 
-    /// The side of every run of each work, and of the run before it.
+    /// Returns the side of every run of each work, with the side of the run before it.
     fn followed(works: usize, blocks: u32) -> Vec<Vec<(Option<Side>, Side)>> {
         let mut of_works = vec![Vec::new(); works];
         let mut previous = None;
@@ -206,7 +207,7 @@ mod tests {
         of_works
     }
 
-    /// However many works there are, each side of each of them is first, and runs after both sides, equally often.
+    /// For any number of works, each side of each of them runs first, and runs after both sides, equally often.
     #[test]
     fn every_work_is_balanced_for_what_runs_before_it() {
         for works in 1..6 {
@@ -224,7 +225,7 @@ mod tests {
         }
     }
 
-    /// Two plots of one simulated device differ; one and itself does not.
+    /// Two plots of one simulated device differ; a plot is identical to itself.
     #[test]
     fn the_plots_of_the_two_sides_have_numbers_of_their_own() {
         let place = Place::parse("sim:ssd").unwrap();

@@ -1,4 +1,4 @@
-//! What is asked of a comparison, and how it may end.
+//! The request for a comparison, and its possible ends.
 
 use super::plan::CompareSide;
 use plumb_stats::stop::{StopReason, StopRule};
@@ -6,19 +6,18 @@ use plumb_trust::Factor;
 use plumb_workload_text::named::{NamedWorkload, Scale};
 use std::time::Duration;
 
-/// What to compare.
+/// Describes what to compare, and how.
 pub struct CompareRequest<'a> {
-    /// What the candidate is held against.
+    /// The reference side.
     pub baseline: CompareSide,
-    /// What is held against it.
+    /// The side that is compared with it.
     pub candidate: CompareSide,
-    /// For which work.
     pub workloads: Vec<&'static NamedWorkload>,
     /// Size of a run; `place` is set for each side.
     pub scale: Scale,
-    /// How long it may take altogether, preparation included.
+    /// Total time limit, preparation included.
     pub budget: Duration,
-    /// When to stop; counted in whole rounds over the plots.
+    /// When to stop, in complete rounds over the plots.
     pub rule: StopRule,
     /// The only factor that was meant to differ.
     pub varying: Option<&'static Factor>,
@@ -26,11 +25,11 @@ pub struct CompareRequest<'a> {
     pub seed: u64,
     /// As typed, for the record.
     pub command: &'a str,
-    /// Phases whose numbers are compared; all where there are none.
+    /// Phases whose numbers are compared; all if empty.
     pub phases: &'a [String],
 }
 
-/// A phase that no work has.
+/// No work has a phase of this name.
 #[derive(Debug, thiserror::Error)]
 #[error("--phase {phase}: no work of this comparison has it; its phases: {known}")]
 pub struct UnknownPhase {
@@ -43,12 +42,12 @@ impl CompareRequest<'_> {
         [&self.baseline, &self.candidate]
     }
 
-    /// Places of the side that has more of them.
+    /// Returns the number of places on the side that has more of them.
     pub fn plots_of_a_side(&self) -> usize {
         self.plots().into_iter().max().unwrap_or(1)
     }
 
-    /// Checks that each phase of [`CompareRequest::phases`] is one of a work.
+    /// Checks that a work has each phase of [`CompareRequest::phases`].
     ///
     /// # Errors
     /// [`UnknownPhase`]
@@ -66,13 +65,12 @@ impl CompareRequest<'_> {
     }
 }
 
-/// Why a comparison ended.
+/// The reason why a comparison ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ComparisonEnded {
     /// The stop rule, or the budget.
     By(StopReason),
-    /// A signal.
     Interrupted,
-    /// No block had two runs that the checks accept.
+    /// No block had two accepted runs.
     NothingAccepted,
 }

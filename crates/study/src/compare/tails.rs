@@ -5,7 +5,7 @@ use plumb_result::{Contrast, Metric, PhaseResult, RunResult, Tail, TailSide};
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
-/// The slowest ops of the runs that count, by side.
+/// The slowest ops of accepted runs, by side.
 #[derive(Debug, Default)]
 pub(crate) struct TailLog {
     by_op: BTreeMap<TailKey, [Vec<RunTail>; 2]>,
@@ -26,7 +26,7 @@ struct RunTail {
 }
 
 impl TailLog {
-    /// Adds a run that counts; `side` is 0 for the baseline.
+    /// Adds an accepted run; `side` is 0 for the baseline.
     pub(crate) fn add(&mut self, side: usize, result: &RunResult) {
         for phase in &result.phases {
             for &op in OpKind::ALL {
@@ -37,7 +37,7 @@ impl TailLog {
         }
     }
 
-    /// The tails of the ops that the contrasts are about, of both sides.
+    /// Returns the tails of the ops in the contrasts, for both sides.
     pub(crate) fn of_contrasts(&self, contrasts: &[Contrast]) -> Vec<Tail> {
         let is_compared = |key: &TailKey| {
             contrasts.iter().any(|one| one.phase == key.phase && one.metric.subject == Subject::Op(key.op))
@@ -56,7 +56,7 @@ impl TailLog {
     }
 }
 
-/// The tail of an op in a run; response times under an open load, because a stall shows in those.
+/// Returns the tail of an op in a run. Under an open load it uses response times, because a stall shows in those.
 fn of_phase(phase: &PhaseResult, op: OpKind) -> Option<RunTail> {
     let value = |metric: Metric| phase.metrics.get(&metric).and_then(|value| value.value);
     let of = |metric: fn(OpKind, Stat) -> Metric| {

@@ -1,4 +1,4 @@
-//! The comparison log as trust's checks want to see it.
+//! Converts the comparison log to the form that trust's checks need.
 
 use super::claims::CellClaim;
 use super::comparison_log::{ComparedCell, ComparisonLog, LogRow};
@@ -11,16 +11,16 @@ use plumb_stats::verdict::VerdictRule;
 use plumb_trust::{Asked, ComparisonView, Factor, LatencyView, NumberView, RunModes, RunValue, Sequence, SideRecord};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What trust says of a comparison.
+/// Trust's findings about a comparison.
 pub(crate) struct Judged {
     pub(crate) findings: Vec<Finding>,
     pub(crate) differences: Vec<Difference>,
     pub(crate) confounded: bool,
-    /// The speeds of the runs of each number, where they are several; in the order of the claims.
+    /// The speeds of the runs of each number, if there are several; in the order of the claims.
     pub(crate) modes: Vec<RunModes>,
 }
 
-/// Two sides as the checks see them.
+/// Two sides in the form that the checks need.
 pub(crate) struct JudgedSides<'a> {
     pub(crate) names: [&'a str; 2],
     pub(crate) environments: [&'a Environment; 2],
@@ -33,10 +33,10 @@ pub(crate) struct JudgedSides<'a> {
     pub(crate) varying: Option<&'static Factor>,
 }
 
-/// Where nothing is known of the storage.
+/// Used if the storage is unknown.
 static NOTHING: BTreeMap<String, TargetFacts> = BTreeMap::new();
 
-/// The sides of a comparison on this machine.
+/// Returns the sides of a comparison on this machine.
 pub(crate) fn sides<'a>(
     request: &'a CompareRequest<'_>,
     comparison_log: &'a ComparisonLog,
@@ -53,7 +53,7 @@ pub(crate) fn sides<'a>(
     }
 }
 
-/// Holds a comparison against its checks.
+/// Runs the checks of a comparison.
 pub(crate) fn judge(
     asked: &Asked,
     sides: &JudgedSides<'_>,
@@ -129,7 +129,7 @@ fn runs(rows: &[LogRow], side: Side) -> Vec<RunValue> {
     rows.iter().filter(|row| row.side == side).map(of).collect()
 }
 
-/// The storage under a plot, as the first work saw it.
+/// Returns the storage under a plot, as the first work observed it.
 fn targets<'a>(
     request: &CompareRequest<'_>,
     comparison_log: &'a ComparisonLog,
@@ -147,7 +147,7 @@ fn record(
 ) -> SideRecord {
     let places = request.plots()[index];
     let side = if index == 0 { Side::A } else { Side::B };
-    // A plot all of whose runs were rejected is no replicate.
+    // A plot with only rejected runs is not a replicate.
     let seen = comparison_log.rows.values().map(|rows| {
         let plots = rows.iter().filter(|row| row.side == side).map(|row| row.plot);
         BTreeSet::from_iter(plots).len()

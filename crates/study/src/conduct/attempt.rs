@@ -14,41 +14,39 @@ use plumb_store::{StoreError, StudyRunEnd, StudyRunRow, StudyRunStatus};
 use plumb_workload_text::native;
 use std::time::{Duration, Instant};
 
-/// A command around a plot that did not do what it was to do.
+/// A user command before or after a plot failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{when} `{line}`: {source}")]
 struct AroundError {
-    /// `on-enter`, `on-leave`.
+    /// `on-enter` or `on-leave`.
     when: &'static str,
-    /// The command.
     line: String,
-    /// Why.
     source: LineError,
 }
 
-/// What became of a build.
+/// The outcome of a build.
 pub(super) enum Attempt {
     /// All its runs have ended.
     Finished,
-    /// A signal came.
     Interrupted,
     /// It could not be built.
     Failed(String),
-    /// Its host was lost before anything stood.
+    /// Its host was lost before the build was complete.
     LostBuilding(String),
-    /// Its host was lost under a run.
+    /// Its host was lost during a run.
     LostRunning(String),
-    /// A run failed as another did before: the study ends.
+    /// A run failed in the same way as another before: the study ends.
     FailedAgain,
 }
 
 impl Conductor<'_, '_> {
-    /// Builds a plot, runs what has not ended, and takes it down. However that goes, what the user wants run behind it is.
+    /// Builds a plot, makes the runs that have not ended, and takes it down. In any case, runs
+    /// the user's `on-leave` commands afterwards.
     pub(super) fn attempt(&mut self, plot: u32) -> Result<Attempt, StoreError> {
         let planned = &self.study.plan.plots[plot as usize];
         let build = self.store.begin_study_plot(&self.study.id, plot)?;
         let position = self.position(plot);
-        self.tell(&ConductEvent::Plot { position, levels: &planned.levels, build });
+        self.report(&ConductEvent::Plot { position, levels: &planned.levels, build });
         let stop = self.setting.stop;
         let began = Instant::now();
         let entered = self.commands(&planned.on_enter, "on-enter", Some(stop));
@@ -58,12 +56,12 @@ impl Conductor<'_, '_> {
             Err(error) => Ok(Attempt::Failed(error.to_string())),
         };
         if let Err(error) = self.commands(&planned.on_leave, "on-leave", None) {
-            self.tell(&ConductEvent::Trouble(&error.to_string()));
+            self.report(&ConductEvent::Trouble(&error.to_string()));
         }
         if self.standing.take().is_some() {
             let seconds = self.last_run_ended.elapsed().as_secs_f64();
             self.costs.taken_down(plot, seconds);
-            // The first error is the one to tell.
+            // Report the first error.
             if attempt.is_ok() {
                 self.store.took_down_study_plot(&self.study.id, plot, seconds)?;
             }
@@ -75,7 +73,7 @@ impl Conductor<'_, '_> {
         for line in lines {
             let super::ConductSetting { hosts, watcher, .. } = &mut *self.setting;
             hosts
-                .command(line, stop, &mut |said| watcher.event(&ConductEvent::Line(said)))
+                .command(line, stop, &mut |line| watcher.event(&ConductEvent::Line(line)))
                 .map_err(|source| AroundError { when, line: line.clone(), source })?;
         }
         Ok(())
@@ -91,7 +89,7 @@ impl Conductor<'_, '_> {
         let super::ConductSetting { hosts, watcher, typed, .. } = &mut *self.setting;
         let mut record = BuildRecord::default();
         let listener = &mut |line: &str| {
-            record.hear(line);
+            record.add_line(line);
             watcher.event(&ConductEvent::Line(line));
         };
         let safety = Safety { typed: typed.clone(), ..plan.safety.clone() };
@@ -112,11 +110,11 @@ impl Conductor<'_, '_> {
             .and_then(|record| self.store.built_study_plot(&self.study.id, plot, built_s, &record));
         let attempt = stored.and_then(|()| self.runs(plot, build, host.as_mut()));
         self.last_run_ended = Instant::now();
-        // Also when the store failed: nothing stays behind.
+        // Also after a store error, so that nothing is left behind.
         if !matches!(attempt, Ok(Attempt::LostRunning(_))) {
             let super::ConductSetting { watcher, .. } = &mut *self.setting;
             if let Err(error) = host.undo(&mut |line| watcher.event(&ConductEvent::Line(line))) {
-                self.tell(&ConductEvent::Trouble(&format!("plot {} could not be taken down: {error}", plot + 1)));
+                self.report(&ConductEvent::Trouble(&format!("plot {} could not be taken down: {error}", plot + 1)));
             }
         }
         self.close(host);
@@ -125,11 +123,11 @@ impl Conductor<'_, '_> {
 
     fn close(&mut self, host: Box<dyn Host>) {
         if let Err(error) = host.close() {
-            self.tell(&ConductEvent::Trouble(&format!("the host could not be closed: {error}")));
+            self.report(&ConductEvent::Trouble(&format!("the host could not be closed: {error}")));
         }
     }
 
-    /// What a build came to that did not come to stand. A signal may be why.
+    /// Returns the outcome of a build that was not completed. A signal may be the cause.
     fn not_built(&mut self, doing: &str, error: HostError) -> Attempt {
         if self.setting.stop.requested() {
             return Attempt::Interrupted;
@@ -161,7 +159,7 @@ impl Conductor<'_, '_> {
             let cell = &study.plan.cells[run.cell as usize];
             let position = self.position(plot);
             let (levels, workload) = (&cell.levels, cell.workload.as_str());
-            self.tell(&ConductEvent::Run { position, levels, workload, work: &run.work });
+            self.report(&ConductEvent::Run { position, levels, workload, work: &run.work });
             let settle = study.plan.settle_ns.filter(|_| has_run && !run.is_simulated());
             if settle.is_some_and(|ns| self.setting.stop.sleep(Duration::from_nanos(ns)) == Slept::Cut) {
                 return Ok(Attempt::Interrupted);
@@ -191,7 +189,7 @@ impl Conductor<'_, '_> {
                     return self.lost_running(seq, &reason, seconds);
                 }
             };
-            // What a signal cut short is no failure of the run's.
+            // A run cut short by a signal is not a failure of the run.
             let cut = judged.status == StudyRunStatus::Failed && self.setting.stop.requested();
             if cut {
                 self.store.replan_study_run(&study.id, seq, "interrupted", false)?;
@@ -202,9 +200,9 @@ impl Conductor<'_, '_> {
         Ok(Attempt::Finished)
     }
 
-    /// The next run of the plot that has not ended. Behind the last of each repetition comes a rejected one that may be made
-    /// again, which it is then planned to be: near its own place in the order, so that what drifts over the plot differs
-    /// little between the two.
+    /// Returns the next run of the plot that has not ended. After the last run of each repetition, it may replan a
+    /// rejected run and return that: close to its original position in the order, so that drift over the plot
+    /// differs little between the two.
     fn next_run_or_repeat(&mut self, plot: u32) -> Result<Option<u32>, StoreError> {
         let next = self.next_run(plot);
         let runs = &self.study.plan.runs;
@@ -237,12 +235,12 @@ impl Conductor<'_, '_> {
         Ok(Attempt::LostRunning(format!("lost under run {}: {reason}", seq + 1)))
     }
 
-    /// Commits a run that is over, with its result, and tells it.
+    /// Commits a run that is over, with its result, and reports it.
     fn end_run(&mut self, seq: u32, judged: &Judged, seconds: f64) -> Result<(), StoreError> {
         self.commit_run(seq, judged, seconds)?;
         let position = self.position(self.study.plan.runs[seq as usize].plot);
         let rejected_before = self.rows.iter().find(|row| row.seq == seq).map_or(0, |row| row.rejected_before);
-        self.tell(&ConductEvent::RunEnded {
+        self.report(&ConductEvent::RunEnded {
             position,
             number: seq + 1,
             rejected_before,
@@ -278,7 +276,7 @@ impl Conductor<'_, '_> {
         );
         if let (Err(error), Some(result)) = (&ended, &judged.result) {
             let kept = NotStored::result(self.store.path(), error.to_string(), result);
-            self.tell(&ConductEvent::Trouble(&unstored(seq, &kept)));
+            self.report(&ConductEvent::Trouble(&unstored(seq, &kept)));
         }
         ended?;
         if let Some(result) = judged.result.as_ref().filter(|_| judged.status == StudyRunStatus::Done) {
@@ -297,7 +295,7 @@ impl Conductor<'_, '_> {
     }
 }
 
-/// What becomes of a result that the store did not take; why not is the study's own error.
+/// Describes a result that the store did not take. The study reports the store's error itself.
 fn unstored(seq: u32, kept: &NotStored) -> String {
     let head = format!("the result of run {} is not in the database", seq + 1);
     match (kept.results.first(), &kept.lost) {
@@ -310,8 +308,8 @@ fn unstored(seq: u32, kept: &NotStored) -> String {
     }
 }
 
-/// Returns the debt that earlier runs of a study left on simulated devices. It follows from the plan and from
-/// which runs were made, so that a study that is resumed finds the same.
+/// Returns the debt that earlier runs of a study left on simulated devices. It only depends on the plan and on the
+/// runs made, so a resumed study gets the same.
 fn debt_before(plan: &Plan, rows: &[StudyRunRow], seq: u32) -> CarriedDebt {
     let was_made = |row: &&StudyRunRow| row.seq < seq && row.attempts > 0;
     rows.iter().filter(was_made).fold(CarriedDebt::default(), |debt, row| {

@@ -1,4 +1,4 @@
-//! What a build ran, taken from what it said.
+//! The commands and versions of a build, from its output.
 
 use plumb_lab::transcript::BuildLine;
 use serde::{Deserialize, Serialize};
@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 pub struct BuildRecord {
     /// Command lines, in order.
     pub commands: Vec<String>,
-    /// What each program said of its version.
+    /// Version output of each program.
     pub versions: BTreeMap<String, String>,
 }
 
 impl BuildRecord {
-    /// Takes a line of the build in.
-    pub(super) fn hear(&mut self, line: &str) {
+    /// Processes a line of the build's output.
+    pub(super) fn add_line(&mut self, line: &str) {
         match BuildLine::read(line) {
             Some(BuildLine::Command(command)) => self.commands.push(command),
             Some(BuildLine::Version { program, version }) => drop(self.versions.insert(program, version)),

@@ -1,29 +1,26 @@
-//! What is left of a study, by what its plots and runs have taken so far.
+//! Estimates the remaining time of a study from its plots and runs so far.
 
 use crate::plan::Plan;
 use std::collections::BTreeMap;
 
-/// Seconds that a study still takes.
+/// Remaining time of a study.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimeLeft {
-    /// Seconds.
     pub seconds: f64,
-    /// On what that rests.
+    /// Data that the estimate uses.
     pub basis: LeftBasis,
 }
 
-/// On what the time that is left rests.
+/// The data of an estimate of the remaining time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftBasis {
-    /// On rates that the plan assumes: nothing was measured yet.
+    /// Rates that the plan assumes: nothing has been measured yet.
     Assumed,
-    /// On what was measured.
     Measured,
-    /// The same, if every optional repetition is needed.
+    /// Measured times, if every optional repetition is needed.
     AtMost,
 }
 
-/// The mean of times.
 #[derive(Debug, Clone, Copy, Default)]
 struct Mean {
     sum_s: f64,
@@ -47,7 +44,7 @@ impl Mean {
     }
 }
 
-/// Times of things of several kinds.
+/// Mean times by kind.
 #[derive(Debug, Default)]
 struct Times(BTreeMap<u32, Mean>);
 
@@ -56,31 +53,30 @@ impl Times {
         self.0.entry(kind).or_default().add(seconds);
     }
 
-    /// What one of this kind takes; as long as the others on average, where none of its kind has ended.
+    /// Returns the mean time of a kind; if none of its kind has ended, the mean over all others.
     fn of(&self, kind: u32) -> Option<f64> {
         let own = self.0.get(&kind).and_then(|mean| mean.get());
         own.or_else(|| Mean::of(self.0.values().filter_map(|mean| mean.get())).get())
     }
 }
 
-/// Which part of a plot goes on.
+/// Stage of a plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlotStage {
     /// It is still to be built.
     Ahead,
-    /// It stands.
     Standing,
 }
 
-/// Times of what has ended. Plots are of one kind where the same is built: a mirror that must be in sync takes longer than
-/// one that need not.
+/// Times of completed steps. Plots with the same build steps are of one kind: a mirror that must be in sync takes
+/// longer than one that need not.
 #[derive(Debug, Default)]
 pub(super) struct Costs {
     /// The kind of each plot.
     kinds: Vec<u32>,
-    /// From a plot's beginning until it stands.
+    /// From a plot's start until it is built.
     building: Times,
-    /// From its last run to its end.
+    /// From its last run until it is taken down.
     taking_down: Times,
     /// Runs, by cell.
     runs: Times,
@@ -100,25 +96,25 @@ impl Costs {
         Costs { kinds: first, ..Costs::default() }
     }
 
-    /// A plot stands, after so many seconds.
+    /// Records that a plot is built, after this many seconds.
     pub(super) fn built(&mut self, plot: u32, seconds: f64) {
         self.building.add(self.kinds[plot as usize], seconds);
     }
 
-    /// A plot is gone, so many seconds after its last run.
+    /// Records that a plot is taken down, this many seconds after its last run.
     pub(super) fn taken_down(&mut self, plot: u32, seconds: f64) {
         self.taking_down.add(self.kinds[plot as usize], seconds);
     }
 
-    /// A run has ended. Those that were not made at all say nothing.
+    /// Records that a run has ended. Skipped runs do not count.
     pub(super) fn run(&mut self, cell: u32, seconds: f64) {
         if seconds > 0.0 {
             self.runs.add(cell, seconds);
         }
     }
 
-    /// Seconds that these runs and plots will take, where each run is made so often on average; `None` before the first run has
-    /// ended.
+    /// Returns the seconds that these runs and plots will take, if each run takes `attempts_per_run` attempts on average;
+    /// `None` before the first run has ended.
     pub(super) fn left_s(
         &self,
         cells: impl Iterator<Item = u32>,
@@ -131,7 +127,7 @@ impl Costs {
         }
         for (plot, stage) in plots {
             let kind = self.kinds[plot as usize];
-            // A plot that was built tells nothing yet of how long it takes to be taken down.
+            // A finished build does not show yet how long taking the plot down takes.
             left += self.taking_down.of(kind).unwrap_or(0.0);
             if stage == PlotStage::Ahead {
                 left += self.building.of(kind).unwrap_or(0.0);
@@ -146,10 +142,10 @@ mod tests {
     use super::*;
     use crate::conduct::fake::plan;
 
-    // Protects: slow cells that are still to come, and what plots of each kind take to be built and taken down, are in the time
-    // that is left.
+    // Protects: the remaining time includes slow cells that are still to come, and the times for building and taking
+    // down plots of each kind.
     #[test]
-    fn what_is_left_is_reckoned_by_cells_and_kinds_of_plots() {
+    fn the_remaining_time_depends_on_cells_and_kinds_of_plots() {
         let mut two_kinds = plan(&["a", "b"], &["4k"], 2, 1);
         for plot in &mut two_kinds.plots {
             // The order of systems alternates.
@@ -167,7 +163,7 @@ mod tests {
         assert_eq!(unknown, Some(31.0), "a cell without a run takes as long as the others");
         assert_eq!(costs.left_s([1].into_iter(), 1.5, none()), Some(90.0), "rejected runs are made again");
         costs.built(0, 10.0);
-        // Of the second kind nothing is known: it takes as long as the first.
+        // The second kind is unknown: it counts like the first.
         let ahead = |plot| (plot, PlotStage::Ahead);
         assert_eq!(costs.left_s([0].into_iter(), 1.0, [ahead(1)].into_iter()), Some(12.0));
         costs.taken_down(0, 1.0);

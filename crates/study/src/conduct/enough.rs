@@ -1,4 +1,4 @@
-//! When optional repetitions are not needed any more.
+//! Decides when optional repetitions are no longer needed.
 
 use crate::plan::{Plan, StopPlan, is_meant};
 use plumb_result::{Metric, RunResult};
@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 /// The values of the runs of each plot.
 type ByPlot = BTreeMap<u32, Vec<f64>>;
 
-/// The values of the metric that decides, by cell and number, and in it by plot.
+/// The values of the deciding metric, by cell and number, and within it by plot.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Values(BTreeMap<u32, BTreeMap<(String, Metric), ByPlot>>);
 
 impl Values {
-    /// Takes the values of a run that counts.
+    /// Adds the values of an accepted run.
     pub(super) fn take(&mut self, plan: &Plan, seq: u32, result: &RunResult) {
         let Some(stop) = &plan.stop else { return };
         let run = &plan.runs[seq as usize];
@@ -26,9 +26,9 @@ impl Values {
         }
     }
 
-    /// Whether every number of a cell is as precise as asked for: of plots where there are several, else of runs.
-    /// Only the width of the interval is looked at, never whether there is a difference: stopping at that would make
-    /// significance of noise.
+    /// Returns `true` if every number of a cell is as precise as requested: over plots if there are several,
+    /// otherwise over runs. It only uses the width of the interval, never whether there is a difference: stopping at
+    /// a difference would turn noise into significance.
     pub(super) fn are_precise(&self, cell: u32, stop: &StopPlan) -> bool {
         let is_precise = |plots: &ByPlot| {
             let units: Vec<f64> = if plots.len() > 1 {

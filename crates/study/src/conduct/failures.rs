@@ -1,12 +1,12 @@
-//! Whether two failures are the same one.
+//! Recognizes repeated failures.
 
-/// Kinds of devices whose numbers the kernel gives out as it likes.
+/// Kinds of devices whose numbers the kernel assigns arbitrarily.
 const DEVICES: [&str; 7] = ["loop", "md", "dm-", "nvme", "zram", "nbd", "ram"];
 
-/// The first line of a failure's reason, without the numbers that differ from one plot to the next by chance: those of devices, and
-/// those in paths. File systems (`ext3`), sizes and exit codes stay.
+/// Returns the first line of a failure's reason, without the numbers that differ between plots by chance: those of
+/// devices, and those in paths. File systems (`ext3`), sizes and exit codes stay.
 pub(crate) fn kind(reason: &str) -> String {
-    // What follows is what a console or a tool said, with times in it.
+    // The following lines are console or tool output, which contains times.
     reason.lines().next().unwrap_or_default().split(' ').map(kind_of_word).collect::<Vec<String>>().join(" ")
 }
 
@@ -33,9 +33,9 @@ fn kind_of_word(word: &str) -> String {
 mod tests {
     use super::kind;
 
-    // Protects: a study ends at the second same failure, and not because two different ones look alike.
+    // Protects: a study ends at the second identical failure, and not because two different ones look alike.
     #[test]
-    fn only_chance_is_left_out() {
+    fn only_arbitrary_numbers_are_removed() {
         let same = [
             ("mkfs.ext4 on /dev/loop3 failed: exit code 1", "mkfs.ext4 on /dev/loop12 failed: exit code 1"),
             ("cannot mount md127 on /run/plumb/plot-3", "cannot mount md126 on /run/plumb/plot-14"),

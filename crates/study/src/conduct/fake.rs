@@ -1,4 +1,4 @@
-//! A host that computes its results, with planted effects, spread and faults; and plans for it.
+//! A fake host that computes its results, with planted effects, spread and faults; and plans for it.
 
 use super::Hosts;
 use crate::plan::{
@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What is asked of a host.
+/// A call to a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     Inspect,
@@ -33,23 +33,23 @@ pub(crate) enum Call {
 
 /// The speed of a run, from its levels, plot and number.
 pub(crate) type Model = Box<dyn Fn(&Levels, u32, u32) -> f64>;
-/// What goes wrong at a call.
+/// Returns the error of a call, if it fails.
 pub(crate) type Faults = Box<dyn FnMut(Call) -> Option<HostError>>;
-/// What a look at builds and at what runs on them finds.
-pub(crate) type Look = Box<dyn Fn(&Inspection) -> Vec<Objection>>;
-/// What else is changed about an answer.
+/// Returns the objections of an inspection of builds and works.
+pub(crate) type InspectionModel = Box<dyn Fn(&Inspection) -> Vec<Objection>>;
+/// Changes an answer.
 pub(crate) type Mutation = Box<dyn Fn(u32, &mut RunAnswer)>;
 
-/// All that fake hosts share.
+/// State shared by all fake hosts.
 pub(crate) struct World {
     pub(crate) model: Model,
     pub(crate) faults: Faults,
     pub(crate) mutate: Mutation,
-    pub(crate) inspect: Look,
+    pub(crate) inspect: InspectionModel,
     pub(crate) calls: Vec<Call>,
     /// The process dies at this call.
     pub(crate) dies_at: Option<usize>,
-    /// Plots that stand.
+    /// Number of plots that are built.
     pub(crate) standing: i32,
 }
 
@@ -221,7 +221,7 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
     }
 }
 
-/// `system` is hard, `size` is easy; every block has each level of `system` once, in an order that alternates.
+/// `system` is hard, `size` is easy; every block has each level of `system` once, in alternating order.
 pub(crate) fn plan(systems: &[&str], sizes: &[&str], blocks: u32, repeat: u32) -> Plan {
     let texts = |levels: &[&str]| levels.iter().map(|level| (*level).to_owned()).collect::<Vec<String>>();
     let levels = |system: &str, size: &str| -> Levels {
@@ -303,7 +303,7 @@ pub(crate) fn plan(systems: &[&str], sizes: &[&str], blocks: u32, repeat: u32) -
     }
 }
 
-/// A standard normal number that belongs to a key, the same every time.
+/// Returns a standard normal number that depends only on seed and key.
 pub(crate) fn normal(seed: u64, key: u64) -> f64 {
     let mix = |value: u64| {
         let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,4 +1,4 @@
-//! The hosts of a study, as whoever conducts it sees them.
+//! The interface through which a study uses its hosts.
 
 use crate::plan::HostPlan;
 use crate::preflight::Inspected;
@@ -8,17 +8,17 @@ use plumb_lab::preflight::Inspection;
 use plumb_lab::{Host, HostError, LineError};
 use std::time::Duration;
 
-/// A command around a plot that takes longer is killed, with its process group: a machine that does not come up must not hold
-/// the whole study.
+/// Time limit of a user command before or after a plot. It is killed with its process group: a machine that does not
+/// come up must not block the whole study.
 pub const COMMAND_LIMIT: Duration = Duration::from_secs(600);
 
-/// Opens hosts, and runs what the user wants run around them.
+/// Opens hosts, and runs the user's commands around them.
 pub trait Hosts {
     /// Opens a host of a study: boots the virtual machine, opens the link.
     fn open(&mut self, name: &str, host: &HostPlan, listener: Listener<'_>) -> Result<Box<dyn Host>, HostError>;
 
-    /// Inspects a host, and reports what prevents a set-up from being built there. Builds nothing. `of` names the set-up and
-    /// the memory that it needs, in bytes.
+    /// Inspects a host, and reports obstacles to building a set-up there, without building anything. `of` names the
+    /// set-up and the memory that it needs, in bytes.
     fn inspect(
         &mut self,
         name: &str,
@@ -27,7 +27,7 @@ pub trait Hosts {
         listener: Listener<'_>,
     ) -> Result<Inspected, HostError>;
 
-    /// Runs a command of the user's on this machine, for [`COMMAND_LIMIT`] at most, and until a signal comes where `stop` is
-    /// given.
+    /// Runs a user command on this machine, for at most [`COMMAND_LIMIT`], and only until a
+    /// signal if `stop` is given.
     fn command(&mut self, line: &str, stop: Option<StopFlag>, listener: Listener<'_>) -> Result<(), LineError>;
 }

@@ -1,4 +1,4 @@
-//! How a run ended, from what its host answered. Pure.
+//! Determines the status of a run from its host's answer. Pure.
 
 use plumb_lab::protocol::{DeviceRecord, RunAnswer};
 use plumb_result::{Conformance, Level, RunResult, RunVerdict};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Judged {
     pub(super) status: StudyRunStatus,
-    /// Why it failed or was rejected.
+    /// The reason if it failed or was rejected.
     pub(super) reason: Option<String>,
     pub(super) exit_code: Option<i32>,
     pub(super) result: Option<RunResult>,
@@ -18,12 +18,12 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// It has no result.
+    /// Creates a failed run without a result.
     pub(super) fn failed(reason: String) -> Judged {
         Judged::without(StudyRunStatus::Failed, reason)
     }
 
-    /// It was not run at all.
+    /// Creates a run that was skipped.
     pub(super) fn skipped(reason: &str) -> Judged {
         Judged::without(StudyRunStatus::Skipped, reason.to_owned())
     }
@@ -39,7 +39,8 @@ impl Judged {
         }
     }
 
-    /// A run has a value only where it has a whole result; whether that is believed, its checks have said.
+    /// Judges an answer. A run has a value only if its result is complete; the result's own checks
+    /// decide whether it is accepted.
     pub(super) fn of(answer: RunAnswer) -> Judged {
         let (status, reason) = judge(&answer);
         let RunAnswer { exit_code, result, conformance, devices, .. } = answer;
@@ -47,29 +48,29 @@ impl Judged {
     }
 }
 
-/// Exit codes of commands whose result is whole: done, an asserted condition is false, rejected by checks.
+/// Exit codes of commands with a complete result: done, an asserted condition is false, rejected by checks.
 const WHOLE: [i32; 3] = [0, 1, 3];
 
 fn judge(answer: &RunAnswer) -> (StudyRunStatus, Option<String>) {
     let failed = |reason: String| (StudyRunStatus::Failed, Some(reason));
     let code = answer.exit_code;
-    let said = answer.stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
-    let said = said.map_or(String::new(), |line| format!(": {line}"));
-    // A file system that breaks rules is a finding, and no failure of the run.
+    let detail = answer.stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let detail = detail.map_or(String::new(), |line| format!(": {line}"));
+    // A file system that breaks rules is a finding, not a failure of the run.
     if let Some(conformance) = &answer.conformance {
         return match code {
             0 | 1 if !conformance.stopped => (StudyRunStatus::Done, None),
-            _ => failed(format!("exit code {code}{said}")),
+            _ => failed(format!("exit code {code}{detail}")),
         };
     }
     match &answer.result {
-        None if code == 0 => failed(format!("it gave no result{said}")),
-        None => failed(format!("exit code {code}{said}")),
+        None if code == 0 => failed(format!("it gave no result{detail}")),
+        None => failed(format!("exit code {code}{detail}")),
         Some(result) if result.partial => match &result.error {
             Some(error) => failed(format!("it ended early: {error}")),
             None => failed("it was ended early by a signal".to_owned()),
         },
-        Some(_) if !WHOLE.contains(&code) => failed(format!("exit code {code}{said}")),
+        Some(_) if !WHOLE.contains(&code) => failed(format!("exit code {code}{detail}")),
         Some(result) if result.verdict == RunVerdict::Reject => {
             (StudyRunStatus::Rejected, Some(rejected_because(result)))
         }
@@ -77,7 +78,7 @@ fn judge(answer: &RunAnswer) -> (StudyRunStatus, Option<String>) {
     }
 }
 
-/// The failed checks in one line; each once, with the first of its phases.
+/// Returns the failed checks in one line, each once, with the first of its phases.
 fn rejected_because(result: &RunResult) -> String {
     let mut codes: Vec<&str> = Vec::new();
     let mut reasons: Vec<String> = Vec::new();

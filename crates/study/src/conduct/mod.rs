@@ -1,7 +1,8 @@
-//! Conducts a study: builds each plot, makes its runs in their order, takes it down, and commits every run as it ends.
+//! Conducts a study: builds each plot, makes its runs in their order, takes it down, and commits
+//! every run as it ends.
 //!
-//! What is planned is never decided here: the [`Plan`] is frozen, and the store says which of its runs have ended. To go on
-//! after a kill is therefore the same as to begin.
+//! It makes no planning decisions: the [`Plan`] is frozen, and the store knows which of its runs have ended. Resuming
+//! after a kill is therefore the same as starting.
 
 mod attempt;
 mod build_record;
@@ -36,23 +37,20 @@ use std::time::{Duration, Instant};
 pub struct FrozenStudy {
     /// Its id in the store.
     pub id: String,
-    /// What it will do.
     pub plan: Plan,
 }
 
-/// Where a study's file is, and what was in it.
+/// Path and content of a study's file.
 #[derive(Debug, Clone, Copy)]
 pub struct StudyOrigin<'a> {
-    /// Absolute path.
+    /// Absolute path, as stored with the study.
     pub file: &'a str,
-    /// Its text.
     pub text: &'a str,
-    /// What the command line added, as JSON.
+    /// Additions from the command line, as JSON.
     pub options: &'a str,
 }
 
 impl FrozenStudy {
-    /// Freezes a plan.
     pub fn begin(store: &mut Store, plan: Plan, origin: &StudyOrigin<'_>) -> Result<FrozenStudy, StoreError> {
         let id = uuid::Uuid::now_v7().to_string();
         let text = plumb_document::json::to_string(&plan)
@@ -72,7 +70,7 @@ impl FrozenStudy {
         Ok(FrozenStudy { id, plan })
     }
 
-    /// Reads a frozen plan back. `id` is a whole one.
+    /// Loads a frozen plan. `id` must be complete.
     pub fn open(store: &Store, id: &str) -> Result<FrozenStudy, StoreError> {
         let stored = store.study(id)?;
         let plan = plumb_document::json::from_str(&stored.plan).map_err(|error| StoreError::Unreadable {
@@ -85,109 +83,94 @@ impl FrozenStudy {
     }
 }
 
-/// How conducting ended.
+/// The reason why conducting ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConductEnded {
-    /// Every run has ended, well or not.
+    /// Every run has ended, successfully or not.
     AllRuns,
     /// A signal asked for it.
     Interrupted,
-    /// The budget is spent.
+    /// The budget is used up.
     Budget,
-    /// The same failure came twice: going on would repeat it. What is left of the plan waits.
+    /// The same failure came twice, and continuing would repeat it. The rest of the plan waits.
     SameFailure,
 }
 
-/// What conducting came to.
+/// The outcome of conducting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conducted {
-    /// How it ended.
     pub ended: ConductEnded,
     /// Whether the write guard refused something.
     pub refused: bool,
 }
 
-/// How far a study is.
+/// Progress of a study, with an estimate of the remaining time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Position {
-    /// The plot that goes on, from 1.
+    /// The current plot, from 1.
     pub plot: u32,
-    /// Plots in all.
     pub plots: u32,
-    /// Runs that have ended, well or not.
+    /// Number of runs that have ended, successfully or not.
     pub ended: u32,
-    /// Runs in all.
     pub runs: u32,
-    /// What is left, by the runs so far or else by the plan; `None` where neither says.
+    /// Remaining time, from the runs so far or else from the plan; `None` if neither gives an estimate.
     pub left: Option<TimeLeft>,
 }
 
-/// What goes on.
+/// An event during a study.
 #[derive(Debug)]
 pub enum ConductEvent<'a> {
-    /// A plot is being built, for the so-manieth time.
+    /// A plot is being built.
     Plot {
-        /// How far it is.
         position: Position,
-        /// The levels of its hard factors.
+        /// Levels of its hard factors.
         levels: &'a Levels,
-        /// Which build of it, from 1.
+        /// Number of this build of the plot, from 1.
         build: u32,
     },
     /// A line of a host or of a command.
     Line(&'a str),
-    /// A run begins.
     Run {
-        /// How far it is.
         position: Position,
-        /// The levels of all factors.
         levels: &'a Levels,
-        /// Its workload's name.
         workload: &'a str,
-        /// What is run.
         work: &'a HostWork,
     },
-    /// A run has ended.
     RunEnded {
-        /// How far it is.
         position: Position,
-        /// Which run, from 1.
+        /// Number of the run, from 1.
         number: u32,
         /// Number of earlier attempts, all of them rejected.
         rejected_before: u32,
-        /// How.
         status: StudyRunStatus,
-        /// Why, where not well.
+        /// The reason unless the run was successful.
         reason: Option<&'a str>,
     },
     /// A plot could not be built, or not be taken down; or its host was lost.
     Trouble(&'a str),
 }
 
-/// Hears what goes on.
+/// Receives the events of a study.
 pub trait ConductWatcher {
-    /// Something goes on.
     fn event(&mut self, event: &ConductEvent<'_>);
 }
 
-/// Hears nothing.
 impl ConductWatcher for () {
     fn event(&mut self, _event: &ConductEvent<'_>) {}
 }
 
-/// What conducting needs of its setting.
+/// Environment and options of conducting.
 pub struct ConductSetting<'a> {
-    /// Opens hosts.
     pub hosts: &'a mut dyn Hosts,
     /// Set by a signal.
     pub stop: StopFlag,
-    /// No plot begins once this is spent.
+    /// No plot begins after this time.
     pub budget: Option<Duration>,
-    /// Goes on when the same failure comes again.
+    /// Whether to continue after a repeated failure.
     pub keep_going: bool,
-    /// Hears what goes on.
     pub watcher: &'a mut dyn ConductWatcher,
-    /// What the user allowed to be destroyed beside the file: [`plumb_lab::step::Safety::typed`].
+    /// Permissions to destroy data from the command line, in addition to the file:
+    /// [`plumb_lab::step::Safety::typed`].
     pub typed: String,
     /// As typed, for the record.
     pub command: &'a str,
@@ -195,17 +178,20 @@ pub struct ConductSetting<'a> {
     pub stream: bool,
 }
 
-/// How often a host is lost under a run, or while a plot is built, before that counts as a failure.
+/// Number of times that a host may be lost during a run, or while a plot is built, before that counts as a failure.
 const LOSSES_MAX: u32 = 3;
-/// How often a failure may come before the study ends for it.
+/// Number of times that a failure may come before it ends the study.
 const SAME_FAILURES_MAX: u32 = 2;
-/// How often a rejected run is made again on its plot. Not more: a check that goes on rejecting has found something that lasts.
+/// Number of times that a rejected run is made again on its plot. Not more: a check that keeps
+/// rejecting has found something permanent.
 const REPEATS_OF_REJECTED: u32 = 1;
 
-/// Goes through a study's plots and runs, leaving out what has ended, until all have, a signal comes, or the budget is spent.
+/// Processes a study's plots and runs, except those that have ended, until all have, a signal comes, or
+/// the budget is used up.
 ///
 /// # Errors
-/// The store's. All that it has taken is kept, what was built is taken down, and conducting again goes on.
+/// The store failed. All that it has taken is kept, all builds are taken down, and
+/// conducting again continues from there.
 pub fn conduct(
     store: &mut Store,
     study: &FrozenStudy,
@@ -228,7 +214,7 @@ pub fn conduct(
     conductor.remember()?;
     let ended = conductor.go();
     let refused = conductor.refused;
-    // Where the store is full this fails too; the first error is the one to tell.
+    // This fails too if the store is full; report the first error.
     let released = store.release_study(&study.id);
     let ended = ended?;
     released?;
@@ -239,19 +225,18 @@ struct Conductor<'a, 'b> {
     store: &'a mut Store,
     study: &'a FrozenStudy,
     setting: &'a mut ConductSetting<'b>,
-    /// As the store has them.
     rows: Vec<StudyRunRow>,
     started: Instant,
     refused: bool,
-    /// What decides on optional repetitions.
+    /// Values that decide on optional repetitions.
     values: enough::Values,
-    /// How often each failure has come, by its reason without numbers.
+    /// Number of occurrences of each failure, by its reason without numbers.
     failures: BTreeMap<String, u32>,
-    /// What plots and runs have taken.
+    /// Times of plots and runs.
     costs: costs::Costs,
-    /// The plot that stands.
+    /// The plot that is built.
     standing: Option<u32>,
-    /// When the last run ended of the plot that stands.
+    /// End of the last run on the current plot.
     last_run_ended: Instant,
 }
 
@@ -274,12 +259,12 @@ impl Conductor<'_, '_> {
         Ok(ConductEnded::AllRuns)
     }
 
-    /// Whether a failure has come so often that it will come again.
+    /// Returns `true` if a failure has come so often that it will come again.
     fn fails_again(&self) -> bool {
         !self.setting.keep_going && self.failures.values().any(|count| *count >= SAME_FAILURES_MAX)
     }
 
-    /// Takes up what was measured before: for the time that is left, and where optional repetitions depend on it.
+    /// Loads earlier measurements, for the remaining time and for optional repetitions.
     fn remember(&mut self) -> Result<(), StoreError> {
         for row in self.rows.iter().filter(|row| row.status.has_ended()) {
             let cell = self.study.plan.runs[row.seq as usize].cell;
@@ -304,7 +289,7 @@ impl Conductor<'_, '_> {
         self.setting.budget.is_some_and(|budget| self.started.elapsed() >= budget)
     }
 
-    /// Why a run is not needed, where it is an optional repetition that is not.
+    /// Returns the reason if a run is an optional repetition that is not needed.
     fn not_needed(&self, seq: u32) -> Option<&'static str> {
         let run = &self.study.plan.runs[seq as usize];
         let stop = self.study.plan.stop.as_ref().filter(|stop| run.repeat >= stop.repeats_min)?;
@@ -323,8 +308,8 @@ impl Conductor<'_, '_> {
         self.budget_is_spent().then_some("the budget is spent")
     }
 
-    /// The optional runs of a plot that belong together: repetitions of all its cells in which each follows every other one
-    /// equally often. Where the plan has too few of them, those of one repetition.
+    /// Returns the optional runs of a plot that belong together: repetitions of all its cells in which each follows
+    /// every other one equally often. If the plan has too few of them, those of one repetition.
     fn complete_block(&self, run: &PlannedRun, stop: &StopPlan) -> Vec<u32> {
         let in_plot = || self.study.plan.runs.iter().zip(0u32..).filter(|(other, _)| other.plot == run.plot);
         let cells = in_plot().filter(|(other, _)| other.repeat == run.repeat).count();
@@ -335,12 +320,12 @@ impl Conductor<'_, '_> {
         in_plot().filter(|(other, _)| number(other.repeat) == number(run.repeat)).map(|(_, seq)| seq).collect()
     }
 
-    /// The first run of a plot that has not ended.
+    /// Returns the first run of a plot that has not ended.
     fn next_run(&self, plot: u32) -> Option<u32> {
         self.rows.iter().find(|row| row.plot == plot && !row.status.has_ended()).map(|row| row.seq)
     }
 
-    /// Builds and measures a plot until all its runs have ended. False when a signal ended it.
+    /// Builds and measures a plot until all its runs have ended. Returns `false` if a signal ended it.
     fn plot(&mut self, plot: u32) -> Result<bool, StoreError> {
         let mut build_losses = 0;
         while self.next_run(plot).is_some() {
@@ -355,7 +340,7 @@ impl Conductor<'_, '_> {
                 }
                 Attempt::Failed(reason) => return self.plot_failed(plot, &reason),
                 Attempt::LostBuilding(reason) => {
-                    self.tell(&ConductEvent::Trouble(&reason));
+                    self.report(&ConductEvent::Trouble(&reason));
                     build_losses += 1;
                     if build_losses == LOSSES_MAX {
                         return self.plot_failed(plot, &format!("lost {build_losses} times, at last: {reason}"));
@@ -368,7 +353,7 @@ impl Conductor<'_, '_> {
                     return Ok(true);
                 }
                 Attempt::LostRunning(reason) => {
-                    self.tell(&ConductEvent::Trouble(&reason));
+                    self.report(&ConductEvent::Trouble(&reason));
                     self.store.end_study_plot(&self.study.id, plot, StudyPlotState::Planned, Some(&reason))?;
                 }
             }
@@ -377,7 +362,7 @@ impl Conductor<'_, '_> {
         Ok(true)
     }
 
-    /// Every run of the plot that has not ended has failed.
+    /// Marks every run of the plot that has not ended as failed.
     fn plot_failed(&mut self, plot: u32, reason: &str) -> Result<bool, StoreError> {
         let before = self.count_failure(reason);
         let mut failed = 0;
@@ -385,15 +370,15 @@ impl Conductor<'_, '_> {
             self.commit_run(seq, &judged::Judged::failed(format!("its plot was not built: {reason}")), 0.0)?;
             failed += 1;
         }
-        // Once is enough, however many runs and plots it concerns.
+        // Show the reason only once, for all runs and plots with it.
         let why = if before == 0 { reason } else { "as before" };
         let runs = if failed == 1 { "its run has failed".to_owned() } else { format!("its {failed} runs have failed") };
-        self.tell(&ConductEvent::Trouble(&format!("plot {} was not built, so {runs}: {why}", plot + 1)));
+        self.report(&ConductEvent::Trouble(&format!("plot {} was not built, so {runs}: {why}", plot + 1)));
         self.store.end_study_plot(&self.study.id, plot, StudyPlotState::Failed, Some(reason))?;
         Ok(true)
     }
 
-    /// Counts a failure; how often the same came before.
+    /// Counts a failure, and returns the number of earlier occurrences.
     fn count_failure(&mut self, reason: &str) -> u32 {
         let count = self.failures.entry(failures::kind(reason)).or_default();
         *count += 1;
@@ -426,7 +411,8 @@ impl Conductor<'_, '_> {
         }
     }
 
-    /// How often a run is made on average, as rejected ones are made again. The first few runs do not say much.
+    /// Returns how often a run is made on average, since rejected ones are made again. The first
+    /// few runs carry little weight.
     fn attempts_per_run(&self) -> f64 {
         const TAKEN_AS_GOOD: f64 = 4.0;
         let made = self.rows.iter().filter(|row| row.status.has_ended() && row.attempts > 0);
@@ -435,7 +421,7 @@ impl Conductor<'_, '_> {
         attempts / runs
     }
 
-    fn tell(&mut self, event: &ConductEvent<'_>) {
+    fn report(&mut self, event: &ConductEvent<'_>) {
         self.setting.watcher.event(event);
     }
 }

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const ORIGIN: StudyOrigin<'_> = StudyOrigin { file: "/studies/fake.toml", text: "", options: "{}" };
 
-/// Conducts a study from where it stands.
+/// Conducts a study from its current state.
 fn go_on(store: &mut Store, study: &FrozenStudy, world: &Shared) -> Result<Conducted, StoreError> {
     go_on_until(store, study, world, StopFlag::detached(), None)
 }
@@ -84,13 +84,13 @@ fn every_run_is_stored_with_its_result_and_everything_is_taken_down() {
     assert_eq!(world.borrow().standing, 0);
     let row = store.study(&study.id).unwrap().row;
     assert!(row.done && !row.running);
-    // Going on with what is done does nothing.
+    // Conducting a completed study does nothing.
     let calls = world.borrow().calls.len();
     go_on(&mut store, &study, &world).unwrap();
     assert_eq!(world.borrow().calls.len(), calls);
 }
 
-/// The plan is what is resumed, not what a later file would give.
+/// Resuming uses the frozen plan, not the current file.
 #[test]
 fn the_plan_comes_back_as_it_was_frozen() {
     let (store, study) = begun(plan(&["a", "b"], &["4k"], 3, 2));
@@ -145,7 +145,7 @@ fn a_run_without_a_value_is_failed_with_its_reason_and_the_rest_goes_on() {
     assert_eq!(reason(5), "exit code 2");
     assert_eq!((count(&rows, StudyRunStatus::Failed), rows[4].status), (5, StudyRunStatus::Rejected));
     assert_eq!(count(&rows, StudyRunStatus::Done), 2);
-    // What failed can be run again, and only that.
+    // Only failed runs are run again.
     world.borrow_mut().faults = Box::new(|_| None);
     world.borrow_mut().mutate = Box::new(|_, _| {});
     assert_eq!(store.replan_failed_runs(&study.id).unwrap(), 5);
@@ -156,7 +156,7 @@ fn a_run_without_a_value_is_failed_with_its_reason_and_the_rest_goes_on() {
 }
 
 #[test]
-fn a_lost_host_is_opened_anew_and_what_was_measured_is_kept() {
+fn a_lost_host_is_reopened_and_earlier_runs_are_kept() {
     let world = world(|_, _, _| 1e8);
     let mut losses = 0;
     world.borrow_mut().faults = Box::new(move |call| {
@@ -181,7 +181,7 @@ fn a_lost_host_is_opened_anew_and_what_was_measured_is_kept() {
 }
 
 #[test]
-fn what_is_lost_twice_has_failed() {
+fn a_host_lost_repeatedly_is_a_failure() {
     let world = world(|_, _, _| 1e8);
     world.borrow_mut().faults =
         Box::new(|call| if matches!(call, Call::Run(1) | Call::Build(1)) { lost() } else { None });
@@ -195,7 +195,7 @@ fn what_is_lost_twice_has_failed() {
     assert_eq!(plot(&store, &study, 1).builds, 3, "a machine that does not boot is tried again");
 }
 
-/// What people see of a study that has trouble.
+/// Records the events that users see.
 struct Lines(Vec<String>);
 
 impl ConductWatcher for Lines {
@@ -210,7 +210,7 @@ impl ConductWatcher for Lines {
     }
 }
 
-// Protects: in the review, a missing mkfs was told 36 times.
+// Protects: in the review, a missing mkfs was reported 36 times.
 #[test]
 fn a_failure_that_comes_again_ends_the_study() {
     let world = world(|_, _, _| 1e8);
@@ -219,12 +219,12 @@ fn a_failure_that_comes_again_ends_the_study() {
         _ => None,
     });
     let (mut store, study) = begun(plan(&["a", "b"], &["4k", "64k"], 3, 2));
-    let mut heard = Lines(Vec::new());
+    let mut lines = Lines(Vec::new());
     let at_once = (StopFlag::detached(), None);
-    let conducted = go_on_watched(&mut store, &study, &world, at_once, &mut heard).unwrap();
+    let conducted = go_on_watched(&mut store, &study, &world, at_once, &mut lines).unwrap();
     assert_eq!(conducted.ended, ConductEnded::SameFailure);
     assert_eq!(
-        heard.0,
+        lines.0,
         [
             "plot 1 was not built, so its 4 runs have failed: host local: mkfs.xfs /dev/loop0: not found",
             "plot 2 was not built, so its 4 runs have failed: as before",
@@ -232,7 +232,7 @@ fn a_failure_that_comes_again_ends_the_study() {
     );
     let rows = store.study_runs(&study.id).unwrap();
     assert_eq!((count(&rows, StudyRunStatus::Failed), count(&rows, StudyRunStatus::Planned)), (8, 16));
-    // Mended, all of it can be run.
+    // After a fix, all of it can be run.
     world.borrow_mut().faults = Box::new(|_| None);
     store.replan_failed_runs(&study.id).unwrap();
     assert_eq!(go_on(&mut store, &study, &world).unwrap().ended, ConductEnded::AllRuns);
@@ -249,9 +249,10 @@ fn a_run_that_fails_as_another_did_ends_the_study_on_its_plot() {
     assert_eq!(world.borrow().standing, 0, "what was built is taken down");
 }
 
-// Protects: a repeat lies near its own place in the order, not at the end of the plot, where what drifts has drifted on.
+// Protects: a repeat is close to its original position in the order, not at the end of the plot,
+// where drift has gone further.
 #[test]
-fn a_rejected_run_is_made_again_behind_its_own_repetition() {
+fn a_rejected_run_is_made_again_after_its_own_repetition() {
     let world = world(|_, _, _| 1e8);
     let times = std::cell::Cell::new(0);
     world.borrow_mut().mutate = Box::new(move |seq, answer| {
@@ -285,10 +286,10 @@ fn a_rejected_run_is_made_again_once() {
         }
     });
     let (mut store, study) = begun(plan(&["a", "b"], &["4k", "64k"], 1, 1));
-    let mut heard = Lines(Vec::new());
-    go_on_watched(&mut store, &study, &world, (StopFlag::detached(), None), &mut heard).unwrap();
-    heard.0.sort();
-    assert_eq!(heard.0, ["1 done", "2 done again", "2 rejected", "3 done", "4 rejected", "4 rejected again"]);
+    let mut lines = Lines(Vec::new());
+    go_on_watched(&mut store, &study, &world, (StopFlag::detached(), None), &mut lines).unwrap();
+    lines.0.sort();
+    assert_eq!(lines.0, ["1 done", "2 done again", "2 rejected", "3 done", "4 rejected", "4 rejected again"]);
     let rows = store.study_runs(&study.id).unwrap();
     let of = |seq: usize| (rows[seq].status, rows[seq].attempts, rows[seq].rejected_before);
     assert_eq!(of(0), (StudyRunStatus::Done, 1, 0));
@@ -299,7 +300,7 @@ fn a_rejected_run_is_made_again_once() {
         "a check that goes on rejecting has found something that lasts"
     );
     assert_eq!(store.list(&plumb_store::Filter::default()).unwrap().len(), 6, "the first results are kept");
-    // By hand, as often as one likes.
+    // On request, any number of times.
     assert_eq!(store.replan_rejected_runs(&study.id, None).unwrap(), 1);
     go_on(&mut store, &study, &world).unwrap();
     let again = &store.study_runs(&study.id).unwrap()[3];
@@ -307,7 +308,7 @@ fn a_rejected_run_is_made_again_once() {
 }
 
 #[test]
-fn what_the_user_runs_around_a_plot_runs_also_when_the_build_fails() {
+fn user_commands_around_a_plot_also_run_when_the_build_fails() {
     let world = world(|_, _, _| 1e8);
     let mut plan = plan(&["a", "b"], &["4k"], 1, 1);
     plan.plots[0].on_enter = vec!["false".to_owned()];
@@ -321,7 +322,7 @@ fn what_the_user_runs_around_a_plot_runs_also_when_the_build_fails() {
 }
 
 #[test]
-fn a_signal_under_on_enter_fails_nothing() {
+fn a_signal_during_on_enter_fails_nothing() {
     let world = world(|_, _, _| 1e8);
     let stop = StopFlag::detached();
     world.borrow_mut().faults = Box::new(move |call| {
@@ -343,7 +344,7 @@ fn a_signal_under_on_enter_fails_nothing() {
 fn a_signal_ends_it_with_nothing_standing_and_no_run_failed() {
     let world = world(|_, _, _| 1e8);
     let stop = StopFlag::detached();
-    // As the kernel does it: the signal reaches the run's own process too, which fails for it.
+    // As the kernel does it: the signal also reaches the run's own process, which fails because of it.
     world.borrow_mut().faults = Box::new(move |call| {
         if call == Call::Run(1) {
             stop.request();
@@ -372,7 +373,7 @@ fn a_spent_budget_lets_no_plot_begin() {
     assert_eq!((conducted.ended, world.borrow().calls.len()), (ConductEnded::Budget, 0));
 }
 
-/// Levels that are compared are repeated together, and only in complete blocks: each follows the other one equally often.
+/// Compared levels are repeated together, and only in complete blocks: each follows the other one equally often.
 #[test]
 fn optional_repetitions_of_compared_levels_end_together() {
     let cases = [([1.0; 6], 2), ([1.0, 1.05, 1.025, 1.025, 1.0, 1.0], 4), ([1.0, 2.0, 1.0, 2.0, 1.0, 2.0], 6)];
@@ -393,10 +394,10 @@ fn optional_repetitions_of_compared_levels_end_together() {
     }
 }
 
-/// Only precision ends optional repetitions, cell by cell where a hard factor is compared; a resumed study knows its earlier
-/// measurements.
+/// Only precision ends optional repetitions, cell by cell if a hard factor is compared; a resumed
+/// study knows its earlier measurements.
 #[test]
-fn optional_repetitions_end_where_the_numbers_are_precise() {
+fn optional_repetitions_end_when_the_numbers_are_precise() {
     let mut planned = plan(&["a"], &["calm", "wild"], 1, 6);
     planned.stop = Some(crate::plan::StopPlan { metric: "bw".to_owned(), half_width: 0.05, repeats_min: 3 });
     let (mut store, study) = begun(planned);
@@ -420,7 +421,8 @@ fn optional_repetitions_end_where_the_numbers_are_precise() {
     assert!(store.study(&study.id).unwrap().row.done);
 }
 
-/// A full disk under the store: what was stored stays, nothing stays standing, and it goes on when there is room.
+/// A full disk under the store: stored results stay, no build is left behind, and the study
+/// resumes when there is space.
 #[test]
 fn a_store_without_room_stops_it_and_resuming_goes_on() {
     let dir = tempfile::tempdir().unwrap();
@@ -433,7 +435,7 @@ fn a_store_without_room_stops_it_and_resuming_goes_on() {
     assert!(error.is_full(), "{error}");
     assert_eq!(world.borrow().standing, 0);
     drop(store);
-    // The result that found no room is beside the database.
+    // The result that could not be stored is next to the database.
     let files = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
     let kept: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
     let [kept] = kept.as_slice() else { panic!("{kept:?}") };
@@ -449,7 +451,8 @@ fn a_store_without_room_stops_it_and_resuming_goes_on() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if std::env::var_os("PLUMB_TEST_LAB").is_some() { 48 } else { 12 }, ..ProptestConfig::default() })]
 
-    /// Killed at any call, twice even, and resumed: the same runs, none lost, none that had ended repeated.
+    /// After kills at any call, even two, the resumed study has the same runs: none lost, and
+    /// none repeated that had ended.
     #[test]
     fn no_kill_loses_or_repeats_a_run(kills in prop::collection::vec(1usize..40, 1..3)) {
         let dir = tempfile::tempdir().unwrap();
@@ -467,7 +470,7 @@ proptest! {
             drop(store);
             let store = Store::open(&path).unwrap();
             let rows = store.study_runs(&study.id).unwrap();
-            // What had ended before is as it was.
+            // Runs that had ended are unchanged.
             for (seq, run) in &stored {
                 prop_assert_eq!(&rows[*seq as usize].run_id, run);
             }
@@ -477,7 +480,7 @@ proptest! {
                 prop_assert_eq!(count(&rows, StudyRunStatus::Done), 16);
             }
         }
-        // A run is made again only where a kill fell into it.
+        // A run is made again only if a kill interrupted it.
         let calls = world.borrow().calls.clone();
         let made = calls.iter().filter(|call| matches!(call, Call::Run(_))).count();
         prop_assert!((16..=18).contains(&made), "{} runs were made", made);
@@ -488,7 +491,7 @@ proptest! {
     }
 }
 
-// Protects: a machine in use gives an answer where its load was declared, and none in silence.
+// Protects: a busy machine gives an answer if its load was declared, and rejects runs otherwise.
 #[test]
 fn runs_under_a_declared_load_count() {
     let busy = |declared: bool| {

@@ -1,4 +1,4 @@
-//! Hosts whose agents make the runs of a study: what the lab's hosts can do, and they cannot.
+//! Hosts whose agents make the runs of a study, and their limits compared with the lab's hosts.
 
 use super::error::StudyError;
 use super::form::{HostForm, StudyForm};
@@ -13,14 +13,14 @@ use plumb_workload::KeyPath;
 use plumb_workload::keypath::Segment;
 use plumb_workload_text::native::{Document, LocatedFailure, place_of};
 
-/// What hosts are called that the command line names.
+/// Name of the host that stands for the agents on the command line.
 const AGENTS: &str = "agents";
 
-/// Puts hosts of the command line in the place of this machine, or of the agents that the file names.
+/// Replaces this machine, or the agents in the file, by hosts of the command line.
 ///
 /// # Errors
 /// The study runs on other hosts.
-pub(super) fn put_in(
+pub(super) fn replace_hosts(
     document: &Document<'_>,
     tree: &Table,
     form: &mut StudyForm,
@@ -52,8 +52,8 @@ pub(super) fn put_in(
     Ok(())
 }
 
-/// What is wrong with a host that is several agents.
-pub(super) fn wrong(name: &str, host: &HostForm, agents: &[String], fail: &mut dyn FnMut(String, &str)) {
+/// Reports errors in a host that consists of several agents.
+pub(super) fn check_agents(name: &str, host: &HostForm, agents: &[String], fail: &mut dyn FnMut(String, &str)) {
     let HostForm { ssh, boot, kernel, agent, vm, agents: _ } = host;
     if ssh.is_some() || vm.is_some() || boot.is_some() || kernel.is_some() || agent.is_some() {
         fail(
@@ -78,12 +78,12 @@ impl Study<'_> {
         self.form.hosts.get(host).is_some_and(|host| host.agents.is_some())
     }
 
-    /// Whether any run is made by agents.
+    /// Returns `true` if any run is made by agents.
     pub(super) fn has_agents(&self) -> bool {
         self.form.hosts.values().any(|host| host.agents.is_some())
     }
 
-    /// Agents start no programs, so that nothing can be built for a plot of theirs.
+    /// Rejects a study that builds something for a plot on agents: they start no programs.
     pub(super) fn agents_build_nothing(
         &self,
         host: &str,
@@ -122,7 +122,7 @@ impl Study<'_> {
         Err(self.failed(place, message, help))
     }
 
-    /// Agents make runs of Plumb's own workloads.
+    /// Rejects works that agents cannot run: they only run Plumb's own workloads.
     pub(super) fn agents_run(&self, host: &str, text: &WorkloadText, work: &HostWork) -> Result<(), StudyError> {
         let what = match work {
             _ if !self.are_agents(host) => return Ok(()),

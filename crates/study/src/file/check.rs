@@ -1,4 +1,4 @@
-//! Checks of a study file that need no levels put in.
+//! Checks of a study file that need no resolved levels.
 
 use super::agents;
 use super::error::StudyError;
@@ -10,7 +10,7 @@ use plumb_workload_text::native::LocatedFailure;
 use std::ops::Range;
 
 impl Study<'_> {
-    /// Checks name, hosts, design and the names of factors, and reports everything that is wrong at once.
+    /// Checks name, hosts, design and the names of factors, and reports all errors at once.
     pub(super) fn check(&self) -> Result<(), StudyError> {
         let mut failures = Vec::new();
         if self.form.experiment.name.is_empty() {
@@ -30,7 +30,7 @@ impl Study<'_> {
             let mut fail = |message: String, help: &str| failures.push(failure(place.clone(), message, help));
             match host {
                 _ if name == LOCAL => fail("`local` is this machine".to_owned(), "give the host another name"),
-                HostForm { agents: Some(names), .. } => agents::wrong(name, host, names, &mut fail),
+                HostForm { agents: Some(names), .. } => agents::check_agents(name, host, names, &mut fail),
                 HostForm { agent: Some(agent), .. } if !agent.is_absolute() => fail(
                     format!("`agent` is `{}`", agent.display()),
                     "write the absolute path of a Plumb that was built for that host",
@@ -75,10 +75,10 @@ impl Study<'_> {
     fn check_conditions(&self, failures: &mut Vec<LocatedFailure>) {
         let all = &self.factors.all;
         for when in &self.form.design.exclude {
-            failures.extend(levels::wrong_names(when, all, &self.place(&["design", "exclude"])));
+            failures.extend(levels::unknown_names(when, all, &self.place(&["design", "exclude"])));
         }
         for workload in &self.workloads {
-            failures.extend(levels::wrong_names(&workload.when, all, &workload.place));
+            failures.extend(levels::unknown_names(&workload.when, all, &workload.place));
         }
     }
 

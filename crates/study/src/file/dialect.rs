@@ -1,4 +1,4 @@
-//! Workloads in other tools' words.
+//! Workloads in the language of other tools.
 
 use super::level_form::{LevelForm, OneOrMany};
 use super::levels::RamUnit;
@@ -11,14 +11,14 @@ use plumb_workload::{Bytes, CachePolicy, Size};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A workload in another tool's words.
+/// A workload in the language of another tool.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct DialectForm {
     /// The tool: `iozone`, `bonnie++`, `postmark`, `fio`, `dd`, `elbencho`.
     pub dialect: String,
-    /// Its words: a line that is split as a shell does, or a list.
+    /// Its arguments: a line that is split like in a shell, or a list.
     #[serde(default)]
     pub args: OneOrMany<String>,
     /// Its settings: lines of PostMark, options of fio and elbencho, operands of dd.
@@ -27,26 +27,24 @@ pub(crate) struct DialectForm {
     /// Lines on its standard input.
     #[serde(default)]
     pub stdin: OneOrMany<String>,
-    /// What the page cache should hold before reads: `as-is`, or `cold`, which no tool can promise between its own passes.
+    /// State of the page cache before reads: `as-is`, or `cold`, which no tool can promise between its own passes.
     #[serde(default)]
     pub cache: Option<CachePolicy>,
 }
 
-/// What is wrong with a workload in another tool's words.
+/// An error in a workload in the language of another tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DialectProblem {
-    /// The key.
+    /// The wrong key.
     pub key: &'static str,
-    /// What is wrong.
     pub message: String,
-    /// What to do about it.
     pub help: String,
 }
 
-/// The tools that measure.
+/// The tools that can measure.
 const TOOLS: [&str; 6] = ["bonnie++", "dd", "elbencho", "fio", "iozone", "postmark"];
 
-/// Memory of the machine that words are tried on.
+/// Memory of the imaginary machine on which arguments are tried, in bytes.
 const TRIAL_RAM_BYTES: f64 = 1_073_741_824.0;
 
 impl DialectProblem {
@@ -55,7 +53,7 @@ impl DialectProblem {
     }
 }
 
-/// The tool's own name.
+/// Returns the tool's own name.
 pub(crate) fn tool(dialect: &str) -> Option<&'static str> {
     match dialect {
         "bonnie" => Some("bonnie++"),
@@ -63,7 +61,7 @@ pub(crate) fn tool(dialect: &str) -> Option<&'static str> {
     }
 }
 
-/// In which unit a tool takes sizes that only the host knows.
+/// Returns the unit in which a tool takes sizes that only the host knows.
 pub(crate) fn ram_unit(dialect: &str) -> RamUnit {
     match tool(dialect) {
         // A bare number is kB to the one, and MiB to the other.
@@ -73,10 +71,11 @@ pub(crate) fn ram_unit(dialect: &str) -> RamUnit {
     }
 }
 
-/// The work, its words tried as the tool would read them. `working_set` is the size of what it works on.
+/// Builds the work, and tries its arguments in the tool's own parser. `working_set` is the size of the
+/// data that it works on.
 ///
 /// # Errors
-/// What the tool would not take.
+/// The tool would not accept the arguments.
 pub(crate) fn work(form: &DialectForm, working_set: Option<Size>) -> Result<HostWork, DialectProblem> {
     let Some(tool) = tool(&form.dialect) else {
         let help = match nearest(&form.dialect, TOOLS) {
@@ -129,7 +128,7 @@ pub(crate) fn work(form: &DialectForm, working_set: Option<Size>) -> Result<Host
     Ok(HostWork::Dialect { tool: tool.to_owned(), args, stdin })
 }
 
-/// Settings of PostMark: its commands, sizes as bytes.
+/// Returns the settings of PostMark as its commands, with sizes in bytes.
 fn postmark_lines(set: &BTreeMap<String, LevelForm>, working_set: Option<Size>) -> Result<Vec<String>, DialectProblem> {
     const KEYS: [&str; 12] = [
         "bias create",
@@ -168,7 +167,7 @@ fn postmark_lines(set: &BTreeMap<String, LevelForm>, working_set: Option<Size>) 
         lines.push(format!("set {name} {}", words.join(" ")));
     }
     if let Some(size) = working_set {
-        // As many files as are so large together.
+        // As many files as have this size together.
         lines.retain(|line| !line.starts_with("set number "));
         lines.push(match size {
             Size::Bytes(Bytes(bytes)) => format!("set number {}", (bytes as f64 / mean_bytes).round().max(1.0)),
@@ -188,7 +187,7 @@ fn postmark_lines(set: &BTreeMap<String, LevelForm>, working_set: Option<Size>) 
     Ok(lines)
 }
 
-/// `4k` as 4096; what is no size stays.
+/// Converts `4k` to 4096; other words stay unchanged.
 fn plain_bytes(word: &str) -> String {
     word.parse::<Bytes>().map_or_else(|_| word.to_owned(), |bytes| bytes.0.to_string())
 }
@@ -197,7 +196,7 @@ fn on_trial(text: &str) -> String {
     with_memory(text, TRIAL_RAM_BYTES)
 }
 
-/// The text as a host with so many bytes of memory would have it.
+/// Returns the text that a host with this much memory would produce.
 pub(crate) fn with_memory(text: &str, ram_bytes: f64) -> String {
     let mut put = String::new();
     let mut rest = text;
@@ -212,7 +211,7 @@ pub(crate) fn with_memory(text: &str, ram_bytes: f64) -> String {
     put
 }
 
-/// A machine of which nothing is known.
+/// An unknown machine.
 pub(crate) struct NoMachine;
 
 impl iozone::Machine for NoMachine {
@@ -227,7 +226,7 @@ impl iozone::Machine for NoMachine {
     }
 }
 
-/// No file is read before a run.
+/// Reads no file before a run.
 pub(crate) struct NoFiles;
 
 impl fio::Files for NoFiles {
@@ -236,12 +235,12 @@ impl fio::Files for NoFiles {
     }
 }
 
-/// A host on which no file is there yet.
+/// A host without any files yet.
 pub(crate) struct NoPlaces;
 
 impl fio::lower::Places for NoPlaces {
     fn look(&mut self, path: &str) -> fio::lower::Found {
-        // A device of the host's has a size, which is not known here.
+        // A device of the host has a size, which is unknown here.
         if path.starts_with("/dev/") { fio::lower::Found::Block { bytes: 1 << 40 } } else { fio::lower::Found::Absent }
     }
 
@@ -270,10 +269,10 @@ impl fio::lower::Places for NoPlaces {
     }
 }
 
-/// What the tool would say against its words. Files that words name lie on the host, and are not looked at.
+/// Runs the tool's own parser over its arguments. Files named in them are on the host, and are not checked.
 fn try_words(tool: &str, args: &[String], lines: &[String]) -> Result<(), DialectProblem> {
     let words: Vec<String> = args.iter().map(|word| on_trial(word)).collect();
-    let wrong = |key, message: &str| {
+    let problem = |key, message: &str| {
         let message = message.trim().lines().next().unwrap_or("its command line is wrong").to_owned();
         Err(DialectProblem::new(
             key,
@@ -284,47 +283,47 @@ fn try_words(tool: &str, args: &[String], lines: &[String]) -> Result<(), Dialec
     match tool {
         "dd" => match dd::read(&words, dd::Marks::Straight) {
             Ok(_) => Ok(()),
-            Err(error) => wrong("args", &error.lines.join(" ")),
+            Err(error) => problem("args", &error.lines.join(" ")),
         },
         "iozone" => match iozone::read(&words, &mut NoMachine) {
             Ok(_) => Ok(()),
-            Err(error) => wrong("args", if error.err.trim().is_empty() { &error.out } else { &error.err }),
+            Err(error) => problem("args", if error.err.trim().is_empty() { &error.out } else { &error.err }),
         },
         "bonnie++" => {
             let machine = bonnie::Machine { ram_mib: 1024, ..bonnie::Machine::default() };
             match bonnie::BonnieSettings::read("bonnie++", &words, &machine) {
                 Ok(_) => Ok(()),
-                Err(error) => wrong("args", &error.0),
+                Err(error) => problem("args", &error.0),
             }
         }
         "fio" if words.iter().all(|word| word.starts_with("--")) => {
             match fio::read(&words, &fio::Machine::default(), &mut NoFiles) {
                 Ok(_) => Ok(()),
-                Err(errors) => wrong("args", &errors.to_string()),
+                Err(errors) => problem("args", &errors.to_string()),
             }
         }
         "elbencho" => match elbencho::read(&words, &mut |_| Ok(String::new())) {
             Ok(_) => Ok(()),
-            Err(errors) => wrong("args", &errors.first().map(ToString::to_string).unwrap_or_default()),
+            Err(errors) => problem("args", &errors.first().map(ToString::to_string).unwrap_or_default()),
         },
-        "postmark" => postmark_takes(lines),
+        "postmark" => check_postmark(lines),
         _ => Ok(()),
     }
 }
 
-fn postmark_takes(lines: &[String]) -> Result<(), DialectProblem> {
+fn check_postmark(lines: &[String]) -> Result<(), DialectProblem> {
     let mut language = postmark::Language::default();
     for line in lines {
         for order in language.obey_typed(&on_trial(line)) {
-            let said = match order {
-                postmark::Answer::Complain(said) => said,
-                postmark::Answer::Print(said) if said.starts_with("Eh?") => "it is no command".to_owned(),
+            let complaint = match order {
+                postmark::Answer::Complain(text) => text,
+                postmark::Answer::Print(text) if text.starts_with("Eh?") => "it is not a command".to_owned(),
                 _ => continue,
             };
             let key = if line.starts_with("set ") { "set" } else { "stdin" };
             return Err(DialectProblem::new(
                 key,
-                format!("PostMark would not take `{line}`: {said}"),
+                format!("PostMark would not take `{line}`: {complaint}"),
                 "see docs/dialects/postmark.md",
             ));
         }
@@ -332,7 +331,7 @@ fn postmark_takes(lines: &[String]) -> Result<(), DialectProblem> {
     Ok(())
 }
 
-/// About what a tool moves, on a host with so much memory: bytes read, and bytes written. `None` where that is not known.
+/// Estimates the bytes that a tool reads and writes on a host with this much memory; `None` if unknown.
 pub(crate) fn moved_bytes(work: &HostWork, ram: Option<u64>) -> Option<(u64, u64)> {
     let HostWork::Dialect { tool, args, stdin } = work else { return None };
     let depends = args.iter().chain([stdin]).any(|text| text.contains("${ram"));
@@ -353,7 +352,7 @@ pub(crate) fn moved_bytes(work: &HostWork, ram: Option<u64>) -> Option<(u64, u64
     }
 }
 
-/// Half of the transactions make a file, half append; half read a file.
+/// Half of the transactions create a file, half append; half read a file.
 fn postmark_bytes(stdin: &str) -> (u64, u64) {
     let mut language = postmark::Language::default();
     stdin.lines().for_each(|line| drop(language.obey_typed(line)));
@@ -365,7 +364,7 @@ fn postmark_bytes(stdin: &str) -> (u64, u64) {
     ((threads * transactions / 2.0 * mean) as u64, (threads * written) as u64)
 }
 
-/// Each test goes over the file, most of them twice. Of the automatic mode nothing is said.
+/// Each test covers the file, most of them twice. The automatic mode is unknown.
 fn iozone_bytes(settings: &iozone::IozoneSettings) -> Option<(u64, u64)> {
     use iozone::{Test, TestMode};
     let TestMode::Single(point) = &settings.mode else { return None };
@@ -385,7 +384,8 @@ fn iozone_bytes(settings: &iozone::IozoneSettings) -> Option<(u64, u64)> {
     Some((size.saturating_mul(read), size.saturating_mul(written)))
 }
 
-/// The large file is written twice and read twice, its part for single bytes once more; small files come in two series.
+/// The large file is written twice and read twice, plus its part for single bytes once; small
+/// files come in two series.
 fn bonnie_bytes(settings: &bonnie::BonnieSettings) -> (u64, u64) {
     let mib = |mib: i64| (mib.max(0) as u64).saturating_mul(1 << 20);
     let large = mib(settings.large.size_mib)
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tools_move_is_about_what_they_say() {
+    fn estimated_bytes_are_close_to_those_of_tools() {
         const MIB: u64 = 1 << 20;
         assert_eq!(moved("iozone", "-i 0 -i 1 -s 64m -r 4k -e", "", None), Some((128 * MIB, 128 * MIB)));
         assert_eq!(moved("iozone", "-i 0 -s ${ram*0.001953125}k -r 4k", "", Some(MIB)), Some((0, 4 * MIB)));

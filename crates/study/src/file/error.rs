@@ -1,19 +1,14 @@
-//! Why a study cannot be planned.
+//! Errors of planning a study.
 
 use plumb_workload_text::native::NativeError;
 
-/// Why a study cannot be planned.
+/// The reason why a study cannot be planned.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StudyError {
     /// The file cannot be read.
     #[error("cannot read {path}: {reason}; a study is a TOML file, see docs/study.md")]
-    Read {
-        /// The file.
-        path: String,
-        /// The system's words.
-        reason: String,
-    },
-    /// Something in it is wrong, with its places.
+    Read { path: String, reason: String },
+    /// Errors in the file, with their positions.
     #[error(transparent)]
     File(#[from] NativeError),
 }

@@ -1,4 +1,4 @@
-//! `[[expect]]`: counts of devices that theory gives, checked against those of every run.
+//! `[[expect]]`: theoretical counts of devices, checked against those of every run.
 
 use super::error::StudyError;
 use super::factors::Combined;
@@ -11,15 +11,15 @@ use plumb_workload::suggest::nearest;
 use std::collections::BTreeMap;
 
 impl Study<'_> {
-    /// The counts that the study expects.
+    /// Returns the counts that the study expects.
     ///
     /// # Errors
-    /// A metric that does not count devices, bounds that say nothing, or an unknown factor.
+    /// A metric is not a device count, bounds exclude nothing or everything, or a factor is unknown.
     pub(super) fn expectations(&mut self, combined: &[Combined]) -> Result<Vec<ExpectedCount>, StudyError> {
         let mut found = Vec::new();
         for (number, form) in self.form.expect.iter().enumerate() {
             let count = self.expectation(form)?;
-            // Another scale may lack the level, and is accepted all the same.
+            // Another scale may lack the level, which is not an error.
             if !combined.iter().any(|cell| count.stands_for(&cell.levels)) {
                 let (place, metric) = (number + 1, &form.metric);
                 self.warnings.push(format!("no cell has the levels of expect {place} (`{metric}`): it is not checked"));
@@ -90,7 +90,7 @@ mod tests {
         format!("{SMALL}\n{expect}\n")
     }
 
-    // Protects: what is expected is in the plan, and a mistake costs no run.
+    // Protects: expected counts are part of the plan, and a mistake is found before the first run.
     #[test]
     fn expectations_are_read_and_refused() {
         let plan = planned(&with(
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!((parity.because.as_str(), parity.levels["depth"].len()), ("parity", 2));
         assert_eq!((reads.least, reads.most), (0.0, Some(0.0)));
         assert!(planned(SMALL).expect.is_empty());
-        for (text, said) in [
+        for (text, message) in [
             ("metric = \"device.writen-per-byte\"\nvalue = 1", "did you mean `device.written-per-byte`?"),
             ("metric = \"write.bw\"\nvalue = 1", "no device counter is called `write.bw`"),
             ("metric = \"device.writes\"", "it is not clear what `device.writes` should be"),
@@ -113,7 +113,7 @@ mod tests {
             ("metric = \"device.writes\"\nvalue = 1\nwhen = { dept = 1 }", "unknown factor `dept`"),
         ] {
             let error = refused(&with(&format!("[[expect]]\n{text}")));
-            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains(message), "{text}: {error}");
         }
         let plan = planned(&with("[[expect]]\nmetric = \"device.writes\"\nvalue = 1\nwhen = { depth = 7 }"));
         assert!(plan.expect.is_empty() && plan.warnings.iter().any(|text| text.contains("it is not checked")));

@@ -1,4 +1,4 @@
-//! Which factors a study has, and which combinations of their levels are measured.
+//! The factors of a study, and the combinations of their levels that are measured.
 
 use super::form::{FactorChange, FactorForm, StudyForm};
 use super::level_form::{Binds, LevelForm};
@@ -11,22 +11,22 @@ use plumb_workload_text::native::{LocatedFailure, place_of};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The factor that tells workloads apart where no other one does.
+/// Name of the factor that distinguishes workloads if no other one does.
 pub(super) const WORKLOAD: &str = "workload";
 
-/// The factor that is the size of what a workload works on.
+/// Name of the factor that sets the size of a workload's data.
 pub(super) const WORKING_SET: &str = "working-set";
 
-/// More combinations than anybody runs.
+/// More combinations than this are not a realistic study.
 const CELLS_MAX: usize = 10_000;
 
-/// What `[[factor]]`, `[sweep]` and the workloads say.
+/// The factors from `[[factor]]`, `[sweep]` and the workloads.
 pub(super) struct Factors {
     /// In the order of the file.
     pub all: Vec<StudyFactor>,
-    /// Which of them chooses the workload.
+    /// Index of the factor that chooses the workload.
     pub chooses_workload: Option<usize>,
-    /// Which of them chooses the host.
+    /// Index of the factor that chooses the host.
     pub chooses_host: Option<usize>,
 }
 
@@ -41,11 +41,11 @@ fn key(name: &str) -> Segment {
 /// Reads all factors and checks them against the hosts and the workloads.
 ///
 /// # Errors
-/// Names that do not exist, and levels that are not possible.
+/// A name does not exist, or a level is impossible.
 pub(super) fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Result<Factors, Vec<LocatedFailure>> {
     let mut reader = FactorReader { form, tree, workloads, all: Vec::new(), failures: Vec::new() };
-    for (index, said) in form.factor.iter().enumerate() {
-        reader.add(said, &[key("factor"), Segment::from(index)]);
+    for (index, form) in form.factor.iter().enumerate() {
+        reader.add(form, &[key("factor"), Segment::from(index)]);
     }
     reader.add_sweep();
     let chooses_workload = reader.only_factor_of(Binds::Workload, "workload");
@@ -53,12 +53,12 @@ pub(super) fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -
     let chooses_workload = chooses_workload.or_else(|| reader.add_workload_factor());
     let FactorReader { all, mut failures, .. } = reader;
     for factor in &all {
-        failures.extend(levels::wrong_names(&factor.when, &all, &factor.place));
+        failures.extend(levels::unknown_names(&factor.when, &all, &factor.place));
     }
     if failures.is_empty() { Ok(Factors { all, chooses_workload, chooses_host }) } else { Err(failures) }
 }
 
-/// Reads factors one after the other and keeps all failures, so that a user sees them at once.
+/// Reads factors one after the other and collects all errors, so that a user sees them at once.
 struct FactorReader<'f> {
     form: &'f StudyForm,
     tree: &'f Table,
@@ -72,43 +72,43 @@ impl FactorReader<'_> {
         self.failures.push(LocatedFailure { span: span.clone(), message: message.into(), help: help.to_owned() });
     }
 
-    /// The place of a key below a path.
+    /// Returns the position of a key below a path.
     fn place(&self, path: &[Segment], name: &str) -> Range<usize> {
         at(self.tree, &[path, &[key(name)]].concat())
     }
 
-    /// Adds the factor that stands at this path.
-    fn add(&mut self, said: &FactorForm, path: &[Segment]) {
+    /// Adds the factor at this path.
+    fn add(&mut self, form: &FactorForm, path: &[Segment]) {
         let place = self.place(path, "name");
-        self.check_name(said, &place);
-        let levels = self.levels(said, path);
-        let binds = said.binds.or_else(|| self.names_workloads(said).then_some(Binds::Workload));
+        self.check_name(form, &place);
+        let levels = self.levels(form, path);
+        let binds = form.binds.or_else(|| self.names_workloads(form).then_some(Binds::Workload));
         if let Some(binds) = binds {
             self.check_bound_levels(binds, &levels, &self.place(path, "levels"));
         }
-        let hard = self.is_hard(said, binds, path);
+        let hard = self.is_hard(form, binds, path);
         if hard && binds == Some(Binds::Workload) {
             self.fail(&place, "changing the workload needs no new plot", "leave out `change = \"hard\"`");
         }
-        let enters = said.on_enter.as_slice().iter().chain(said.on_leave.as_slice()).next().is_some();
+        let enters = form.on_enter.as_slice().iter().chain(form.on_leave.as_slice()).next().is_some();
         if !hard && enters {
-            let message = format!("`{}` changes from run to run, but `on-enter` runs once per plot", said.name);
+            let message = format!("`{}` changes from run to run, but `on-enter` runs once per plot", form.name);
             self.fail(&place, message, "give it `change = \"hard\"`");
         }
         self.all.push(StudyFactor {
-            name: said.name.clone(),
+            name: form.name.clone(),
             levels,
             hard,
             binds,
-            when: said.when.clone(),
-            on_enter: said.on_enter.as_slice().to_vec(),
-            on_leave: said.on_leave.as_slice().to_vec(),
+            when: form.when.clone(),
+            on_enter: form.on_enter.as_slice().to_vec(),
+            on_leave: form.on_leave.as_slice().to_vec(),
             place,
         });
     }
 
-    fn check_name(&mut self, said: &FactorForm, place: &Range<usize>) {
-        let name = &said.name;
+    fn check_name(&mut self, form: &FactorForm, place: &Range<usize>) {
+        let name = &form.name;
         if name.is_empty() || name.contains(['$', '{', '}', '=', ',']) || name.starts_with("ram") {
             let message = format!("`{name}` is not a valid factor name");
             self.fail(place, message, "use letters, digits, `-`, `_` and `.`");
@@ -118,18 +118,18 @@ impl FactorReader<'_> {
         }
     }
 
-    /// The levels of a factor, each with its value in the file.
-    fn levels(&mut self, said: &FactorForm, path: &[Segment]) -> Vec<FactorLevel> {
+    /// Returns the levels of a factor, each with its value in the file.
+    fn levels(&mut self, form: &FactorForm, path: &[Segment]) -> Vec<FactorLevel> {
         let place = self.place(path, "levels");
-        if said.levels.is_empty() {
-            self.fail(&place, format!("`{}` has no level", said.name), "give at least one");
+        if form.levels.is_empty() {
+            self.fail(&place, format!("`{}` has no level", form.name), "give at least one");
         }
         let path = [path, &[key("levels")]].concat();
         let level = |(index, level): (usize, &LevelForm)| FactorLevel {
             text: level.to_string(),
             value: level_value(self.tree, &path, index, level),
         };
-        let levels: Vec<FactorLevel> = said.levels.iter().enumerate().map(level).collect();
+        let levels: Vec<FactorLevel> = form.levels.iter().enumerate().map(level).collect();
         for (index, level) in levels.iter().enumerate() {
             if levels[..index].iter().any(|other| other.text == level.text) || level.text == NONE {
                 self.fail(&place, format!("duplicate level `{}`", level.text), "remove one of the two");
@@ -138,10 +138,10 @@ impl FactorReader<'_> {
         levels
     }
 
-    /// Whether all levels of a factor are names of workloads.
-    fn names_workloads(&self, said: &FactorForm) -> bool {
+    /// Returns `true` if all levels of a factor are names of workloads.
+    fn names_workloads(&self, form: &FactorForm) -> bool {
         let is_workload = |level: &LevelForm| self.workloads.iter().any(|workload| workload.name == level.to_string());
-        !said.levels.is_empty() && said.levels.iter().all(is_workload)
+        !form.levels.is_empty() && form.levels.iter().all(is_workload)
     }
 
     /// Checks that each level names a host, or a workload.
@@ -155,9 +155,9 @@ impl FactorReader<'_> {
         self.failures.extend(failures);
     }
 
-    /// Whether a change of the factor needs a new plot.
-    fn is_hard(&mut self, said: &FactorForm, binds: Option<Binds>, path: &[Segment]) -> bool {
-        match (said.change, binds) {
+    /// Returns `true` if a change of the factor needs a new plot.
+    fn is_hard(&mut self, form: &FactorForm, binds: Option<Binds>, path: &[Segment]) -> bool {
+        match (form.change, binds) {
             (Some(FactorChange::Easy), Some(Binds::Host)) => {
                 let place = self.place(path, "change");
                 self.fail(&place, "changing the host needs a new plot", "use `change = \"hard\"`, or leave it out");
@@ -171,7 +171,7 @@ impl FactorReader<'_> {
     /// Adds the factor of `[sweep]`. A scale turns a sweep off by an empty list.
     fn add_sweep(&mut self) {
         let Some(sweep) = self.form.sweep.as_ref().filter(|sweep| !sweep.levels.is_empty()) else { return };
-        let said = FactorForm {
+        let form = FactorForm {
             name: sweep.factor.clone(),
             levels: sweep.levels.clone(),
             change: None,
@@ -181,14 +181,14 @@ impl FactorReader<'_> {
             on_leave: Default::default(),
             when: Default::default(),
         };
-        self.add(&said, &[key("sweep")]);
+        self.add(&form, &[key("sweep")]);
         let place = self.place(&[key("sweep")], "factor");
         if let Some(last) = self.all.last_mut() {
             last.place = place;
         }
     }
 
-    /// The factor that chooses the host or the workload: one at most.
+    /// Returns the factor that chooses the host or the workload; there may be only one.
     fn only_factor_of(&mut self, binds: Binds, what: &str) -> Option<usize> {
         let mut found = self.all.iter().enumerate().filter(|(_, factor)| factor.binds == Some(binds));
         let first = found.next().map(|(index, _)| index);
@@ -198,7 +198,7 @@ impl FactorReader<'_> {
         first
     }
 
-    /// Adds a factor that tells several workloads apart, if no other one does.
+    /// Adds a factor that distinguishes several workloads, if no other one does.
     fn add_workload_factor(&mut self) -> Option<usize> {
         if self.workloads.len() < 2 {
             return None;
@@ -225,7 +225,7 @@ impl FactorReader<'_> {
     }
 }
 
-/// The level as it is written, for what is nothing but `${factor}`.
+/// Returns the level as written in the file, for a text that is only `${factor}`.
 fn level_value(tree: &Table, path: &[Segment], index: usize, level: &LevelForm) -> Value {
     let mut found: Option<&Node> = None;
     for segment in path.iter().chain([&Segment::from(index)]) {
@@ -239,17 +239,16 @@ fn level_value(tree: &Table, path: &[Segment], index: usize, level: &LevelForm) 
     found.map_or_else(|| Value::Text(level.to_string()), |value| value.get_ref().clone())
 }
 
-/// A combination, and the workload that it runs.
+/// A combination of levels, with its workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Combined {
     /// The level of every factor.
     pub levels: Combination,
-    /// Which workload.
     pub workload: usize,
 }
 
 impl Factors {
-    /// The levels of the hard factors alone.
+    /// Returns the levels of the hard factors alone.
     pub(crate) fn hard_part(&self, levels: &Combination) -> Combination {
         let is_hard = |name: &String| self.all.iter().any(|factor| factor.hard && factor.name == *name);
         BTreeMap::from_iter(
@@ -257,10 +256,10 @@ impl Factors {
         )
     }
 
-    /// Every combination that is measured, the first factor changing slowest.
+    /// Returns every combination that is measured; the first factor changes slowest.
     ///
     /// # Errors
-    /// Too many, or none.
+    /// There are too many combinations, or none.
     pub(super) fn combinations(
         &self,
         form: &StudyForm,
@@ -282,7 +281,7 @@ impl Factors {
                 return Err(too_many(place, found.len()));
             }
         }
-        // A factor that is not varied here has no level here.
+        // A factor that is not varied in this combination has no level.
         for combination in &mut found {
             let idle: Vec<&StudyFactor> =
                 self.all.iter().filter(|factor| !levels::holds(&factor.when, combination)).collect();

@@ -1,26 +1,25 @@
-//! What a study file names, and how it is read.
+//! Access to the files that a study file names.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a study file names is read through this. Paths are relative to the study.
+/// Reads the files that a study file names. Paths are relative to the study.
 pub trait StudyFiles {
-    /// What is in a file.
+    /// Returns the content of a file.
     ///
     /// # Errors
-    /// In the system's words.
+    /// Has the system's error.
     fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, StudyFileError>;
 
-    /// The text of a file.
+    /// Returns the text of a file.
     ///
     /// # Errors
-    /// In the system's words, and where it is no text.
+    /// Has the system's error, or the file is not UTF-8 text.
     fn read(&mut self, path: &Path) -> Result<String, StudyFileError> {
         String::from_utf8(self.bytes(path)?).map_err(|_| StudyFileError::NotText)
     }
 }
 
-/// Files below a directory.
 #[derive(Debug, Clone)]
 pub struct Beside(pub PathBuf);
 
@@ -30,13 +29,12 @@ impl StudyFiles for Beside {
     }
 }
 
-/// Why a file that a study names cannot be read. Whoever asked for it knows its name and who names it.
+/// The reason why a file cannot be read. The caller knows its name and the place that names it.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyFileError {
-    /// The system's words.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is something else.
+    /// The file is not text.
     #[error("it is no text in UTF-8")]
     NotText,
 }

@@ -1,5 +1,5 @@
-//! The nouns of a study file, as they are written. What may hold `${factor}` (steps, target, workloads) stays a tree until the
-//! levels are known.
+//! The parts of a study file as written. Parts that may contain `${factor}` (steps, target, workloads) stay a tree
+//! until the levels are known.
 
 pub use super::level_form::{Binds, LevelForm, OneOrMany, WhenLevels};
 use crate::plan::Correction;
@@ -21,23 +21,23 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[expect(dead_code, reason = "some parts are read from the text again, once levels are put in")]
+#[expect(dead_code, reason = "some parts are read from the text again, once levels are resolved")]
 pub(crate) struct StudyForm {
-    /// Another study file, relative to this one, that says what this one does not.
+    /// Another study file, relative to this one, that provides all parts missing here.
     #[serde(default)]
     pub extends: Option<String>,
-    /// What it is, and what it asks.
+    /// Name, question and budget of the study.
     pub experiment: Experiment,
-    /// Machines by name. This one is `local`, and is used where none is named.
+    /// Machines by name. This machine is `local`, and is used where none is named.
     #[serde(default)]
     pub hosts: BTreeMap<String, HostForm>,
-    /// What may be destroyed.
+    /// Devices and data that may be destroyed.
     #[serde(default)]
     pub safety: Safety,
-    /// What is varied.
+    /// The varied factors.
     #[serde(default)]
     pub factor: Vec<FactorForm>,
-    /// What is built for every plot, in order.
+    /// Steps that build every plot, in order.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<super::step_schema::ProvisionSchema>"))]
     pub provision: LaterPart,
@@ -45,29 +45,29 @@ pub(crate) struct StudyForm {
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "super::target::TargetForm"))]
     pub target: LaterPart,
-    /// What is run: one workload, or several by name.
+    /// The work: one workload, or several by name.
     #[cfg_attr(feature = "schema", schemars(with = "super::step_schema::WorkloadsSchema"))]
     pub workload: LaterPart,
-    /// In which order, and how often.
+    /// The order of runs, and their number.
     #[serde(default)]
     pub design: DesignForm,
     /// When optional repetitions end.
     #[serde(default)]
     pub stop: Option<StopForm>,
-    /// What is compared.
+    /// The comparisons that the study reports.
     #[serde(default)]
     pub compare: CompareForm,
     /// A further easy factor, along which the answer may flip.
     #[serde(default)]
     pub sweep: Option<SweepForm>,
-    /// Published numbers that are put beside those that are measured, by what they are called.
+    /// Published numbers to show next to the measured ones, by label.
     #[serde(default)]
     pub import: BTreeMap<String, ImportForm>,
-    /// Counts of devices that theory gives.
+    /// Theoretical counts of devices, checked in every run.
     #[serde(default)]
     pub expect: Vec<ExpectForm>,
-    /// Other sizes of the same study, by name: what `--scale NAME` puts over the rest, as tables or as paths
-    /// (`"design.plots" = 2`).
+    /// Other sizes of the same study, by name: `--scale NAME` overrides other parts with these, given as tables or
+    /// as paths (`"design.plots" = 2`).
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>"))]
     pub scale: LaterPart,
@@ -83,17 +83,17 @@ impl<'de> Deserialize<'de> for LaterPart {
     }
 }
 
-/// What a study is, and what it asks.
+/// Name, question and budget of a study.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Experiment {
     /// A short name; it labels results.
     pub name: String,
-    /// What it asks, one sentence.
+    /// The question of the study, one sentence.
     #[serde(default)]
     pub question: String,
-    /// How long it may take altogether: optional repetitions end where it does.
+    /// Time for the whole study: optional repetitions end when it is used up.
     #[serde(default)]
     pub budget: Option<Nanos>,
     /// Seed of the order and of every random choice; made from the name when absent.
@@ -101,58 +101,60 @@ pub(crate) struct Experiment {
     pub seed: Option<u64>,
 }
 
-/// A machine: reached by ssh, or booted by the lab; or several where agents are, which only measure.
+/// A machine: reached by ssh, or booted by the lab; or several with agents, which only measure.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct HostForm {
-    /// Where the user's own ssh reaches it, `root@box`.
+    /// Destination for the user's own ssh, `root@box`.
     #[serde(default)]
     pub ssh: Option<String>,
-    /// What boots it into this system, run on the host that is there then.
+    /// Command that boots it into this system, run on the system that is up at that time.
     #[serde(default)]
     pub boot: Option<String>,
-    /// The kernel that must run there, reached by ssh: a release such as `6.1`, or the beginning of one. Any when absent.
+    /// The kernel that must run there, reached by ssh: a release such as `6.1`, or the beginning
+    /// of one. Any when absent.
     #[serde(default)]
     pub kernel: Option<String>,
-    /// The absolute path of the Plumb that is copied there, on this machine: one built for its system. This one when absent,
-    /// or the one that PLUMB_AGENT names.
+    /// Absolute path on this machine of the Plumb to copy there, built for that system. When absent, this Plumb, or
+    /// the one that PLUMB_AGENT names.
     #[serde(default)]
     pub agent: Option<PathBuf>,
-    /// A virtual machine, booted anew for every plot.
+    /// A virtual machine, booted again for every plot.
     #[serde(default)]
     pub vm: Option<VmSpec>,
-    /// Several at once, as `plumb run --hosts` takes them: each run is made by all of them together, and nothing is built there.
+    /// Several hosts at once, in the form of `plumb run --hosts`: all of them make each run together,
+    /// and nothing is built there.
     #[serde(default)]
     pub agents: Option<Vec<String>>,
 }
 
-/// What is varied.
+/// A varied factor.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[expect(dead_code, reason = "`exclusive` always holds")]
 pub(crate) struct FactorForm {
-    /// Its name; `${name}` is its level.
+    /// Its name; `${name}` stands for its level.
     pub name: String,
     /// Its levels, the baseline first.
     pub levels: Vec<LevelForm>,
-    /// Whether a change of it needs a new plot; `easy` when absent, `hard` where it binds hosts.
+    /// Whether a change of it needs a new plot; `easy` when absent, `hard` if it binds hosts.
     #[serde(default)]
     pub change: Option<FactorChange>,
-    /// What its levels name, where that is no plain value.
+    /// Kind of object that its levels name, if they are not plain values.
     #[serde(default)]
     pub binds: Option<Binds>,
-    /// Its levels exclude one another: no two are up at once. Plots run one after another, so that this always holds.
+    /// Declares that only one of its levels can be up at a time. Plots run one after another, so this always holds.
     #[serde(default)]
     pub exclusive: bool,
-    /// What is run on this machine before a plot with each level.
+    /// Commands run on this machine before a plot with each level.
     #[serde(default)]
     pub on_enter: OneOrMany<String>,
-    /// What is run on this machine behind it.
+    /// Commands run on this machine after it.
     #[serde(default)]
     pub on_leave: OneOrMany<String>,
-    /// The levels of other factors with which it is varied; elsewhere it has none.
+    /// Levels of other factors with which it is varied; elsewhere it has none.
     #[serde(default)]
     pub when: WhenLevels,
 }
@@ -162,13 +164,13 @@ pub(crate) struct FactorForm {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum FactorChange {
-    /// From run to run.
+    /// It changes from run to run.
     Easy,
-    /// From plot to plot: a plot is then what is counted.
+    /// It changes from plot to plot, and the plot is the unit of replication.
     Hard,
 }
 
-/// In which order, and how often.
+/// The order of runs, and their number.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -176,13 +178,13 @@ pub(crate) struct DesignForm {
     /// The order of plots, and of runs within them.
     #[serde(default)]
     pub order: OrderForm,
-    /// Provisionings of each combination of hard levels; 3 when absent.
+    /// Plots for each combination of hard levels; 3 when absent.
     #[serde(default)]
     pub plots: Option<u32>,
     /// Runs of each cell within a plot; 2 when absent.
     #[serde(default)]
     pub repeat: Option<RepeatForm>,
-    /// Fewer plots than a claim needs: no verdict but `cannot-tell`.
+    /// Allows fewer plots than a claim needs: every verdict is then `cannot-tell`.
     #[serde(default)]
     pub exploratory: bool,
     /// Declares the load of other programs a part of the set-up: runs under it count.
@@ -191,10 +193,11 @@ pub(crate) struct DesignForm {
     /// Combinations that are left out.
     #[serde(default)]
     pub exclude: Vec<WhenLevels>,
-    /// After so long a run is killed and counts as failed.
+    /// A run that takes longer is killed and counts as failed.
     #[serde(default)]
     pub timeout: Option<Nanos>,
-    /// Pause before each run of a plot but the first, so that it does not pay for what the run before it left behind (E15).
+    /// Pause before each run of a plot but the first, so that leftover work of the run before does
+    /// not slow it down (E15).
     #[serde(default)]
     pub settle: Option<Nanos>,
 }
@@ -203,19 +206,20 @@ pub(crate) struct DesignForm {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) enum OrderForm {
-    /// Every block holds everything once, in orders in which each thing runs after each other one equally often; drift cancels.
+    /// Every block has everything once, in orders in which each thing runs after each other
+    /// one equally often; drift cancels.
     #[default]
     #[serde(rename = "randomized-blocks")]
     RandomizedBlocks,
-    /// As listed, then in the opposite order, and so on.
+    /// As listed, then in reverse, and so on.
     #[serde(rename = "ABBA")]
     Abba,
-    /// As listed, every time: drift is then taken for an effect.
+    /// As listed, every time: drift then looks like an effect.
     #[serde(rename = "listed")]
     Listed,
 }
 
-/// How often a cell runs within a plot.
+/// Number of runs of a cell within a plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
@@ -223,20 +227,20 @@ pub(crate) enum OrderForm {
     expecting = "`repeat` is a number of runs (3), or { min = 2, max = 5 }; both are whole numbers of at least 1"
 )]
 pub(crate) enum RepeatForm {
-    /// So often.
+    /// A fixed number of runs.
     Fixed(u32),
-    /// At least and at most.
+    /// A range; optional repetitions end by `[stop]`.
     Range(RepeatRange),
 }
 
-/// At least and at most.
+/// Smallest and largest number of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RepeatRange {
-    /// At least.
+    /// Smallest number of runs.
     pub min: u32,
-    /// At most.
+    /// Largest number of runs.
     pub max: u32,
 }
 
@@ -245,29 +249,29 @@ pub(crate) struct RepeatRange {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct StopForm {
-    /// As soon as this metric …
+    /// They end as soon as this metric …
     pub metric: String,
-    /// … is known so well: half of its 95 % interval, relative.
+    /// … is this precise: half of its 95 % interval, relative to its value.
     pub half_width: ShareForm,
 }
 
-/// A count of devices that theory gives.
+/// A theoretical count of devices.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct ExpectForm {
-    /// Which: `device.written-per-byte`.
+    /// The metric, such as `device.written-per-byte`.
     pub metric: String,
-    /// The value that theory gives.
+    /// The theoretical value.
     #[serde(default)]
     pub value: Option<f64>,
-    /// So far from `value` it may be; exact when absent.
+    /// Allowed distance from `value`; exact when absent.
     #[serde(default)]
     pub within: Option<ShareForm>,
-    /// In place of `value`: the smallest that is right.
+    /// Instead of `value`: the smallest correct count.
     #[serde(default)]
     pub at_least: Option<f64>,
-    /// The largest that is right.
+    /// Instead of `value`: the largest correct count.
     #[serde(default)]
     pub at_most: Option<f64>,
     /// The levels for which it is expected; all when absent.
@@ -278,24 +282,24 @@ pub(crate) struct ExpectForm {
     pub because: String,
 }
 
-/// What is compared.
+/// The comparisons that the study reports.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(crate) struct CompareForm {
-    /// The factor whose levels are compared; the first hard factor when absent, else the first.
+    /// The factor whose levels are compared; when absent, the first hard factor, or else the first.
     pub by: Option<String>,
-    /// Factors whose levels are told apart.
+    /// Factors whose levels are reported separately.
     pub within: Vec<String>,
     /// Metrics, or their last parts: `bw` is `read.bw` and `write.bw`. When absent: byte rates, rates of ops that
     /// move no bytes, and the 99 % latency.
     pub metrics: Vec<String>,
-    /// Metrics that the study is to decide on, named like `metrics`; the others are shown without verdicts. When absent: all of
-    /// `metrics`; without `metrics`, one number of each workload.
+    /// Metrics that the study decides on, named like `metrics`; the others are shown without verdicts. When absent:
+    /// all of `metrics`; without `metrics`, one number of each workload.
     pub primary: Vec<String>,
     /// Ratios this near to 1 are equivalent.
     pub equivalence: ShareForm,
-    /// How claims are corrected for their number.
+    /// Correction of claims for their number.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub correction: Correction,
     /// Factors of the table of effects, `a * b`.
@@ -321,7 +325,7 @@ impl Default for CompareForm {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct SweepForm {
-    /// Its name. `working-set`, where no workload says `${working-set}`, is the size of what each works on.
+    /// Its name. `working-set`, if no workload uses `${working-set}`, is the size of each workload's data.
     pub factor: String,
     /// Its levels.
     pub levels: Vec<LevelForm>,
@@ -333,20 +337,20 @@ pub(crate) struct SweepForm {
 pub(crate) struct ImportForm {
     /// The file, relative to the study.
     pub file: String,
-    /// Who wrote it: `audit` (a study as `plumb audit` reads it), `iozone` or `bonnie++`.
+    /// Its format: `audit` (a study for `plumb audit`), `iozone` or `bonnie++`.
     pub dialect: String,
-    /// The side of an audited study whose numbers they are.
+    /// The side of an audited study that the numbers belong to.
     #[cfg_attr(feature = "schema", schemars(default))]
     pub side: Option<String>,
-    /// The only test of an audited study that is meant; all of them when absent.
+    /// The only test of an audited study to use; all of them when absent.
     #[cfg_attr(feature = "schema", schemars(default))]
     pub test: Option<String>,
-    /// The levels that it stands for, by factor.
+    /// The levels that the numbers stand for, by factor.
     #[cfg_attr(feature = "schema", schemars(flatten))]
     pub levels: BTreeMap<String, LevelForm>,
 }
 
-/// Not derived: serde's `flatten` copies the levels into a form without places.
+/// Not derived: serde's `flatten` copies the levels into a form without positions.
 impl<'de> Deserialize<'de> for ImportForm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ImportForm, D::Error> {
         deserializer.deserialize_map(ImportVisitor)

@@ -1,8 +1,8 @@
-//! Values of every wrong kind, in every place of a study file.
+//! Values of every wrong kind, at every position of a study file.
 
 use super::{Beside, PlanOptions, plan};
 
-/// Every key that takes a value of its own kind.
+/// A study with every key that takes a value of its own kind.
 const STUDY: &str = r#"
 [experiment]
 name = "x"
@@ -107,7 +107,7 @@ const WRONG: [&str; 12] = [
     "-9223372036854775808",
 ];
 
-/// Words of the program's inside, which say nothing to whoever wrote the file.
+/// Internal words, which mean nothing to the author of the file.
 const INSIDE: [&str; 14] = [
     "untagged",
     "did not match",
@@ -127,7 +127,7 @@ const INSIDE: [&str; 14] = [
 
 // Protects: `repeat = -1` was answered with "untagged enum RepeatForm".
 #[test]
-fn no_error_shows_the_inside() {
+fn no_error_shows_internal_words() {
     let planned = |text: &str| {
         let planned = plan("study.toml", text, &PlanOptions::default(), &mut Beside("/no/such/directory".into()));
         planned.map(drop).map_err(|error| error.to_string())
@@ -143,12 +143,12 @@ fn no_error_shows_the_inside() {
             };
             let text: String = STUDY.lines().enumerate().map(changed).collect();
             tried += 1;
-            let Err(said) = planned(&text) else { continue };
+            let Err(error) = planned(&text) else { continue };
             refused += 1;
             // The line itself is quoted below.
-            let head = said.lines().find(|line| line.starts_with("error: ")).unwrap_or(&said);
+            let head = error.lines().find(|line| line.starts_with("error: ")).unwrap_or(&error);
             let inside = INSIDE.iter().find(|word| head.contains(*word));
-            assert!(inside.is_none(), "{key} = {value}: {inside:?} in {said}");
+            assert!(inside.is_none(), "{key} = {value}: {inside:?} in {error}");
         }
     }
     assert!(refused * 2 > tried, "{refused} of {tried} wrong values were refused");

@@ -12,7 +12,6 @@ use plumb_tools_classic::{bonnie, iozone};
 use plumb_workload_text::native::read_form;
 use std::path::Path;
 
-/// Whose numbers can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dialect {
     Audit,
@@ -21,7 +20,7 @@ enum Dialect {
 }
 
 impl Dialect {
-    /// All, with what each is of, for those who wrote another.
+    /// All formats, each with a description for error messages.
     const ALL: [(Dialect, &str, &str); 3] = [
         (Dialect::Audit, "audit", "a file of `plumb audit`"),
         (Dialect::Iozone, "iozone", "its text, or the spreadsheet of `-b`"),
@@ -33,13 +32,13 @@ impl Dialect {
     }
 }
 
-/// The kind of number that a claim names.
+/// Returns the kind of number that a claim names.
 fn kind_of(name: &str) -> Option<CellMetric> {
     CellMetric::ALL.iter().copied().find(|kind| kind.name() == name)
 }
 
 impl Study<'_> {
-    /// The published numbers that the study names, as they stand in their files now.
+    /// Reads the published numbers that the study names from their files.
     pub(super) fn imports(
         &mut self,
         combined: &[Combined],
@@ -57,7 +56,7 @@ impl Study<'_> {
                 test: form.test.clone(),
                 numbers: self.published(label, form, files)?,
             };
-            // Another scale may lack the level: that is no reason to refuse it.
+            // Another scale may lack the level, which is not an error.
             if !combined.iter().any(|cell| import.stands_for(&cell.levels)) {
                 self.warnings
                     .push(format!("no cell has the levels of import `{label}`: its numbers are not compared with any"));
@@ -146,7 +145,7 @@ impl Study<'_> {
         Ok(claims)
     }
 
-    /// Of one side of an audited study. What is wrong within that file is told with its own places.
+    /// Reads the numbers of one side of an audited study. Errors within that file have its own positions.
     fn audited(&self, label: &str, form: &ImportForm, text: &str) -> Result<Vec<PublishedNumber>, StudyError> {
         let study = read_form(&form.file, text, plumb_audit::problems)?;
         let sides = study.side.iter().map(|side| side.id.as_str());

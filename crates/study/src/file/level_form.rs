@@ -9,13 +9,13 @@ use std::fmt;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected text, a number, `true` or `false`")]
 pub enum LevelForm {
-    /// `true`.
+    /// A truth value, `true`.
     Truth(bool),
-    /// `16`.
+    /// A whole number, `16`.
     Integer(i64),
-    /// `0.5`.
+    /// A number with a fraction, `0.5`.
     Number(f64),
-    /// `"64MiB"`.
+    /// Text, `"64MiB"`.
     Text(String),
 }
 
@@ -30,19 +30,19 @@ impl fmt::Display for LevelForm {
     }
 }
 
-/// One, or a list.
+/// A single value, or a list.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected one value of the right kind, or a list of such values")]
 pub enum OneOrMany<T> {
-    /// One.
+    /// A single value without brackets.
     One(T),
-    /// Several.
+    /// A list of values.
     Many(Vec<T>),
 }
 
 impl<T> OneOrMany<T> {
-    /// Each.
+    /// Returns the values; a single one as a slice of one.
     pub fn as_slice(&self) -> &[T] {
         match self {
             OneOrMany::One(one) => std::slice::from_ref(one),
@@ -60,13 +60,13 @@ impl<T> Default for OneOrMany<T> {
 /// Levels of some factors: `{ system = "linux", depth = [1, 16] }`. All of them must hold.
 pub type WhenLevels = BTreeMap<String, OneOrMany<LevelForm>>;
 
-/// What levels name.
+/// Kind of object that levels name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Binds {
-    /// Hosts.
+    /// Levels name hosts.
     Host,
-    /// Workloads.
+    /// Levels name workloads.
     Workload,
 }

@@ -1,4 +1,4 @@
-//! Factors with their levels, the combinations of them, and texts with levels put in.
+//! Factors with their levels, combinations of levels, and the substitution of levels into texts.
 
 use super::level_form::{Binds, LevelForm, WhenLevels};
 use plumb_document::{Node, Spanned, Table, Value};
@@ -7,51 +7,47 @@ use plumb_workload_text::native::LocatedFailure;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What stands for the level of a factor in a combination in which it is not varied.
+/// Stands for the level of a factor in a combination in which it is not varied.
 pub(super) const NONE: &str = "-";
 
-/// A factor with what is known of it.
 #[derive(Debug, Clone)]
 pub(crate) struct StudyFactor {
-    /// Its name.
     pub name: String,
-    /// Its levels.
     pub levels: Vec<FactorLevel>,
     /// Whether a change needs a new plot.
     pub hard: bool,
-    /// What its levels name.
+    /// Kind of object that its levels name.
     pub binds: Option<Binds>,
-    /// With which levels of others it is varied.
+    /// Levels of other factors with which it is varied.
     pub when: WhenLevels,
-    /// Run on this machine before and behind a plot.
+    /// Commands run on this machine before a plot.
     pub on_enter: Vec<String>,
-    /// Behind.
+    /// Commands run on this machine after a plot.
     pub on_leave: Vec<String>,
-    /// Where its name stands.
+    /// Position of its name in the file.
     pub place: Range<usize>,
 }
 
-/// A level: its text, and the value that it is in TOML.
+/// A level, as text and as a TOML value.
 #[derive(Debug, Clone)]
 pub(crate) struct FactorLevel {
-    /// As text.
     pub text: String,
-    /// As it was written.
+    /// As written in the file.
     pub value: Value,
 }
 
 /// One combination: a level of every factor.
 pub(crate) type Combination = BTreeMap<String, String>;
 
-/// Whether a condition holds for a combination. Factors that it does not have hold.
+/// Returns `true` if a condition holds for a combination. Factors missing from the combination count as matching.
 pub(super) fn holds(when: &WhenLevels, combination: &Combination) -> bool {
     when.iter().all(|(factor, levels)| {
         combination.get(factor).is_none_or(|level| levels.as_slice().iter().any(|wanted| wanted.to_string() == *level))
     })
 }
 
-/// What is wrong with the names in a condition.
-pub(crate) fn wrong_names(when: &WhenLevels, factors: &[StudyFactor], place: &Range<usize>) -> Vec<LocatedFailure> {
+/// Returns errors for unknown names in a condition.
+pub(crate) fn unknown_names(when: &WhenLevels, factors: &[StudyFactor], place: &Range<usize>) -> Vec<LocatedFailure> {
     let mut failures = Vec::new();
     for (name, levels) in when {
         let Some(factor) = factors.iter().find(|factor| factor.name == *name) else {
@@ -68,7 +64,7 @@ pub(crate) fn wrong_names(when: &WhenLevels, factors: &[StudyFactor], place: &Ra
     failures
 }
 
-/// There is no such name; the nearest one, or all.
+/// Builds the error for an unknown name; it suggests the nearest one, or lists all.
 pub(super) fn unknown<'a>(
     what: &str,
     name: &str,
@@ -85,29 +81,28 @@ pub(super) fn unknown<'a>(
     LocatedFailure { span: place.clone(), message: format!("unknown {what} `{name}`"), help }
 }
 
-/// What `${…}` may stand for.
+/// The meaning of `${…}` in texts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LevelScope<'a> {
-    /// All factors.
     pub factors: &'a [StudyFactor],
-    /// The combination whose levels are put in.
+    /// The combination whose levels are substituted.
     pub combination: &'a Combination,
-    /// Only hard factors: what is built does not change within a plot.
+    /// Whether only hard factors may appear: a build does not change within a plot.
     pub hard_only: bool,
-    /// In which unit the words of a tool take sizes that only the host knows.
+    /// Unit of sizes that only the host knows, in the arguments of a tool.
     pub ram_unit: RamUnit,
 }
 
-/// In which form a size that depends on memory is written.
+/// The form of a size that depends on memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RamUnit {
-    /// `ram*2`, which Plumb's own form understands.
+    /// `ram*2`, which Plumb's own format understands.
     Native,
-    /// `${ram*2}`, which the host makes bytes.
+    /// `${ram*2}`, which the host converts to bytes.
     Bytes,
     /// A number of KiB, with a `k`.
     KibiWithLetter,
-    /// A number of MiB, bare.
+    /// A number of MiB, without a unit.
     Mebi,
 }
 
@@ -127,7 +122,7 @@ impl RamUnit {
     }
 }
 
-/// `2` of `ram*2`, and 1 of `ram`.
+/// Returns the factor of `ram*2` (2) or `ram` (1).
 pub(crate) fn ram_factor(text: &str) -> Option<f64> {
     match text.trim().parse() {
         Ok(plumb_workload::Size::Ram(factor)) => Some(factor),
@@ -141,7 +136,7 @@ enum Piece<'a> {
     Name(&'a str),
 }
 
-/// The pieces of a text; `$${` is a plain `${`.
+/// Splits a text into pieces; `$${` is a literal `${`.
 fn pieces(text: &str) -> Result<Vec<Piece<'_>>, ()> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -161,7 +156,7 @@ fn pieces(text: &str) -> Result<Vec<Piece<'_>>, ()> {
     Ok(found)
 }
 
-/// Names of the factors that the texts of a tree use.
+/// Collects the names of the factors that the texts of a tree use.
 pub(super) fn names_in(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Text(text) => {
@@ -177,7 +172,7 @@ pub(super) fn names_in(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Names of the factors in the conditions of a tree.
+/// Collects the names of the factors in the conditions of a tree.
 pub(super) fn conditions_in(value: &Value, names: &mut Vec<String>) {
     match value {
         Value::List(list) => list.iter().for_each(|value| conditions_in(value.get_ref(), names)),
@@ -196,20 +191,21 @@ pub(super) fn conditions_in(value: &Value, names: &mut Vec<String>) {
 }
 
 impl LevelScope<'_> {
-    /// A tree with all levels put in. A text that is nothing but `${factor}` becomes what the level is, a number too.
-    pub(crate) fn put_in(&self, value: &Node, failures: &mut Vec<LocatedFailure>) -> Node {
+    /// Returns a tree with all levels substituted. A text that is only `${factor}` becomes the level's own value,
+    /// which may be a number.
+    pub(crate) fn substitute(&self, value: &Node, failures: &mut Vec<LocatedFailure>) -> Node {
         let span = value.span();
         let put = match value.get_ref() {
             Value::Text(text) => self.value_of(text, &span, failures),
             Value::List(array) => {
                 let mut list = Vec::new();
-                array.iter().for_each(|value| list.push(self.put_in(value, failures)));
+                array.iter().for_each(|value| list.push(self.substitute(value, failures)));
                 Value::List(list)
             }
             Value::Table(table) => {
                 let mut put = Table::new();
                 for (key, value) in table {
-                    put.insert(key.clone(), self.put_in(value, failures));
+                    put.insert(key.clone(), self.substitute(value, failures));
                 }
                 Value::Table(put)
             }
@@ -235,7 +231,7 @@ impl LevelScope<'_> {
         factor.levels.iter().find(|level| level.text == *text)
     }
 
-    /// A text with all levels put in.
+    /// Returns a text with all levels substituted.
     pub(super) fn text(&self, text: &str, span: &Range<usize>, failures: &mut Vec<LocatedFailure>) -> String {
         let Ok(pieces) = pieces(text) else {
             failures.push(LocatedFailure {

@@ -1,4 +1,4 @@
-//! From a study to its plan.
+//! Turns a study into its plan.
 
 use super::agents;
 use super::dialect;
@@ -25,13 +25,13 @@ use plumb_workload_text::native::{Document, LocatedFailure};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// More than anybody waits for.
+/// More runs than this are not a realistic study.
 const RUNS_MAX: u64 = 100_000;
 
-/// Plans a study whose texts are one tree now.
+/// Plans a study whose texts have been merged into one tree.
 ///
 /// # Errors
-/// What makes no sense.
+/// The study makes no sense.
 pub(super) fn plan(
     document: &Document<'_>,
     tree: &Node,
@@ -42,7 +42,7 @@ pub(super) fn plan(
     let mut form: StudyForm = document.read(tree)?;
     let table = tree.get_ref().as_table().expect("a document is a table");
     let workloads = workload::all(document, table, &form.experiment.name)?;
-    agents::put_in(document, table, &mut form, &options.hosts)?;
+    agents::replace_hosts(document, table, &mut form, &options.hosts)?;
     let factors = factors::read(&form, table, &workloads).map_err(|failures| document.failures(failures))?;
     let study = Study { document, table, form, workloads, factors, warnings: Vec::new() };
     study.check()?;
@@ -53,7 +53,7 @@ pub(super) fn plan(
     study.planned(scale, options, &combined, files)
 }
 
-/// What a plot is, its hard levels put in.
+/// A kind of plot, with its hard levels substituted.
 struct Built {
     levels: Combination,
     host: String,
@@ -64,7 +64,7 @@ struct Built {
 }
 
 impl Built {
-    /// A plot of it.
+    /// Creates a plot of this kind.
     fn plot(&self, block: u32) -> Plot {
         Plot {
             block,
@@ -221,7 +221,7 @@ impl<'d> Study<'d> {
         sequence
     }
 
-    /// Checks that the file authorises nothing that only a command line can.
+    /// Checks that the file grants no permission that only a command line can.
     fn check_safety(&self) -> Result<(), StudyError> {
         if self.form.safety.typed.is_empty() {
             return Ok(());
@@ -250,7 +250,7 @@ impl<'d> Study<'d> {
         LevelScope { factors: &self.factors.all, combination, hard_only, ram_unit: RamUnit::Native }
     }
 
-    /// Every combination of hard levels, with what is built for it.
+    /// Returns every combination of hard levels, with its build steps.
     fn build(&self, combined: &[Combined]) -> Result<Vec<Built>, StudyError> {
         let mut found: Vec<Built> = Vec::new();
         for cell in combined {
@@ -301,7 +301,7 @@ impl<'d> Study<'d> {
         }
     }
 
-    /// The steps of a plot, and the mount point of the last one that mounts something.
+    /// Returns the steps of a plot, and the mount point of the last one that mounts something.
     fn steps(&self, levels: &Combination) -> Result<(Vec<Step>, Option<String>), StudyError> {
         let Some(value) = self.table.get("provision") else { return Ok((Vec::new(), None)) };
         let Some(list) = value.get_ref().as_list() else {
@@ -316,7 +316,7 @@ impl<'d> Study<'d> {
             if let Some(when) = table.remove("when") {
                 let place = when.span();
                 let when: WhenLevels = self.document.read(&when)?;
-                let mut failures = levels::wrong_names(&when, &self.factors.all, &place);
+                let mut failures = levels::unknown_names(&when, &self.factors.all, &place);
                 failures.extend(self.easy_names(&when, &place));
                 if !failures.is_empty() {
                     return Err(self.document.failures(failures).into());
@@ -330,7 +330,7 @@ impl<'d> Study<'d> {
             }
             let mut failures = Vec::new();
             let value = Spanned::new(value.span(), Value::Table(table));
-            let value = self.scope(levels, true).put_in(&value, &mut failures);
+            let value = self.scope(levels, true).substitute(&value, &mut failures);
             if !failures.is_empty() {
                 return Err(self.document.failures(failures).into());
             }
@@ -395,7 +395,7 @@ impl<'d> Study<'d> {
         Ok(found)
     }
 
-    /// The level of the working set, where the workload does not say itself what it is.
+    /// Returns the level of the working set, if the workload does not set its own size.
     fn working_set(&self, text: &WorkloadText, levels: &Combination) -> Result<Option<Size>, StudyError> {
         let Some(level) = levels.get(WORKING_SET).filter(|level| *level != NONE) else { return Ok(None) };
         if text.uses.iter().any(|name| name == WORKING_SET) {
@@ -439,7 +439,7 @@ impl<'d> Study<'d> {
         hosts
     }
 
-    /// The factor whose levels are compared.
+    /// Returns the factor whose levels are compared.
     pub(super) fn compared_factor(&self) -> String {
         let all = &self.factors.all;
         let default =
@@ -448,33 +448,34 @@ impl<'d> Study<'d> {
     }
 
     fn compare(&mut self) -> ComparePlan {
-        let said = &self.form.compare;
-        let mut within = said.within.clone();
+        let form = &self.form.compare;
+        let mut within = form.within.clone();
         let by = self.compared_factor();
         within.retain(|name| *name != by);
         ComparePlan {
             by,
             within,
-            metrics: said.metrics.iter().map(|name| known_metric(name)).collect(),
-            primary: said.primary.iter().map(|name| known_metric(name)).collect(),
-            equivalence: said.equivalence.0,
-            correction: said.correction,
+            metrics: form.metrics.iter().map(|name| known_metric(name)).collect(),
+            primary: form.primary.iter().map(|name| known_metric(name)).collect(),
+            equivalence: form.equivalence.0,
+            correction: form.correction,
             effects: effects(&self.form),
         }
     }
 }
 
-/// `"a * b"`, or a list.
+/// Parses `"a * b"`, or a list.
 pub(super) fn effects(form: &StudyForm) -> Vec<String> {
-    let said = form.compare.effects.as_ref().map(OneOrMany::as_slice).unwrap_or_default();
-    said.iter()
+    let lists = form.compare.effects.as_ref().map(OneOrMany::as_slice).unwrap_or_default();
+    lists
+        .iter()
         .flat_map(|text| text.split('*'))
         .map(|name| name.trim().to_owned())
         .filter(|name| !name.is_empty())
         .collect()
 }
 
-/// What other tools call a metric, by Plumb's name.
+/// Converts other tools' names of a metric to Plumb's name.
 pub(crate) fn known_metric(name: &str) -> String {
     match name {
         "transactions.rate" | "transactions.ops" => "txn.ops",

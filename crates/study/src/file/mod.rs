@@ -1,8 +1,9 @@
 //! Study files: TOML in, a [`Plan`] out.
 //!
-//! A file is read in two steps. What must be known before any level is (factors, hosts, design, compare) is a typed
-//! [`Form`](form::StudyForm). What may hold `${factor}` (steps, target, workloads) stays a tree of values that know their place,
-//! and is read once for each combination of levels: an error that only shows with one level still points at its line.
+//! A file is read in two steps. Parts that do not depend on levels (factors, hosts, design, compare) are a typed
+//! [`Form`](form::StudyForm). Parts that may contain `${factor}` (steps, target, workloads) stay a tree of values
+//! with their positions, which is read once for each combination of levels. So an error that only appears with one
+//! level still points at its line.
 
 mod agents;
 mod check;
@@ -43,13 +44,13 @@ use plumb_document::{Spanned, Table, Value};
 use plumb_workload_text::native::{self, Document, LocatedFailure};
 use std::path::{Component, Path, PathBuf};
 
-/// Studies that build on one another, at most.
+/// Largest number of studies in a chain of `extends`.
 const BASES_MAX: usize = 16;
 
 /// Plans the study in a file.
 ///
 /// # Errors
-/// A file that cannot be read, or that makes no sense as it is written.
+/// The file cannot be read, or makes no sense.
 pub fn plan_file(path: &Path, options: &PlanOptions) -> Result<Plan, StudyError> {
     let name = path.display().to_string();
     let text = plumb_text::bounded::read_to_string(path)
@@ -58,10 +59,10 @@ pub fn plan_file(path: &Path, options: &PlanOptions) -> Result<Plan, StudyError>
     plan(&name, &text, options, &mut Beside(directory))
 }
 
-/// Plans a study. `name` is what errors call its text.
+/// Plans a study. `name` names its text in errors.
 ///
 /// # Errors
-/// What makes no sense as it is written.
+/// The study makes no sense.
 pub fn plan(name: &str, text: &str, options: &PlanOptions, files: &mut dyn StudyFiles) -> Result<Plan, StudyError> {
     let mut document = Document::new(name, text, &options.set);
     for (name, text) in bases(name, text, files)? {
@@ -75,7 +76,7 @@ pub fn plan(name: &str, text: &str, options: &PlanOptions, files: &mut dyn Study
     make::plan(&document, &Spanned::new(span, Value::Table(tree.into_inner())), &scale, options, files)
 }
 
-/// The texts that a text extends, the nearest first.
+/// Returns the texts that a text extends, the nearest first.
 fn bases(name: &str, text: &str, files: &mut dyn StudyFiles) -> Result<Vec<(String, String)>, StudyError> {
     let mut found: Vec<(String, String)> = Vec::new();
     let (mut name, mut text, mut folder) = (name.to_owned(), text.to_owned(), PathBuf::new());
@@ -106,7 +107,7 @@ fn bases(name: &str, text: &str, files: &mut dyn StudyFiles) -> Result<Vec<(Stri
     }
 }
 
-/// The path without steps that lead nowhere, so that one file has one name.
+/// Returns the path without redundant steps, so that one file has one name.
 fn plain(path: &Path) -> PathBuf {
     let mut found = PathBuf::new();
     for component in path.components() {
@@ -119,10 +120,10 @@ fn plain(path: &Path) -> PathBuf {
     found
 }
 
-/// The scale of a study as it stands.
+/// The scale of the file without overrides.
 const FULL: &str = "full";
 
-/// Puts a scale over the tree, and takes all of them out of it. Returns its name.
+/// Applies a scale to the tree, and removes all scales from it. Returns its name.
 fn put_scale(document: &Document<'_>, tree: &mut Table, options: &PlanOptions) -> Result<String, StudyError> {
     let scales = tree.remove("scale");
     let table = scales.as_ref().and_then(|scales| scales.get_ref().as_table());

@@ -1,4 +1,4 @@
-//! What a careful reader would object to in a study.
+//! Objections of a careful reader to a study.
 
 use super::error::StudyError;
 use super::factors::WORKING_SET;
@@ -12,7 +12,7 @@ use plumb_result::Metric;
 use plumb_workload::suggest::nearest;
 
 impl Study<'_> {
-    /// What a careful reader would object to.
+    /// Adds the objections of a careful reader to the warnings.
     pub(super) fn warn(&mut self, plan: &Plan, exploratory: bool) {
         let (compare, estimate) = (&plan.compare, &plan.estimate);
         let mut warnings = lazy_file_systems(&plan.plots);
@@ -80,7 +80,8 @@ impl Study<'_> {
         self.warnings = warnings;
     }
 
-    /// Repetitions of an easy factor that end within a block of orders: some of its levels run after some others more often.
+    /// Warns if repetitions of an easy factor end within a block of orders: then some of its levels run
+    /// after some others more often.
     fn unbalanced(&self, plan: &Plan, plots: u32) -> Option<String> {
         let (least, _) = repeats(&self.form);
         let levels = plan.factors.iter().find(|factor| factor.name == plan.compare.by && !factor.hard)?.levels.len();
@@ -96,11 +97,11 @@ impl Study<'_> {
         })
     }
 
-    /// A study that asks for nothing but unknown metrics would run to its end and answer nothing.
+    /// Rejects a study with only unknown metrics, which would run to its end and answer nothing.
     pub(super) fn check_metrics(&self, compare: &ComparePlan) -> Result<(), StudyError> {
         for (key, wished) in [("metrics", &compare.metrics), ("primary", &compare.primary)] {
             let Some(first) = wished.first().filter(|_| !wished.iter().any(|name| is_metric(name))) else { continue };
-            // Devices' counts have names of their own, which are checked one by one.
+            // Device counts have their own names, which are checked one by one.
             if first.starts_with("device.") {
                 continue;
             }
@@ -118,7 +119,7 @@ impl Study<'_> {
         Ok(())
     }
 
-    /// What devices count is a closed list, so that another name is wrong; a run of whatever tool may yet yield another metric.
+    /// Rejects unknown device counts, which are a closed list. Other unknown metrics may still come from a tool.
     pub(super) fn check_device_metrics(&self, compare: &ComparePlan) -> Result<(), StudyError> {
         let of_devices = || Metric::all().into_iter().filter(|metric| metric.device_count().is_some());
         let names: Vec<String> = of_devices().map(|metric| metric.to_string()).collect();
@@ -168,8 +169,8 @@ impl Study<'_> {
     }
 }
 
-/// New ext4 file systems whose inode tables the kernel zeroes while runs are measured, because the step asks for it; without
-/// a word of it the lab makes them whole. Each is named once. Source: mke2fs(8), `-E`.
+/// Returns new ext4 file systems whose inode tables the kernel zeroes during measurements, because the step asks for
+/// it; by default the lab initializes them completely. Each is named once. Source: mke2fs(8), `-E`.
 fn lazy_file_systems(plots: &[Plot]) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     let steps = plots.iter().flat_map(|plot| plot.steps.iter().enumerate());
@@ -192,7 +193,7 @@ fn lazy_file_systems(plots: &[Plot]) -> Vec<String> {
     warnings
 }
 
-/// All metrics in few words: `read.{bw,iops,lat.p50,…}`.
+/// Lists all metrics briefly: `read.{bw,iops,lat.p50,…}`.
 fn families() -> Vec<String> {
     let mut families: Vec<(String, Vec<String>)> = Vec::new();
     for metric in Metric::all() {
@@ -203,7 +204,7 @@ fn families() -> Vec<String> {
             None => families.push((subject.to_owned(), vec![quantity.to_owned()])),
         }
     }
-    // Subjects with the same quantities stand together.
+    // Group subjects with the same quantities.
     let mut alike: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     for (subject, quantities) in families {
         match alike.iter_mut().find(|(_, known)| *known == quantities) {
@@ -217,7 +218,7 @@ fn families() -> Vec<String> {
         .collect()
 }
 
-/// Whether a run may yield it: a metric, or the last parts of one.
+/// Returns `true` if a run may have it: a metric, or the last parts of one.
 fn is_metric(name: &str) -> bool {
     Metric::all().into_iter().any(|metric| is_meant(name, metric))
 }
@@ -226,7 +227,8 @@ fn is_metric(name: &str) -> bool {
 mod tests {
     use super::super::tests::{SMALL, planned, refused};
 
-    // Protects: a study that would run to its end and answer nothing is refused before it runs, with the names that exist.
+    // Protects: a study that would run to its end and answer nothing is refused before it runs,
+    // with the names that exist.
     #[test]
     fn a_study_of_unknown_metrics_alone_is_refused() {
         let with = |metrics: &str| format!("{SMALL}metrics = [{metrics}]\n");

@@ -1,20 +1,20 @@
-//! How a study is to be planned.
+//! Options of planning a study.
 
 use plumb_workload_text::native::Override;
 
-/// How a study is to be planned.
+/// Options of planning a study.
 #[derive(Debug, Clone, Default)]
 pub struct PlanOptions {
-    /// One of the file's scales; the file as it stands when absent.
+    /// One of the file's scales; `None` for the file without overrides.
     pub scale: Option<String>,
-    /// Seed in place of the file's.
+    /// Replaces the seed of the file.
     pub seed: Option<u64>,
-    /// Allow fewer plots than a claim needs; no verdict but `cannot-tell` then.
+    /// Allows fewer plots than a claim needs; every verdict is then `cannot-tell`.
     pub exploratory: bool,
-    /// Declare the load of other programs a part of the set-up.
+    /// Declares the load of other programs a part of the set-up.
     pub under_load: bool,
     /// Changes by their full paths: `design.plots=2`.
     pub set: Vec<Override>,
-    /// Hosts whose agents make the runs, in place of this machine or of those that the file names.
+    /// Hosts whose agents make the runs, instead of this machine or the hosts in the file.
     pub hosts: Vec<String>,
 }

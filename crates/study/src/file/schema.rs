@@ -3,7 +3,7 @@
 use super::form::StudyForm;
 use serde_json::{Value, json};
 
-/// The JSON Schema (2020-12) of a study file. Editors complete and check TOML with it.
+/// Returns the JSON Schema (2020-12) of a study file. Editors use it to complete and check TOML.
 pub fn schema() -> Value {
     let mut schema = Value::from(schemars::schema_for!(StudyForm));
     if let Some(root) = schema.as_object_mut() {

@@ -1,4 +1,5 @@
-//! The short native forms: `write = { size = "8GiB", block = "1MiB", depth = 16 }`, each a phase, or one for each block.
+//! Short native workloads: `write = { size = "8GiB", block = "1MiB", depth = 16 }`. Each is a phase, or one
+//! phase for each block size.
 
 use super::level_form::OneOrMany;
 use super::target::PlotPlace;
@@ -11,41 +12,42 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// One op over a file, as a phase; with several blocks, a phase for each.
+/// One op over a file, as a phase; with several block sizes, a phase for each.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(crate) struct OpForm {
-    /// Size of the file, of each one where there are several; `1GiB` when absent, or that of the workload that writes the
-    /// same path.
+    /// Size of each file. When absent, `1GiB`, or the size from the workload that writes the same path.
     pub size: Option<Size>,
-    /// Bytes an op; 1 MiB in sequence and 4 KiB at random when absent. A list is a phase for each.
+    /// Bytes per op; when absent, 1 MiB in sequence and 4 KiB at random. A list is a phase for each.
     pub block: Option<OneOrMany<Bytes>>,
-    /// What executes the ops: `auto`, `psync`, `uring`, `libaio`, `posix-aio`, `mmap` …
+    /// I/O engine: `auto`, `psync`, `uring`, `libaio`, `posix-aio`, `mmap` …
     pub engine: Option<String>,
-    /// Ops in flight, of each worker.
+    /// Ops in flight for each worker.
     pub depth: u32,
-    /// Around the page cache.
+    /// Bypass the page cache.
     pub direct: bool,
-    /// How many files, each with a worker of its own.
+    /// Number of files, each with its own worker.
     pub files: u32,
-    /// How many workers; as many as files when absent.
+    /// Number of workers; one for each file when absent.
     pub workers: Option<u32>,
-    /// What makes the writes durable within the measured time; `fsync` when absent.
+    /// The call that makes writes durable within the measured time; `fsync` when absent.
     pub end: Flush,
-    /// Ends after so long, else after one pass over the file; `write` after one pass at the latest.
+    /// Ends the phase after this time; when absent, after one pass over the file. `write` ends after
+    /// one pass at the latest.
     pub time: Option<Nanos>,
-    /// Ends after so many bytes.
+    /// Ends the phase after this many bytes.
     pub bytes: Option<Bytes>,
     /// The file, below the target; `data` when absent.
     pub path: Option<PathBuf>,
-    /// What the page cache holds before.
+    /// State of the page cache before the phase.
     pub cache: Option<CachePolicy>,
-    /// An `fsync` after every so many writes; 0 is never.
+    /// Number of writes between two `fsync` calls; 0 for none.
     pub fsync_every: u64,
-    /// How the file gets its blocks before: `write`, or `allocate`, which moves no data; what the op needs when absent.
+    /// Allocation of the file's blocks before the phase: `write`, or `allocate`, which moves no data. When absent, the
+    /// method that the op needs.
     pub prepare: Option<Prepare>,
-    /// `random-mix`: per cent of ops that read.
+    /// Share of reads in per cent, for `random-mix`.
     pub read: Option<u32>,
 }
 
@@ -71,16 +73,16 @@ impl Default for OpForm {
     }
 }
 
-/// What an op does.
+/// The kind of access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShortOp {
     /// Writes a new file from end to end.
     Write,
-    /// Writes a file that is there from end to end.
+    /// Writes an existing file from end to end.
     Rewrite,
     /// Reads a file from end to end.
     Read,
-    /// Writes each block of a file that is there once, in random order.
+    /// Writes each block of an existing file once, in random order.
     RandomWrite,
     /// Reads each block once, in random order.
     RandomRead,
@@ -89,7 +91,7 @@ pub(crate) enum ShortOp {
 }
 
 impl ShortOp {
-    /// By their keys.
+    /// Their keys.
     pub(super) const ALL: [(&'static str, ShortOp); 6] = [
         ("write", ShortOp::Write),
         ("rewrite", ShortOp::Rewrite),
@@ -104,46 +106,42 @@ impl ShortOp {
     }
 }
 
-/// An op of a workload, and its key.
+/// An op of a workload, with its key.
 #[derive(Debug, Clone)]
-pub(crate) struct SaidOp {
-    /// What it does.
+pub(crate) struct NamedOp {
     pub op: ShortOp,
-    /// The key.
     pub key: &'static str,
-    /// The rest.
+    /// The options of the op.
     pub form: OpForm,
 }
 
-/// What is wrong with one op.
+/// An error in one op.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OpProblem {
-    /// The op's key.
+    /// Key of the op.
     pub op: &'static str,
-    /// The key within it.
+    /// Key within the op.
     pub key: &'static str,
-    /// What is wrong.
     pub message: String,
-    /// What to do about it.
     pub help: String,
 }
 
-/// Sizes of files by their paths, of all workloads: what one reads, another may have said.
+/// Sizes of files by path, over all workloads: one workload may read a file whose size another sets.
 pub(super) type FileSizes = BTreeMap<PathBuf, Size>;
 
-/// Its file where none is named.
+/// Path of the file if none is given.
 pub(super) const DATA: &str = "data";
 
-/// The size where none is said.
+/// Size of the file if none is given.
 const DEFAULT_SIZE: Size = Size::Bytes(Bytes(1 << 30));
 
-/// The workload that some ops are, one after another. `working_set` is the size of what it works on, above all that is said.
+/// Builds the workload of some ops, one after another. `working_set`, if given, replaces all their sizes.
 ///
 /// # Errors
-/// What makes no sense.
+/// An op makes no sense.
 pub(super) fn workload(
     name: &str,
-    ops: &[SaidOp],
+    ops: &[NamedOp],
     place: &PlotPlace,
     sizes: &FileSizes,
     working_set: Option<Size>,
@@ -156,41 +154,42 @@ pub(super) fn workload(
         phase: Vec::new(),
         repeat: None,
     };
-    for said in ops {
-        let default = Bytes(if said.op.is_random() { 4096 } else { 1 << 20 });
-        let blocks = said.form.block.clone().unwrap_or(OneOrMany::One(default));
+    for named in ops {
+        let default = Bytes(if named.op.is_random() { 4096 } else { 1 << 20 });
+        let blocks = named.form.block.clone().unwrap_or(OneOrMany::One(default));
         for (index, &block) in blocks.as_slice().iter().enumerate() {
-            // Each block writes a new file of its own: the second would otherwise overwrite what the first allocated.
-            let suffix = if index > 0 && said.op == ShortOp::Write { format!("-{block}") } else { String::new() };
-            let file = target_of(said, &suffix, place, sizes, working_set)?;
-            let phase = phase_of(said, &file, block, blocks.as_slice().len() > 1, place)?;
-            add_target(&mut workload, said, file)?;
+            // Each block size writes its own new file: otherwise the second would overwrite
+            // the allocation of the first.
+            let suffix = if index > 0 && named.op == ShortOp::Write { format!("-{block}") } else { String::new() };
+            let file = target_of(named, &suffix, place, sizes, working_set)?;
+            let phase = phase_of(named, &file, block, blocks.as_slice().len() > 1, place)?;
+            add_target(&mut workload, named, file)?;
             workload.phase.push(phase);
         }
     }
     Ok(workload)
 }
 
-/// A file or several that an op works on.
+/// The file or files of an op.
 struct File {
     name: String,
     size: Size,
     target: Target,
 }
 
-/// The path below the directory of the target: what a workload calls `/mnt/raid/f` is `f` there.
+/// Returns the path below the directory of the target: a workload's `/mnt/raid/f` is `f` there.
 pub(super) fn below(path: &Path, place: &PlotPlace) -> PathBuf {
     path.strip_prefix(&place.dir).unwrap_or(path).to_owned()
 }
 
 fn target_of(
-    said: &SaidOp,
+    named: &NamedOp,
     suffix: &str,
     place: &PlotPlace,
     sizes: &FileSizes,
     working_set: Option<Size>,
 ) -> Result<File, OpProblem> {
-    let form = &said.form;
+    let form = &named.form;
     let path = below(form.path.as_deref().unwrap_or(Path::new(DATA)), place);
     let working_set = working_set.map(|size| match size {
         Size::Bytes(Bytes(bytes)) => Size::Bytes(Bytes(bytes / u64::from(form.files.max(1)))),
@@ -202,18 +201,18 @@ fn target_of(
     path.push(suffix);
     let path = PathBuf::from(path);
     let name = path.file_name().map_or_else(|| DATA.to_owned(), |name| name.to_string_lossy().into_owned());
-    let needed = if said.op == ShortOp::Write { place.first_write } else { Prepare::Write };
+    let needed = if named.op == ShortOp::Write { place.first_write } else { Prepare::Write };
     let prepare = form.prepare.unwrap_or(needed);
     if let Some(device) = &place.device {
         if form.files > 1 || form.path.is_some() {
             let key = if form.path.is_some() { "path" } else { "files" };
-            return Err(said.problem(
+            return Err(named.problem(
                 key,
                 "a device has no files".to_owned(),
                 "leave it out, or add a step that mounts one",
             ));
         }
-        // Its host puts the full path in, behind the slash without which this would be none.
+        // The host substitutes the full path. Without the slash this would not be an absolute path.
         let path = PathBuf::from(format!("/${{made.{device}}}"));
         let target = DeviceTarget { path, size: Some(size), destroy_serial: None, content: place.fill };
         return Ok(File { name, size, target: Target::Device(target) });
@@ -221,7 +220,7 @@ fn target_of(
     let target = match (&place.sim, form.files) {
         (Some(device), files) => {
             let Some(Bytes(bytes)) = size.fixed() else {
-                return Err(said.problem(
+                return Err(named.problem(
                     "size",
                     format!("a simulated device has no memory, so `{size}` cannot be a share of it"),
                     "give a size such as `256MiB`",
@@ -236,8 +235,8 @@ fn target_of(
     Ok(File { name, size, target })
 }
 
-/// Two ops of one file mean the same file.
-fn add_target(workload: &mut Workload, said: &SaidOp, file: File) -> Result<(), OpProblem> {
+/// Checks that two ops of one file agree about its size and number.
+fn add_target(workload: &mut Workload, named: &NamedOp, file: File) -> Result<(), OpProblem> {
     let extent = |target: &Target| match target {
         Target::File(file) => (file.size, 1),
         Target::Files(files) => (Some(files.size), files.count),
@@ -245,7 +244,7 @@ fn add_target(workload: &mut Workload, said: &SaidOp, file: File) -> Result<(), 
         _ => (None, 0),
     };
     match workload.target.get(&file.name) {
-        Some(there) if extent(there) != extent(&file.target) => Err(said.problem(
+        Some(there) if extent(there) != extent(&file.target) => Err(named.problem(
             "size",
             format!("`{}` is {} here, but differs in an earlier op of the workload", file.name, file.size),
             "use the same size and number of files, or give it its own `path`",
@@ -258,28 +257,28 @@ fn add_target(workload: &mut Workload, said: &SaidOp, file: File) -> Result<(), 
     }
 }
 
-fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, place: &PlotPlace) -> Result<Phase, OpProblem> {
-    let form = &said.form;
-    let mix = match said.op {
+fn phase_of(named: &NamedOp, file: &File, block: Bytes, several: bool, place: &PlotPlace) -> Result<Phase, OpProblem> {
+    let form = &named.form;
+    let mix = match named.op {
         ShortOp::Read | ShortOp::RandomRead => Mix::READ,
         ShortOp::Write | ShortOp::Rewrite | ShortOp::RandomWrite => Mix::WRITE,
         ShortOp::RandomMix => {
             let read = form.read.unwrap_or(50);
             let Some(write) = 100u32.checked_sub(read) else {
-                return Err(said.problem("read", format!("`read` of {read} is more than 100 %"), "use 0 to 100"));
+                return Err(named.problem("read", format!("`read` of {read} is more than 100 %"), "use 0 to 100"));
             };
             Mix { read, write, trim: 0 }
         }
     };
-    if form.read.is_some() && said.op != ShortOp::RandomMix {
-        return Err(said.problem("read", "`read` is a share of `random-mix`".to_owned(), "leave it out"));
+    if form.read.is_some() && named.op != ShortOp::RandomMix {
+        return Err(named.problem("read", "`read` is a share of `random-mix`".to_owned(), "leave it out"));
     }
     if form.files == 0 {
-        return Err(said.problem("files", "`files` of 0 measures nothing".to_owned(), "use 1 or more"));
+        return Err(named.problem("files", "`files` of 0 measures nothing".to_owned(), "use 1 or more"));
     }
     let cache = match (form.cache, form.direct) {
         (Some(cache), true) if cache != CachePolicy::Direct => {
-            return Err(said.problem(
+            return Err(named.problem(
                 "cache",
                 "direct I/O bypasses the cache, so `cache` has no effect".to_owned(),
                 "leave out `cache`, or `direct`",
@@ -290,10 +289,10 @@ fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, place: &Plo
         (None, false) => CachePolicy::AsIs,
     };
     let workers = form.workers.unwrap_or(form.files);
-    // On one simulated range, each worker of several files has a part of its own.
+    // On one simulated range, each worker of several files has its own part.
     let part = place.sim.as_ref().filter(|_| form.files > 1).and_then(|_| file.size.fixed());
     let blocks = Blocks {
-        pattern: if said.op.is_random() { Pattern::Permutation } else { Pattern::Sequential },
+        pattern: if named.op.is_random() { Pattern::Permutation } else { Pattern::Sequential },
         block: BlockSize::Fixed(block),
         mix,
         fsync_every: form.fsync_every,
@@ -304,37 +303,37 @@ fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, place: &Plo
     let group = WorkerGroup {
         count: workers,
         depth: form.depth,
-        backend: backend(said, place)?,
-        // A new file is written once: a second time over it would be an overwrite.
-        limit: Limit { passes: (said.op == ShortOp::Write).then_some(1), ..Limit::default() },
+        backend: backend(named, place)?,
+        // A new file is written once: a second pass would be an overwrite.
+        limit: Limit { passes: (named.op == ShortOp::Write).then_some(1), ..Limit::default() },
         ..WorkerGroup::new(&file.name, blocks)
     };
     Ok(Phase {
         cache,
         stop: Stop { time: form.time, bytes: form.bytes, ..Stop::default() },
         end: End { flush: form.end, ..End::default() },
-        ..Phase::new(if several { format!("{}-{block}", said.key) } else { said.key.to_owned() }, vec![group])
+        ..Phase::new(if several { format!("{}-{block}", named.key) } else { named.key.to_owned() }, vec![group])
     })
 }
 
-fn backend(said: &SaidOp, place: &PlotPlace) -> Result<Backend, OpProblem> {
-    let Some(engine) = &said.form.engine else { return Ok(Backend::Auto) };
+fn backend(named: &NamedOp, place: &PlotPlace) -> Result<Backend, OpProblem> {
+    let Some(engine) = &named.form.engine else { return Ok(Backend::Auto) };
     const NAMES: [&str; 9] = ["auto", "psync", "preadv2", "uring", "io-uring", "libaio", "posix-aio", "mmap", "stdio"];
     let name = match engine.as_str() {
         "uring" => "io-uring",
         other => other,
     };
     match plumb_document::json::from_value::<Backend>(serde_json::Value::from(name)) {
-        Ok(backend) if NAMES.contains(&name) && backend.is_synchronous() && said.form.depth > 1 => {
-            let depth = said.form.depth;
-            Err(said.problem(
+        Ok(backend) if NAMES.contains(&name) && backend.is_synchronous() && named.form.depth > 1 => {
+            let depth = named.form.depth;
+            Err(named.problem(
                 "depth",
                 format!("the engine `{engine}` waits for each op and cannot keep {depth} in flight"),
                 "use engine = \"uring\", or depth = 1 and more `workers`; levels that do not fit together are left out with \
                  `exclude` in [design]",
             ))
         }
-        // A simulated device has a backend of its own.
+        // A simulated device has its own backend.
         Ok(_) if place.sim.is_some() => Ok(Backend::Auto),
         Ok(backend) if NAMES.contains(&name) => Ok(backend),
         _ => {
@@ -342,12 +341,12 @@ fn backend(said: &SaidOp, place: &PlotPlace) -> Result<Backend, OpProblem> {
                 Some(name) => format!("did you mean `{name}`?"),
                 None => format!("there is `{}`", NAMES.join("`, `")),
             };
-            Err(said.problem("engine", format!("unknown engine `{engine}`"), help))
+            Err(named.problem("engine", format!("unknown engine `{engine}`"), help))
         }
     }
 }
 
-impl SaidOp {
+impl NamedOp {
     fn problem(&self, key: &'static str, message: String, help: impl Into<String>) -> OpProblem {
         OpProblem { op: self.key, key, message, help: help.into() }
     }

@@ -1,4 +1,4 @@
-//! JSON Schemas of what may hold `${factor}`: steps of building, and workloads.
+//! JSON Schemas of parts that may contain `${factor}`: build steps, and workloads.
 
 use super::dialect::DialectForm;
 use super::level_form::WhenLevels;
@@ -10,12 +10,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// A text with `${factor}` in it, where something else is meant once the level is there.
+/// Returns the schema of a text with `${factor}` that becomes another type once the level is known.
 fn interpolated() -> Value {
     json!({ "type": "string", "pattern": "\\$\\{" })
 }
 
-/// Wherever a value stands, also a text with `${factor}`.
+/// Allows a text with `${factor}` in place of every value.
 fn allow_factors(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(allow_factors),
@@ -33,14 +33,14 @@ fn allow_factors(schema: &mut Value) {
     }
 }
 
-/// A schema with its own definitions, all of whose values may hold `${factor}`.
+/// Returns a schema with its own definitions, in which all values may contain `${factor}`.
 fn with_factors<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     let mut schema = T::json_schema(generator).to_value();
     allow_factors(&mut schema);
     schema
 }
 
-/// A step of building, with the condition of the study.
+/// A build step, with the condition of the study.
 pub(crate) struct ProvisionSchema;
 
 #[cfg(feature = "schema")]
@@ -51,7 +51,7 @@ impl schemars::JsonSchema for ProvisionSchema {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let when = generator.subschema_for::<WhenLevels>().to_value();
-        // Each kind's own keys are checked when the study is planned: they refuse what they do not know, `when` too.
+        // Each kind's own keys are checked when the study is planned: they refuse unknown keys, `when` too.
         let step = Step::json_schema(&mut SchemaGenerator::default()).to_value();
         let kinds: Vec<Value> = step
             .get("oneOf")
@@ -84,7 +84,6 @@ impl schemars::JsonSchema for WorkloadsSchema {
     }
 }
 
-/// One workload.
 struct WorkloadSchema;
 
 #[cfg(feature = "schema")]

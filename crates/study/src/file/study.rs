@@ -1,4 +1,4 @@
-//! The parts of a study file that are the same at every level of its factors.
+//! The parts of a study file that do not depend on levels.
 
 use super::error::StudyError;
 use super::factors::Factors;
@@ -10,19 +10,19 @@ use plumb_workload::keypath::Segment;
 use plumb_workload_text::native::{Document, LocatedFailure, place_of};
 use std::ops::Range;
 
-/// The host that is this machine.
+/// Name of the host that is this machine.
 pub(super) const LOCAL: &str = "local";
 
-/// Plots of each combination where nobody says.
+/// Plots of each combination by default.
 pub(super) const PLOTS: u32 = 3;
 
 /// Fewest plots from which their spread can be estimated.
 pub(super) const PLOTS_MIN: u32 = 2;
 
-/// Runs of each cell in a plot where nobody says.
+/// Runs of each cell in a plot by default.
 const REPEATS: u32 = 2;
 
-/// The texts of a study, and the forms that were read from them.
+/// The texts of a study, and the forms read from them.
 pub(super) struct Study<'d> {
     pub(super) document: &'d Document<'d>,
     pub(super) table: &'d Table,

@@ -12,14 +12,15 @@ use serde::Deserialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct TargetForm {
-    /// A directory, made if it is not there; a device that a step of this name made, `@array`, without a file system; or a
-    /// simulated device (`sim:hdd`). Where the last step mounts something when absent.
+    /// A directory, created if it does not exist; a device without a file system from the step of
+    /// this name, `@array`; or a simulated device (`sim:hdd`). When absent, the mount point of the
+    /// last step that mounts something.
     #[serde(default)]
     pub path: Option<String>,
-    /// What files are filled with; random when absent.
+    /// Content of files; random when absent.
     #[serde(default)]
     pub fill: Option<Content>,
-    /// Whether files that are written first have their blocks before the clock starts.
+    /// Whether files that a workload writes first have their blocks before the clock starts.
     #[serde(default)]
     pub prewrite: bool,
 }
@@ -27,23 +28,22 @@ pub(crate) struct TargetForm {
 /// Where the work of a plot runs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PlotPlace {
-    /// The directory.
     pub dir: String,
-    /// The simulated device that stands in for it.
+    /// The simulated device that replaces it.
     pub sim: Option<SimDevice>,
-    /// The step whose device is read and written itself.
+    /// The step whose device is read and written directly.
     pub device: Option<String>,
-    /// What files are filled with.
+    /// Content of files.
     pub fill: Content,
-    /// How a file that is written first gets its blocks.
+    /// Allocation of blocks for a file that is written first.
     pub first_write: Prepare,
 }
 
-/// The directory of runs that touch none.
+/// The directory of runs that use none.
 pub(super) const NOWHERE: &str = "/tmp";
 
 impl Study<'_> {
-    /// Where a cell runs, on what these steps have built and mounted.
+    /// Returns the place of a cell, on the devices and mounts of these steps.
     pub(super) fn plot_place(
         &self,
         levels: &Combination,
@@ -83,11 +83,11 @@ impl Study<'_> {
         }
     }
 
-    /// `[target]` with the levels put in.
+    /// Returns `[target]` with the levels substituted.
     fn target(&self, levels: &Combination) -> Result<TargetForm, StudyError> {
         let Some(value) = self.table.get("target") else { return Ok(TargetForm::default()) };
         let mut failures = Vec::new();
-        let value = self.scope(levels, false).put_in(value, &mut failures);
+        let value = self.scope(levels, false).substitute(value, &mut failures);
         if !failures.is_empty() {
             return Err(self.document.failures(failures).into());
         }

@@ -1,4 +1,4 @@
-//! Study files that are right, and how those that are wrong are told.
+//! Tests of correct study files, and of the error messages of wrong ones.
 
 use super::{PlanOptions, StudyError, StudyFileError, StudyFiles, plan};
 use crate::plan::{HostPlan, Plan};
@@ -8,7 +8,6 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Files by name.
 struct Shelf(BTreeMap<&'static str, &'static [u8]>);
 
 impl StudyFiles for Shelf {
@@ -25,7 +24,7 @@ fn shelf<const N: usize>(files: [(&'static str, &'static str); N]) -> Shelf {
     Shelf(files.into_iter().map(|(name, text)| (name, text.as_bytes())).collect())
 }
 
-/// What the sketches name.
+/// The files that the sketches name.
 fn sketch_shelf() -> Shelf {
     Shelf([("old/results_all.xls", include_bytes!("fixtures/old/results_all.xls").as_slice())].into())
 }
@@ -50,7 +49,7 @@ fn refused_with(text: &str, options: &PlanOptions) -> String {
     }
 }
 
-/// A study that is right, on a simulated device.
+/// A correct study on a simulated device.
 pub(super) const SMALL: &str = r#"
 [experiment]
 name = "small"
@@ -154,9 +153,9 @@ fn errors_point_at_the_line_and_name_the_way_out() {
     }
 }
 
-// Protects: a workload that somebody called `read` is refused at its name, and a key that is none where it stands.
+// Protects: a workload named `read` is refused at its name, and an unknown key at its position.
 #[test]
-fn keys_of_workloads_are_no_names_of_workloads() {
+fn keys_of_workloads_cannot_be_names_of_workloads() {
     let (head, rest) = SMALL.split_once("[workload]").unwrap();
     let (_, compare) = rest.split_once("[compare]").unwrap();
     let with = |workloads: &str| refused(&format!("{head}{workloads}\n[compare]{compare}"));
@@ -166,7 +165,7 @@ fn keys_of_workloads_are_no_names_of_workloads() {
     assert!(unknown.contains("`log` is no key of a workload"), "{unknown}");
 }
 
-// Protects: levels that do not fit together are named in the study's own words, with the way to leave them out.
+// Protects: incompatible levels are named as in the study, with the way to leave them out.
 #[test]
 fn an_engine_that_cannot_keep_the_depth_is_refused_until_it_is_left_out() {
     let factor = "[[factor]]\nname = \"engine\"\nlevels = [\"psync\", \"uring\"]\n\n[target]\npath = \"/mnt/x\"\n";
@@ -178,7 +177,7 @@ fn an_engine_that_cannot_keep_the_depth_is_refused_until_it_is_left_out() {
     let plan =
         planned(&text.replace("[compare]", "[design]\nexclude = [{ engine = \"psync\", depth = 16 }]\n\n[compare]"));
     assert_eq!(plan.cells.len(), 6);
-    // A simulated device keeps any depth, and the engine that was asked for would not.
+    // A simulated device keeps any depth, but the requested engine would not.
     let simulated = SMALL.replace("direct = true,", "direct = true, engine = \"psync\",");
     let error = refused(&simulated);
     assert!(error.contains("`psync` waits for each op and cannot keep 16 in flight"), "{error}");
@@ -186,7 +185,7 @@ fn an_engine_that_cannot_keep_the_depth_is_refused_until_it_is_left_out() {
 }
 
 #[test]
-fn what_a_kind_of_step_does_not_know_is_told_at_its_key() {
+fn unknown_keys_of_a_step_are_reported_at_their_position() {
     let study = SKETCHES[1].1;
     for (from, to, message, help) in [
         ("kind    = \"mkfs\"", "kind    = \"mksf\"", "`mksf` is not one of the choices", "did you mean `mkfs`?"),
@@ -210,7 +209,7 @@ fn what_a_kind_of_step_does_not_know_is_told_at_its_key() {
 }
 
 #[test]
-fn words_of_other_tools_are_tried_before_anything_is_built() {
+fn arguments_of_other_tools_are_tried_before_anything_is_built() {
     let study = SKETCHES[3].1;
     for (from, to, message) in [
         ("transactions = 50000", "transacions = 50000", "PostMark has no setting `transacions`"),
@@ -227,7 +226,7 @@ fn words_of_other_tools_are_tried_before_anything_is_built() {
     assert!(error.contains("`cache` does not apply to iozone"), "{error}");
 }
 
-/// A bare number is kB to IOzone, and memory is known to the host alone.
+/// A bare number is kB to IOzone, and only the host knows its memory.
 #[test]
 fn sizes_of_memory_come_in_the_unit_of_the_tool() {
     let plan = plan("x", SKETCHES[0].1, &PlanOptions::default(), &mut shelf([])).unwrap();
@@ -243,7 +242,7 @@ fn sizes_of_memory_come_in_the_unit_of_the_tool() {
     assert_eq!(words, ["${ram*0.00390625}k", "512MiB", "64MiB"]);
 }
 
-/// The working set in place of the number of files: as many of the mean size as are so large together.
+/// The working set replaces the number of files: as many files of the mean size as have this size together.
 #[test]
 fn the_working_set_is_the_number_of_files() {
     let text = SKETCHES[3].1.replacen("levels = [\"ram*0.1\",", "levels = [\"50500000\", \"ram*0.1\",", 1);
@@ -269,7 +268,7 @@ fn the_working_set_is_the_number_of_files() {
 }
 
 #[test]
-fn what_reads_a_file_takes_its_size_from_what_writes_it() {
+fn a_reading_workload_takes_the_size_from_the_writing_one() {
     let plan = plan("x", SKETCHES[2].1, &PlanOptions::default(), &mut sketch_shelf()).unwrap();
     let run = plan.runs.iter().find(|run| plan.cells[run.cell as usize].workload == "stream-read").unwrap();
     let HostWork::Native { toml } = &run.work else { panic!("native") };
@@ -281,30 +280,30 @@ fn what_reads_a_file_takes_its_size_from_what_writes_it() {
 }
 
 #[test]
-fn one_provisioning_is_no_sample() {
+fn one_provisioning_is_not_a_sample() {
     let text = format!("{SMALL}\n[design]\nplots = 1\n");
     let error = refused(&text);
     assert!(error.contains("single sample") && error.contains("--exploratory"), "{error}");
     let plan = planned_with(&text, &PlanOptions { exploratory: true, ..PlanOptions::default() });
     assert!(plan.exploratory && plan.estimate.detectable_ratio.is_none() && !plan.warnings.is_empty());
     assert!(planned(&format!("{text}exploratory = true\n")).exploratory);
-    // With enough plots the word costs nothing.
+    // With enough plots the option has no effect.
     assert!(!planned_with(SMALL, &PlanOptions { exploratory: true, ..PlanOptions::default() }).exploratory);
 }
 
 #[test]
-fn a_base_says_what_a_study_does_not() {
+fn a_base_provides_missing_parts() {
     const BASE: &str = "extends = \"../root.toml\"\n[design]\nplots = 4\nrepeat = 1\n";
     const STUDY: &str =
         "extends = \"bases/base.toml\"\n[design]\nplots = 5\n[[factor]]\nname = \"depth\"\nlevels = [2]\n";
     let mut files = shelf([("bases/base.toml", BASE), ("root.toml", SMALL)]);
     let found =
         plan("study.toml", STUDY, &PlanOptions::default(), &mut files).unwrap_or_else(|error| panic!("{error}"));
-    // Five plots of two devices, one run of one depth each: factors of one name are one factor.
+    // Five plots of two devices, one run of one depth each: factors of the same name are one factor.
     assert_eq!((found.plots.len(), found.runs.len(), found.cells.len()), (10, 10, 2));
 
-    let mut wrong = shelf([("bases/base.toml", "extends = \"../root.toml\"\n[desing]\n"), ("root.toml", SMALL)]);
-    let error = plan("study.toml", STUDY, &PlanOptions::default(), &mut wrong).unwrap_err().to_string();
+    let mut misspelt = shelf([("bases/base.toml", "extends = \"../root.toml\"\n[desing]\n"), ("root.toml", SMALL)]);
+    let error = plan("study.toml", STUDY, &PlanOptions::default(), &mut misspelt).unwrap_err().to_string();
     assert!(error.contains("bases/base.toml:2:2") && error.contains("did you mean `design`?"), "{error}");
     let mut round = shelf([("bases/base.toml", "extends = \"base.toml\"\n")]);
     let error = plan("study.toml", STUDY, &PlanOptions::default(), &mut round).unwrap_err().to_string();
@@ -314,7 +313,7 @@ fn a_base_says_what_a_study_does_not() {
 }
 
 #[test]
-fn a_scale_is_put_over_the_rest() {
+fn a_scale_overrides_other_parts() {
     let text = format!(
         "{SMALL}\n[scale.small]\n\"design.plots\" = 2\nfactor = [{{ name = \"depth\", levels = [4] }}]\n\
          workload.random-read.size = \"1MiB\"\n"
@@ -393,13 +392,13 @@ fn optional_repetitions_say_where_they_end() {
 }
 
 #[test]
-fn a_repeat_that_is_none_says_what_one_is() {
-    for wrong in ["-1", "\"three\"", "{ min = 2 }", "1.5"] {
+fn an_invalid_repeat_error_shows_a_valid_one() {
+    for misspelt in ["-1", "\"three\"", "{ min = 2 }", "1.5"] {
         let text = format!(
-            "[experiment]\nname = \"a\"\n[workload]\nrandom-read = {{ time = \"1s\" }}\n[design]\nrepeat = {wrong}\n"
+            "[experiment]\nname = \"a\"\n[workload]\nrandom-read = {{ time = \"1s\" }}\n[design]\nrepeat = {misspelt}\n"
         );
         let error = refused(&text);
-        assert!(error.contains("{ min = 2, max = 5 }") && !error.contains("untagged"), "{wrong}: {error}");
+        assert!(error.contains("{ min = 2, max = 5 }") && !error.contains("untagged"), "{misspelt}: {error}");
     }
 }
 
@@ -445,7 +444,7 @@ proptest! {
         }
     }
 
-    /// A study cut short or with a letter changed, and any override: an error, never a panic.
+    /// A truncated study, a study with a changed letter, and any override: an error, never a panic.
     #[test]
     fn broken_studies_never_panic(which in 0..4usize, cut in 0..3000usize, letter in any::<char>(), key in "[a-z0-9.]{0,20}", value in "\\PC{0,12}") {
         let text = SKETCHES[which].1;
@@ -481,7 +480,7 @@ cell = [
 ]
 "#;
 
-/// Lines 22 to 27, behind [`SMALL`].
+/// Lines 22 to 27, after [`SMALL`].
 const IMPORT: &str = r#"[import.old]
 file = "old.toml"
 dialect = "audit"
@@ -496,7 +495,7 @@ fn importing(import: &str, published: &'static str) -> Result<Plan, String> {
         .map_err(|error| error.to_string())
 }
 
-// Protects: published numbers are frozen with the plan, and another number is another plan.
+// Protects: published numbers are frozen with the plan, and another number makes another plan.
 #[test]
 fn published_numbers_are_frozen_in_the_plan() {
     let found = importing(IMPORT, PUBLISHED).unwrap_or_else(|error| panic!("{error}"));
@@ -532,10 +531,10 @@ fn a_plan_from_before_numbers_were_kept_is_intact() {
     assert!(read.is_intact() && read == old);
 }
 
-// Protects: a study can be resumed with a Plumb that estimates or warns otherwise, and one that was frozen when the hash still
-// covered the estimate.
+// Protects: a study can be resumed with a Plumb that estimates or warns differently, and so can one frozen when the
+// hash still covered the estimate.
 #[test]
-fn the_estimate_makes_no_other_plan() {
+fn the_estimate_does_not_change_the_hash() {
     let found = plan("study.toml", SMALL, &PlanOptions::default(), &mut shelf([])).unwrap();
     let mut better = found.clone();
     better.estimate.detectable_ratio = Some(2.5);
@@ -553,9 +552,9 @@ fn the_estimate_makes_no_other_plan() {
     assert!(!touched.is_intact());
 }
 
-// Protects: an import that cannot be read is refused before anything is built, at its place and with the way out.
+// Protects: an unreadable import is refused before anything is built, at its position and with the way out.
 #[test]
-fn an_import_that_is_wrong_is_told_at_its_place() {
+fn a_wrong_import_is_reported_at_its_position() {
     for (from, to, place, message, help) in [
         ("old.toml", "new.toml", "23:8", "cannot read `new.toml`: No such file", "relative to the study"),
         ("\"audit\"", "\"fio\"", "24:11", "published numbers of `fio` cannot be read", "`iozone` (its text"),
@@ -578,14 +577,14 @@ fn an_import_that_is_wrong_is_told_at_its_place() {
     assert!(error.contains("old.toml:2:1"), "{error}");
 }
 
-// Protects: a misspelt level is seen, and a scale without it is no error.
+// Protects: a misspelt level is reported, and a scale without it is not an error.
 #[test]
-fn an_import_that_stands_for_no_cell_is_warned_of() {
+fn an_import_for_no_cell_gives_a_warning() {
     let found = importing(&IMPORT.replacen("sim:ssd", "sim:tape", 1), PUBLISHED).unwrap();
     assert!(found.warnings[0].contains("no cell has the levels of import `old`"), "{:?}", found.warnings);
 }
 
-/// As much as an editor needs: the studies that are shown fit, and what is misspelt does not.
+/// As much as an editor needs: the studies shown in the documentation are valid, and misspelt keys are not.
 #[cfg(feature = "schema")]
 #[test]
 fn the_schema_names_every_key() {
@@ -614,9 +613,10 @@ fn the_schema_names_every_key() {
     assert!(kinds.len() > 10 && kinds.contains(&"mkfs".into()), "{kinds:?}");
 }
 
-// Protects hosts whose agents measure: they stand for this machine, the file's own agents, and for nothing else, and a plan knows them.
+// Protects hosts whose agents measure: they replace this machine or the file's own agents, and nothing else,
+// and a plan records them.
 #[test]
-fn agents_take_the_place_of_this_machine() {
+fn agents_replace_this_machine() {
     let on = |hosts: &[&str]| PlanOptions {
         hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
         ..Default::default()

@@ -1,11 +1,11 @@
-//! `[workload]`: one, or several by name; native, named, from a file, or in another tool's words.
+//! `[workload]`: one, or several by name; native, named, from a file, or in the language of another tool.
 
 use super::dialect::{self, DialectForm};
 use super::error::StudyError;
 use super::files::StudyFiles;
 use super::level_form::{LevelForm, OneOrMany, WhenLevels};
 use super::levels::{LevelScope, RamUnit, names_in};
-use super::short::{self, FileSizes, OpForm, SaidOp, ShortOp};
+use super::short::{self, FileSizes, NamedOp, OpForm, ShortOp};
 use super::target::PlotPlace;
 use plumb_document::{Node, Spanned, Table, Value};
 use plumb_lab::protocol::{ConformanceWork, HostWork};
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Keys that say what a workload does.
+/// Keys that define the work of a workload.
 const WORK_KEYS: [&str; 12] = [
     "write",
     "rewrite",
@@ -37,7 +37,7 @@ const WORK_KEYS: [&str; 12] = [
     "phase",
 ];
 
-/// Keys that a workload may have as well.
+/// Other keys that a workload may have.
 const OTHER_KEYS: [&str; 13] = [
     "args",
     "set",
@@ -54,87 +54,86 @@ const OTHER_KEYS: [&str; 13] = [
     "prepare",
 ];
 
-/// Every key that a workload may have, and that is therefore no name of one.
+/// Returns every key that a workload may have, and that is therefore not the name of one.
 fn keys() -> impl Iterator<Item = &'static str> {
     WORK_KEYS.into_iter().chain(OTHER_KEYS)
 }
 
-/// A workload as it is written.
+/// A workload as written in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkloadText {
-    /// Its name.
     pub name: String,
-    /// With which levels it runs.
+    /// Levels with which it runs.
     pub when: WhenLevels,
-    /// Where its key stands.
+    /// Position of its key in the file.
     pub place: Range<usize>,
-    /// What it says.
+    /// Its content.
     pub table: Node,
     /// The factors whose levels it uses.
     pub uses: Vec<String>,
 }
 
-/// A workload by its name.
+/// One of Plumb's named workloads.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct NamedForm {
-    /// `random-read`, `mail` …; as `plumb run` takes it.
+    /// Its name, in the form of `plumb run`: `random-read`, `mail` …
     pub named: String,
-    /// Changes, as `--set` takes them: `{ depth = 64 }`.
+    /// Changes, in the form of `--set`: `{ depth = 64 }`.
     #[serde(default)]
     pub set: BTreeMap<String, LevelForm>,
 }
 
-/// A workload in a file of its own.
+/// A workload in a separate file.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct FileForm {
     /// The file, relative to the study.
     pub file: String,
-    /// Changes, as `--set` takes them: `{ depth = 64 }`.
+    /// Changes, in the form of `--set`: `{ depth = 64 }`.
     #[serde(default)]
     pub set: BTreeMap<String, LevelForm>,
 }
 
-/// The rules of `plumb posix`: the outcome is which of them the file system breaks.
+/// The rules of `plumb posix`: the outcome is the list of rules that the file system breaks.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ConformanceForm {
-    /// Which rules; `{}` for all.
+    /// Selection of rules; `{}` for all.
     pub posix: RulesForm,
-    /// What it is.
+    /// A description for readers of the file.
     #[serde(default)]
     #[expect(dead_code, reason = "for people who read the file")]
     pub description: String,
 }
 
-/// Which rules of `plumb posix`.
+/// Selection of the rules of `plumb posix`.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RulesForm {
-    /// These cases only: ids, their first parts, or patterns with `*`.
+    /// Only these cases: ids, their first parts, or patterns with `*`.
     #[serde(default)]
     pub only: OneOrMany<String>,
-    /// These are left out.
+    /// Cases that are left out.
     #[serde(default)]
     pub without: OneOrMany<String>,
-    /// Failures of rules of this level, and of those that bind more, count; `linux` where it is absent.
+    /// Failures of rules of this level, and of more binding ones, count; `linux` when absent.
     #[serde(default)]
     pub level: RuleLevel,
 }
 
-/// How binding a rule is.
+/// Authority of a rule, from the most binding to the least.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum RuleLevel {
-    /// POSIX says that it shall be so.
+    /// POSIX requires it with "shall".
     Shall,
-    /// Linux's manual says so.
+    /// Linux's manual requires it.
     #[default]
     Linux,
     /// Common file systems of Linux do it.
@@ -151,16 +150,16 @@ pub(crate) struct TraceForm {
     /// When calls begin.
     #[serde(default)]
     pub timing: Timing,
-    /// What a call waits for.
+    /// The event that a call waits for.
     #[serde(default)]
     pub order: ReplayOrder,
     /// Only calls on files below this recorded directory.
     #[serde(default)]
     pub below: Option<String>,
-    /// Threads that replay it; `plumb trace replay --translate` says how many were alive at once.
+    /// Number of threads that replay it; `plumb trace replay --translate` prints how many were alive at once.
     #[serde(default = "eight")]
     pub threads: u32,
-    /// How its files get their blocks.
+    /// Allocation of its files' blocks before the replay.
     #[serde(default)]
     pub prepare: Prepare,
 }
@@ -169,22 +168,22 @@ fn eight() -> u32 {
     8
 }
 
-/// Of a simulated device, for files that lie one after another, and begin again where it ends.
+/// Size of a simulated device for files that are placed one after another, and wrap around at its end.
 const TRACE_DEVICE: Bytes = Bytes(64 << 30);
 
-/// What a cell runs.
+/// The work of a cell.
 #[derive(Debug, Clone)]
 pub(crate) struct MadeWork {
-    /// As the host gets it.
+    /// The form that the host gets.
     pub work: HostWork,
-    /// The workload, where it is Plumb's own.
+    /// The workload, if it is Plumb's own.
     pub native: Option<Workload>,
 }
 
-/// Every workload of a study.
+/// Returns every workload of a study.
 ///
 /// # Errors
-/// What is neither one workload nor several by name.
+/// The table is neither one workload nor several by name.
 pub(super) fn all(document: &Document<'_>, tree: &Table, study: &str) -> Result<Vec<WorkloadText>, StudyError> {
     let Some((key, value)) = tree.get_key_value("workload") else { return Ok(Vec::new()) };
     let failed = |span, message: String, help: &str| {
@@ -249,7 +248,7 @@ fn one(document: &Document<'_>, name: String, place: Range<usize>, value: &Node)
     Ok(WorkloadText { name, when, place, table: Spanned::new(value.span(), table), uses })
 }
 
-/// The sizes that all workloads say of their files, as far as no level decides them.
+/// Returns the sizes that all workloads set for their files, unless levels decide them.
 pub(super) fn sizes(document: &Document<'_>, workloads: &[WorkloadText], place: &PlotPlace) -> FileSizes {
     let mut found = FileSizes::new();
     for workload in workloads {
@@ -266,23 +265,21 @@ pub(super) fn sizes(document: &Document<'_>, workloads: &[WorkloadText], place: 
 
 /// Reads a workload with the levels of one cell.
 pub(crate) struct WorkloadReader<'a> {
-    /// The study.
     pub document: &'a Document<'a>,
-    /// Levels.
+    /// The levels of the cell.
     pub scope: LevelScope<'a>,
-    /// Where it runs.
     pub place: &'a PlotPlace,
-    /// What others say of files.
+    /// Sizes of files from other workloads.
     pub sizes: &'a FileSizes,
-    /// The size of what it works on, where a sweep says it.
+    /// The size of its data, if a sweep sets it.
     pub working_set: Option<Size>,
 }
 
 impl WorkloadReader<'_> {
-    /// What a cell runs.
+    /// Returns the work of a cell.
     ///
     /// # Errors
-    /// What does not fit or makes no sense, where it stands.
+    /// A part does not fit or makes no sense; has its position.
     pub(super) fn read(&self, text: &WorkloadText, files: &mut dyn StudyFiles) -> Result<MadeWork, StudyError> {
         let raw = text.table.get_ref().as_table().expect("a workload is a table");
         let says = |key: &str| raw.contains_key(key);
@@ -291,7 +288,7 @@ impl WorkloadReader<'_> {
             _ => RamUnit::Native,
         };
         let mut failures = Vec::new();
-        let table = LevelScope { ram_unit, ..self.scope }.put_in(&text.table, &mut failures);
+        let table = LevelScope { ram_unit, ..self.scope }.substitute(&text.table, &mut failures);
         if !failures.is_empty() {
             return Err(self.document.failures(failures).into());
         }
@@ -339,7 +336,7 @@ impl WorkloadReader<'_> {
             let help = "let a step mount a file system, or name a directory as `path` of `[target]`";
             return Err(self.failed(&at, "the rules are those of file systems, and this is a device", help));
         }
-        let patterns = |said: &OneOrMany<String>| said.as_slice().to_vec();
+        let patterns = |list: &OneOrMany<String>| list.as_slice().to_vec();
         let (only, without) = (patterns(&posix.only), patterns(&posix.without));
         if only.iter().chain(&without).any(|pattern| pattern.is_empty() || pattern.starts_with('-')) {
             return Err(self.failed(&at, "a pattern is no id of a case", "`plumb posix explain` lists all ids"));
@@ -359,7 +356,7 @@ impl WorkloadReader<'_> {
         for (key, value) in table {
             let name: &str = key.get_ref();
             if let Some((key, op)) = ShortOp::ALL.into_iter().find(|(key, _)| *key == name) {
-                ops.push(SaidOp { op, key, form: self.document.read(value)? });
+                ops.push(NamedOp { op, key, form: self.document.read(value)? });
             } else if name == "cache" {
                 cache = Some(self.document.read::<CachePolicy>(value)?);
             } else if name == "description" {
@@ -381,9 +378,9 @@ impl WorkloadReader<'_> {
         if ops.is_empty() {
             return Err(self.failed(&text.place, "the workload does nothing", "such as `write = { size = \"1GiB\" }`"));
         }
-        for said in &mut ops {
-            if !said.form.direct && said.form.cache.is_none() {
-                said.form.cache = cache;
+        for op in &mut ops {
+            if !op.form.direct && op.form.cache.is_none() {
+                op.form.cache = cache;
             }
         }
         let mut workload =
@@ -495,14 +492,14 @@ impl WorkloadReader<'_> {
     fn in_file(&self, text: &WorkloadText, table: &Node, files: &mut dyn StudyFiles) -> Result<Workload, StudyError> {
         let form: FileForm = self.document.read(table)?;
         let at = place_in(table, &["file"]);
-        let said = files.read(Path::new(&form.file)).map_err(|reason| {
+        let source = files.read(Path::new(&form.file)).map_err(|reason| {
             self.failed(&at, format!("cannot read `{}`: {reason}", form.file), "paths are relative to the study")
         })?;
-        let document = Document::new(&form.file, &said, &[]);
+        let document = Document::new(&form.file, &source, &[]);
         let tree = document.tree()?;
         let tree = Spanned::new(tree.span(), Value::Table(tree.into_inner()));
         let mut failures = Vec::new();
-        let value = self.scope.put_in(&tree, &mut failures);
+        let value = self.scope.substitute(&tree, &mut failures);
         if !failures.is_empty() {
             return Err(document.failures(failures).into());
         }
@@ -533,7 +530,7 @@ impl WorkloadReader<'_> {
     }
 }
 
-/// The place of the first of these keys that is there, else of the whole.
+/// Returns the position of the first of these keys that exists, else of the whole.
 fn place_in(value: &Node, keys: &[&str]) -> Range<usize> {
     let table = value.get_ref().as_table();
     let found = keys.iter().find_map(|key| table.and_then(|table| table.get_key_value(key)));
@@ -544,8 +541,8 @@ fn place_in(value: &Node, keys: &[&str]) -> Range<usize> {
     }
 }
 
-/// Where the short form says what a problem of the workload is about.
-fn place_of_problem(value: &Node, workload: &Workload, ops: &[SaidOp], path: &KeyPath) -> Range<usize> {
+/// Returns the position in the short form that a problem of the workload is about.
+fn place_of_problem(value: &Node, workload: &Workload, ops: &[NamedOp], path: &KeyPath) -> Range<usize> {
     use plumb_workload::keypath::Segment;
     let keys: Vec<&str> = path
         .0
@@ -559,9 +556,9 @@ fn place_of_problem(value: &Node, workload: &Workload, ops: &[SaidOp], path: &Ke
         Segment::Index(index) => workload.phase.get(*index),
         Segment::Key(_) => None,
     });
-    let op = phase.and_then(|phase| ops.iter().rev().find(|said| phase.name.starts_with(said.key))).or(ops.first());
+    let op = phase.and_then(|phase| ops.iter().rev().find(|op| phase.name.starts_with(op.key))).or(ops.first());
     let table = value.get_ref().as_table();
-    let Some((op_key, op_value)) = op.and_then(|said| table.and_then(|table| table.get_key_value(said.key))) else {
+    let Some((op_key, op_value)) = op.and_then(|op| table.and_then(|table| table.get_key_value(op.key))) else {
         return value.span();
     };
     let inside = op_value.get_ref().as_table();

@@ -1,4 +1,4 @@
-//! Measures one side alone: a candidate that history judges, or the beginning of a history.
+//! Measures one side alone: a candidate to compare with history, or the beginning of a history.
 
 use jiff::Timestamp;
 use plumb_bench::{Bench, Parts, Place, Policies, Progress, RunError, RunRequest};
@@ -7,39 +7,39 @@ use plumb_result::RunResult;
 use plumb_workload::{Target, Workload};
 use std::time::{Duration, Instant};
 
-/// Runs of each work in a session: their mean is then near that of the session, and more of them tell nothing of other sessions.
+/// Runs of each work in a session: their mean is then close to that of the session, and more of them
+/// add nothing about other sessions.
 pub(super) const RUNS: u32 = 6;
 
 /// A place that is measured alone.
 pub struct AloneRequest<'a> {
-    /// Where.
     pub place: &'a Place,
-    /// The works, as they are to be run there.
+    /// The works, resolved for the place.
     pub works: &'a [Workload],
-    /// How long it may take; the first run of each work is made in any case. On simulated devices, by their own clocks.
+    /// Time limit; the first run of each work is made in any case. On simulated devices, in their own time.
     pub budget: Duration,
-    /// Of simulated devices.
+    /// Seed of simulated devices.
     pub seed: u64,
-    /// Which plot of a simulated device: each session is one of its own, in the order of time.
+    /// Plot number of a simulated device: each session has its own, in time order.
     pub session: u32,
-    /// When the newest session before began: one on a simulated device is dated a day later.
+    /// Start of the newest earlier session: a session on a simulated device is dated a day later.
     pub newest: Option<Timestamp>,
     /// As typed, for the record.
     pub command: &'a str,
 }
 
-/// What was measured.
+/// The measurement of one side.
 pub struct Alone {
-    /// The runs, also those that their checks reject.
+    /// All runs, rejected ones included.
     pub results: Vec<RunResult>,
-    /// How long it took.
     pub spent: Duration,
-    /// A signal ended it early.
+    /// Whether a signal ended it early.
     pub interrupted: bool,
 }
 
-/// The newest run of each work, as it is to be run at a place: what was measured there on a simulated device is measured on the one
-/// of the place. `None` where one was measured on storage, and the place is a simulated device, or the other way round.
+/// Returns the newest run of each work, adapted to a place: a work on a simulated device moves to the
+/// simulated device of the place. `None` if a work was measured on storage and the place is a simulated
+/// device, or the other way round.
 pub fn works_at(baseline: &[RunResult], place: &Place) -> Option<Vec<Workload>> {
     let mut newest: Vec<&RunResult> = Vec::new();
     let mut sorted: Vec<&RunResult> = baseline.iter().filter(|result| result.imported.is_none()).collect();
@@ -68,13 +68,13 @@ fn at(workload: &Workload, place: &Place) -> Option<Workload> {
 /// Time between sessions of simulated devices.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Returns the time by which dates must be ahead of `now` to lie a day after the newest.
+/// Returns the time to add to `now` so that dates are a day after the newest session.
 fn a_day_after(newest: Option<Timestamp>, now: Timestamp) -> Duration {
     let ahead = newest.map(|newest| newest.duration_since(now).as_nanos() + DAY.as_nanos() as i128);
     ahead.and_then(|ns| u64::try_from(ns).ok()).map_or(Duration::ZERO, Duration::from_nanos)
 }
 
-/// When the newest of these runs began; `None` without any whose time is known.
+/// Returns the start of the newest of these runs; `None` without any known time.
 pub fn newest(results: &[RunResult]) -> Option<Timestamp> {
     results.iter().filter_map(|result| result.started_at.parse().ok()).max()
 }
@@ -82,7 +82,7 @@ pub fn newest(results: &[RunResult]) -> Option<Timestamp> {
 /// Runs each work in turn, round by round.
 ///
 /// # Errors
-/// Where a run cannot be made.
+/// A run cannot be made.
 pub fn measure_alone(
     bench: &mut Bench,
     request: &AloneRequest<'_>,
@@ -116,7 +116,7 @@ pub fn measure_alone(
                 command: request.command,
                 dialect: None,
                 sim_run: SimRun {
-                    // Each workload has draws of its own, so that the numbers of a gate can vary independently.
+                    // Each workload has its own random draws, so that the numbers of a gate can vary independently.
                     seed: request.seed.wrapping_add(number as u64),
                     run_index: request.session.saturating_mul(RUNS).saturating_add(round),
                     plot_index: request.session,

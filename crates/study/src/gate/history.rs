@@ -1,6 +1,7 @@
-//! The baseline was measured before: its history says what sessions differ by, and the candidate is one more session, or a few.
+//! Gates with a stored baseline: its history shows the spread between sessions, and the candidate is
+//! one or more further sessions.
 
-use super::numbers::{Told, direction, number};
+use super::numbers::{NumberContext, direction, number};
 use super::places::answer;
 use super::sessions::sessions;
 use super::{ERROR_RATE, GateOutcome, words};
@@ -21,48 +22,45 @@ use plumb_stats::schedule::Side;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Runs of one side.
 #[derive(Clone)]
 pub struct HistorySide {
     /// As typed.
     pub name: String,
-    /// Where they come from.
     pub source: GateSource,
     /// The runs, in any order.
     pub results: Vec<RunResult>,
 }
 
-/// A gate whose baseline was measured before.
+/// A gate with a stored baseline.
 pub struct HistoryRequest<'a> {
-    /// What the candidate is judged against.
+    /// The reference side.
     pub baseline: HistorySide,
-    /// What is judged: stored, or measured just now.
+    /// The side that is judged: stored, or just measured.
     pub candidate: HistorySide,
     /// The newest kept session, if it was suspected: the candidate's first session, see [`super::suspected`].
     pub suspected: Vec<RunResult>,
-    /// Whether the candidate's session is kept, so that the next gate knows it.
+    /// Whether the candidate's session is kept for the next gate.
     pub kept: bool,
-    /// Numbers by name or by their last parts; without any, those that a comparison of stored runs has.
+    /// Numbers by name or by their last parts; if empty, those of a comparison of stored runs.
     pub metrics: &'a [String],
     /// A regression within this factor passes.
     pub margin: f64,
-    /// Gates that share the error rate of `regression`.
+    /// Number of gates that share the error rate of `regression`.
     pub gates: u32,
-    /// Runs closer in time than this are of one session.
+    /// Runs closer in time than this belong to one session.
     pub session_gap: Duration,
-    /// Time that was spent on measuring.
     pub spent: Duration,
-    /// Seed of the runs.
     pub seed: u64,
 }
 
-/// Judges runs by earlier ones. Runs of the candidate that the baseline selects too are the candidate's.
+/// Judges runs by earlier ones. Runs that both sides select belong to the candidate.
 ///
-/// A session that looks worse is suspected. With the next one it is judged as a candidate of two sessions, against the history
-/// before both. If they do not agree, the first joins the history, and the second is judged alone.
+/// A session that looks worse is suspected. Together with the next one it is judged as a candidate of
+/// two sessions, against the history before both. If they do not agree, the first joins the history,
+/// and the second is judged alone.
 ///
 /// # Errors
-/// A metric that no run has.
+/// No run has a requested metric.
 pub fn gate_history(request: &HistoryRequest<'_>) -> Result<GateOutcome, StoredError> {
     let HistoryRequest { baseline, candidate, suspected, .. } = request;
     let measured = match candidate.source {
@@ -76,7 +74,7 @@ pub fn gate_history(request: &HistoryRequest<'_>) -> Result<GateOutcome, StoredE
         let mut both = candidate.clone();
         both.results.extend(suspected.iter().filter(|one| !ids(&candidate.results).contains(&one.id)).cloned());
         let gate = judge(before, both, request)?;
-        // Runs of the same session are more runs of the suspected one.
+        // Runs of the same session are further runs of the suspected one.
         if gate.answer == GateAnswer::Regression || gate.candidate.sessions == Some(1) {
             return Ok(GateOutcome { gate, measured, interrupted: false });
         }
@@ -152,7 +150,6 @@ fn judge(baseline: HistorySide, candidate: HistorySide, request: &HistoryRequest
     Ok(Gate { note: words::note(&gate, false, &second), ..gate })
 }
 
-/// The numbers with what the statistics say of them.
 fn numbers(
     cells: &[(&ComparedCell, CellSessions)],
     runs: &[Selected],
@@ -166,7 +163,7 @@ fn numbers(
             better: direction(cell),
         })
         .collect();
-    // Values are above 0 and the rule is its own default, so that there is no error.
+    // Values are above 0 and the rule is its own default, so no error is possible.
     let found = of_histories(&histories, histories.len() * rule.gates as usize).unwrap_or_default();
     let evidence: Vec<GateEvidence> = found.iter().map(|one| one.evidence).collect();
     let assessments = assess(&evidence, 1, rule).unwrap_or_default();
@@ -177,7 +174,7 @@ fn numbers(
             before: change.before,
             after: change.after,
         });
-        let told = Told {
+        let context = NumberContext {
             values: [means(&values.baseline[found.since..]), means(&values.candidate)],
             unit: GateUnit::Session,
             floor: None,
@@ -185,12 +182,12 @@ fn numbers(
             forbids: values.lacking(),
             changes: changes.collect(),
         };
-        number(cell, assessment, rule, told)
+        number(cell, assessment, rule, context)
     });
     (numbers.collect(), assessments)
 }
 
-/// Sessions of the candidate that should decide it: two where one is suspected.
+/// Returns the number of candidate sessions that should decide: two if one is suspected.
 fn needed(numbers: &[GateNumber], assessments: &[GateAssessment], suspected: bool) -> Option<GateNeed> {
     let open = numbers.iter().zip(assessments).filter(|(number, _)| number.answer == GateAnswer::CannotTell);
     // More sessions like these do not answer an objection.
@@ -204,7 +201,8 @@ fn needed(numbers: &[GateNumber], assessments: &[GateAssessment], suspected: boo
     units.map(|units| GateNeed { units, seconds: None, options: None })
 }
 
-/// Where one of the baseline's newest sessions was judged a regression, its level is about to become what later ones are judged by.
+/// Returns a warning if one of the baseline's newest sessions was judged a regression, because its level is
+/// about to become the reference.
 fn recent_regression(runs: &[Selected], sessions: &[Option<usize>]) -> Option<String> {
     let newest = sessions.iter().flatten().max()?;
     let is_recent = |session: usize| session + SESSIONS_MIN as usize > *newest;
@@ -219,7 +217,7 @@ fn recent_regression(runs: &[Selected], sessions: &[Option<usize>]) -> Option<St
     ))
 }
 
-/// The runs of both sides in the order of time, and how many the baseline shares with the candidate.
+/// Returns the runs of both sides in time order, and the number of runs that both sides select.
 fn both(baseline: Vec<RunResult>, candidate: Vec<RunResult>) -> (Vec<Selected>, usize) {
     let of_candidate = BTreeSet::from_iter(candidate.iter().map(|result| result.id.clone()));
     let all = baseline.len();
@@ -232,7 +230,8 @@ fn both(baseline: Vec<RunResult>, candidate: Vec<RunResult>) -> (Vec<Selected>, 
     (runs, shared)
 }
 
-/// Whether more of the candidate's runs were rejected than are left. What was rejected of a history says nothing of today.
+/// Returns `true` if more of the candidate's runs were rejected than are left. Rejected runs of a history
+/// do not affect today's gate.
 fn rejected(runs: &[Selected], left_out: &[LeftOut]) -> bool {
     let of_candidate: Vec<&str> =
         runs.iter().filter(|run| run.side == Side::B).map(|run| run.result.id.as_str()).collect();
@@ -250,7 +249,7 @@ struct CellSessions {
     candidate: Vec<Vec<f64>>,
     /// The first run of each of the baseline's sessions.
     firsts: Vec<usize>,
-    /// Runs that count and have no value, and those that have one.
+    /// Numbers of accepted runs without a value, and with one.
     lacking: (u32, u32),
 }
 
@@ -273,7 +272,7 @@ impl CellSessions {
         CellSessions { baseline, candidate, firsts, lacking }
     }
 
-    /// A percentile that runs lack for want of samples is lacked by slow runs first.
+    /// Returns a cap if runs lack a percentile for want of samples, because slow runs are the first to lack it.
     fn lacking(&self) -> Option<Capped> {
         use crate::compare::claims::Lacking;
         let (units, of) = self.lacking;

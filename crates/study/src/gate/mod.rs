@@ -1,7 +1,8 @@
-//! Gates: whether a candidate is worse than its baseline, for continuous integration.
+//! Gates for continuous integration: is a candidate worse than its baseline?
 //!
-//! Where both can be measured, they are measured in interleaved blocks ([`places`]). Where the baseline was measured before, its
-//! history says how much sessions differ ([`history`]). The decision itself is [`plumb_stats::gate`].
+//! If both sides can be measured, they are measured in interleaved blocks ([`places`]). If the
+//! baseline was measured before, its history shows the spread between sessions ([`history`]). The
+//! decision itself is in [`plumb_stats::gate`].
 
 mod candidate;
 mod history;
@@ -19,15 +20,14 @@ pub use sessions::{SESSION_GAP, SESSIONS_KEPT, newest_sessions, session_count, s
 
 use plumb_result::{Gate, RunResult};
 
-/// The share of wrong answers that is promised.
+/// The promised limit for the share of wrong answers.
 pub(crate) const ERROR_RATE: f64 = 0.05;
 
-/// What a gate came to.
+/// The outcome of a gate.
 pub struct GateOutcome {
-    /// The answer.
     pub gate: Gate,
-    /// The candidate's runs that were measured for it and count, to be kept as a baseline.
+    /// The candidate's accepted runs that were measured for it, to be kept as a baseline.
     pub measured: Vec<RunResult>,
-    /// A signal ended it early.
+    /// Whether a signal ended it early.
     pub interrupted: bool,
 }

@@ -1,4 +1,4 @@
-//! The numbers of a gate: which are judged, and what is said of each.
+//! The numbers of a gate: their selection, and the answer for each.
 
 use crate::compare::claims::{better, cap};
 use crate::compare::{ComparedCell, claims};
@@ -10,20 +10,19 @@ use plumb_stats::gate::{GateAssessment, GateNote, GateRule, GateVerdict, Objecti
 use plumb_trust::{NumberFound, Planned};
 use plumb_workload_text::named::NamedWorkload;
 
-/// No work has such a number.
+/// No work has the requested number.
 #[derive(Debug, thiserror::Error)]
 #[error("--metrics {name}: no workload of this gate has it; there is {}", known.join(", "))]
 pub struct WantedError {
-    /// What was asked for.
     pub name: String,
-    /// What there is.
     pub known: Vec<String>,
 }
 
-/// The numbers that a gate of these works judges: their headline numbers, or those that are meant by name or last parts.
+/// Returns the numbers that a gate of these works judges: their headline numbers, or those selected
+/// by name or last parts.
 ///
 /// # Errors
-/// A name that means none of them.
+/// A name matches none of them.
 pub fn planned(workloads: &[&'static NamedWorkload], metrics: &[String]) -> Result<Vec<Planned>, WantedError> {
     let all: Vec<Planned> = workloads
         .iter()
@@ -44,24 +43,28 @@ pub fn planned(workloads: &[&'static NamedWorkload], metrics: &[String]) -> Resu
     Ok(all.into_iter().filter(is_wanted).collect())
 }
 
-/// What a number is made of besides its assessment.
-pub(super) struct Told<'a> {
-    /// Values of each side.
+/// The inputs of a number's answer other than its assessment.
+pub(super) struct NumberContext<'a> {
     pub(super) values: [Vec<f64>; 2],
     pub(super) unit: GateUnit,
     pub(super) floor: Option<Floor>,
-    /// What the checks say of both sides together.
+    /// Findings about both sides together.
     pub(super) findings: &'a [Finding],
-    /// What else forbids an answer.
+    /// Another reason that forbids an answer.
     pub(super) forbids: Option<Capped>,
     pub(super) changes: Vec<LevelChange>,
 }
 
-/// A number with its answer: that of the statistics, unless a check forbids it.
-pub(super) fn number(cell: &ComparedCell, assessment: &GateAssessment, rule: &GateRule, told: Told<'_>) -> GateNumber {
+/// Returns a number with its answer: that of the statistics, unless a check forbids it.
+pub(super) fn number(
+    cell: &ComparedCell,
+    assessment: &GateAssessment,
+    rule: &GateRule,
+    context: NumberContext<'_>,
+) -> GateNumber {
     let ratio = assessment.ratio;
-    // To the checks a pass is a claim that nothing is beyond the margin, and a regression one of a difference.
-    let (answer, said, found) = match (assessment.verdict, ratio) {
+    // To the checks, a pass is a claim of equality within the margin, and a regression is a claim of a difference.
+    let (answer, uncapped, found) = match (assessment.verdict, ratio) {
         (GateVerdict::Pass, _) => {
             (GateAnswer::Pass, ContrastVerdict::Equivalent, NumberFound::Equal { margin: rule.margin })
         }
@@ -73,14 +76,14 @@ pub(super) fn number(cell: &ComparedCell, assessment: &GateAssessment, rule: &Ga
         }
         _ => (GateAnswer::CannotTell, ContrastVerdict::CannotTell, NumberFound::Nothing),
     };
-    let capped = match said {
+    let capped = match uncapped {
         ContrastVerdict::CannotTell => None,
-        _ => cap(said, found, told.floor.as_ref(), told.findings).or(told.forbids),
+        _ => cap(uncapped, found, context.floor.as_ref(), context.findings).or(context.forbids),
     };
     let mean = |values: &[f64]| plumb_stats::summary::geometric_mean(values).ok();
     let note = match &capped {
         Some(capped) => Some(capped.reason.clone()),
-        None => words(assessment.note, told.unit),
+        None => words(assessment.note, context.unit),
     };
     GateNumber {
         workload: cell.workload.clone(),
@@ -90,8 +93,8 @@ pub(super) fn number(cell: &ComparedCell, assessment: &GateAssessment, rule: &Ga
         suspected: assessment.verdict == GateVerdict::Suspected && capped.is_none(),
         note,
         capped: capped.map(|capped| capped.code),
-        baseline_value: mean(&told.values[0]),
-        candidate_value: mean(&told.values[1]),
+        baseline_value: mean(&context.values[0]),
+        candidate_value: mean(&context.values[1]),
         ratio: ratio.map(|ratio| ratio.value),
         lo: ratio.map(|ratio| ratio.lo),
         hi: ratio.map(|ratio| ratio.hi),
@@ -99,10 +102,10 @@ pub(super) fn number(cell: &ComparedCell, assessment: &GateAssessment, rule: &Ga
         p_worse: assessment.p_worse,
         p_worse_adjusted: assessment.p_worse_adjusted,
         p_beyond: assessment.p_beyond,
-        unit: told.unit,
+        unit: context.unit,
         units: assessment.units,
-        floor: told.floor,
-        changes: told.changes,
+        floor: context.floor,
+        changes: context.changes,
     }
 }
 
@@ -123,10 +126,10 @@ fn words(note: GateNote, unit: GateUnit) -> Option<String> {
     Some(text)
 }
 
-/// Words for the other explanation of sessions that look worse.
+/// Describes the other explanation of sessions that look worse.
 fn objected(objection: Objection) -> &'static str {
     match objection {
-        Objection::SeenBefore => "it looks worse, but the history has sessions as bad",
+        Objection::SeenBefore => "it looks worse, but the history has sessions that are equally bad",
         Objection::TooFewForFamily => {
             "it looks worse, but with this few sessions one of this many numbers does by chance; name fewer --metrics, or wait for \
              more sessions"
@@ -140,12 +143,12 @@ fn objected(objection: Objection) -> &'static str {
     }
 }
 
-/// The direction of a number, for the statistics.
+/// Returns the direction of a number for the statistics.
 pub(super) fn direction(cell: &ComparedCell) -> plumb_stats::verdict::Better {
     better(cell.metric)
 }
 
-/// What is one sample of these numbers.
+/// Returns the sampling unit of these numbers.
 pub(super) fn unit_of(rows: &claims::Rows) -> GateUnit {
     if rows.values().any(|rows| claims::has_several_plots(rows)) { GateUnit::Plot } else { GateUnit::Block }
 }

@@ -1,6 +1,6 @@
-//! Both sides can be measured: interleaved blocks, until it is decided or the budget is spent.
+//! Gates that measure both sides: interleaved blocks, until there is a decision or the budget is used up.
 
-use super::numbers::{Told, direction, number, unit_of};
+use super::numbers::{NumberContext, direction, number, unit_of};
 use super::{ERROR_RATE, GateOutcome, words};
 use crate::compare::claims::{CellValues, Lacking, Rows, claims};
 use crate::compare::comparison_log::ComparisonLog;
@@ -23,34 +23,33 @@ use plumb_workload::Nanos;
 use plumb_workload_text::named::{NamedWorkload, Scale};
 use std::time::{Duration, Instant};
 
-/// A gate whose sides are both measured.
+/// A gate that measures both sides.
 pub struct PlacesRequest<'a> {
-    /// What the candidate is judged against.
+    /// The reference side.
     pub baseline: CompareSide,
-    /// What is judged.
+    /// The side that is judged.
     pub candidate: CompareSide,
-    /// For which work.
     pub workloads: Vec<&'static NamedWorkload>,
     /// The numbers that are judged, see [`super::planned`].
     pub planned: Vec<Planned>,
     /// Size of a run; `place` is set for each side.
     pub scale: Scale,
-    /// How long it may take altogether; on simulated devices, by their own clocks.
+    /// Total time limit; on simulated devices, in their own time.
     pub budget: Duration,
     /// A regression within this factor passes.
     pub margin: f64,
-    /// Gates that share the error rate of `regression`.
+    /// Number of gates that share the error rate of `regression`.
     pub gates: u32,
     /// Seed of the order and of every op.
     pub seed: u64,
     /// As typed, for the record.
     pub command: &'a str,
-    /// Options with which another gate of such a budget has runs like this one's: what `--budget` is to be.
+    /// Returns the options for another gate with this budget and with runs like this one's: the value of `--budget`.
     pub options: &'a dyn Fn(Duration) -> String,
 }
 
 impl PlacesRequest<'_> {
-    /// The two sides, as a comparison.
+    /// Returns the two sides as a comparison.
     pub fn compared(&self) -> CompareRequest<'_> {
         CompareRequest {
             baseline: self.baseline.clone(),
@@ -67,7 +66,7 @@ impl PlacesRequest<'_> {
     }
 }
 
-/// What was found at the last look.
+/// The results of the last look.
 #[derive(Default)]
 struct LastLook {
     cells: Vec<ComparedCell>,
@@ -79,7 +78,7 @@ struct LastLook {
 /// Judges a place by another one.
 ///
 /// # Errors
-/// Where a run cannot be made.
+/// A run cannot be made.
 pub fn gate_places(
     bench: &mut Bench,
     request: &PlacesRequest<'_>,
@@ -91,7 +90,7 @@ pub fn gate_places(
     let mut log = ComparisonLog::new(&request.workloads, None);
     log.planned.clone_from(&request.planned);
     let mut clock = Clock { started: Instant::now(), simulated: Duration::ZERO };
-    let (look, ended) = measure(bench, &compared, &rule, &mut log, &mut clock, progress)?;
+    let (last, ended) = measure(bench, &compared, &rule, &mut log, &mut clock, progress)?;
     let spent = clock.elapsed();
     log.run_seconds = log.seconds_a_run(spent);
 
@@ -99,42 +98,42 @@ pub fn gate_places(
     let missing: Vec<String> = request.workloads.iter().flat_map(|named| missing(named, request, &log)).collect();
     let rows = log.rows.clone();
     let blocks = log.order.len() as u32;
-    let lacking: Vec<u32> = look.cells.iter().map(|cell| log.lacking(cell)).collect();
+    let lacking: Vec<u32> = last.cells.iter().map(|cell| log.lacking(cell)).collect();
     let measured = Measured { claims: claims(&rows, &verdict_rule), comparison_log: log, rule: verdict_rule, ended };
     let outcome = conclude(bench, &compared, measured);
     let left_out_of =
         |side: &CompareSide| outcome.comparison.left_out.iter().filter(|run| run.side == side.name).count() as u32;
     let rejected = is_one_sided([left_out_of(&request.baseline), left_out_of(&request.candidate)])
-        || outcome.rejected > 0 && look.assessments.iter().all(|one| one.note == GateNote::TooFew);
+        || outcome.rejected > 0 && last.assessments.iter().all(|one| one.note == GateNote::TooFew);
     let unit = unit_of(&rows);
-    let numbers: Vec<GateNumber> = look
+    let numbers: Vec<GateNumber> = last
         .cells
         .iter()
-        .zip(&look.assessments)
+        .zip(&last.assessments)
         .zip(lacking)
         .map(|((cell, assessment), lacking)| {
             let has = rows[cell].len() as u32 / 2;
-            let said = if assessment.verdict == GateVerdict::CannotTell {
+            let uncapped = if assessment.verdict == GateVerdict::CannotTell {
                 ContrastVerdict::CannotTell
             } else {
                 ContrastVerdict::Equivalent
             };
-            let told = Told {
+            let context = NumberContext {
                 values: CellValues::of(&rows[cell]).blocks,
                 unit,
                 floor: floor(&outcome.comparison, cell),
                 findings: &outcome.comparison.checks,
-                forbids: Lacking { units: lacking, of: has, what: "blocks" }.cap(said),
+                forbids: Lacking { units: lacking, of: has, what: "blocks" }.cap(uncapped),
                 changes: Vec::new(),
             };
-            number(cell, assessment, &rule, told)
+            number(cell, assessment, &rule, context)
         })
         .collect();
     let answer = answer(&numbers, &missing, rejected);
     let is_open = answer == GateAnswer::CannotTell;
     let interrupted = outcome.interrupted;
     let needed = (is_open && !rejected && missing.is_empty())
-        .then(|| need(&numbers, &look.assessments, spent, blocks, request))
+        .then(|| need(&numbers, &last.assessments, spent, blocks, request))
         .flatten();
     let Comparison { left_out, run_checks, checks, differences, notes, runs, settle, contrasts, under_load, .. } =
         outcome.comparison;
@@ -159,7 +158,7 @@ pub fn gate_places(
         error_rate: ERROR_RATE,
         numbers,
         missing,
-        looks: GateLooks { done: look.done, planned: look.planned, level: rule.alpha / f64::from(look.planned.max(1)) },
+        looks: GateLooks { done: last.done, planned: last.planned, level: rule.alpha / f64::from(last.planned.max(1)) },
         seconds: spent.as_secs_f64(),
         needed,
         rejected,
@@ -174,19 +173,20 @@ pub fn gate_places(
         gates: (rule.gates > 1).then_some(rule.gates),
         rejected_numbers,
     };
-    // Four times as long halves the spread, where it is that of a mean over time.
+    // Four times the length halves the spread, if it is that of a mean over time.
     let longer = format!("`--time {}`", Nanos(request.scale.time_ns.saturating_mul(4)));
     let gate = Gate { note: words::note(&gate, interrupted, &longer) + &why, ..gate };
     Ok(GateOutcome { gate, measured: Vec::new(), interrupted })
 }
 
-/// Where the checks have rejected every run this long, what they object to is no passing noise, and more runs will not help.
+/// If the checks have rejected every run for this long, the cause is not temporary noise, and
+/// more runs will not help.
 const HOPELESS_AFTER: Duration = Duration::from_secs(30);
 
-/// Time as a budget counts it.
+/// Elapsed time for a budget.
 struct Clock {
     started: Instant,
-    /// On simulated devices.
+    /// Time on simulated devices.
     simulated: Duration,
 }
 
@@ -196,7 +196,7 @@ impl Clock {
     }
 }
 
-/// Runs blocks and looks at them. How many looks there are follows from the time of the first blocks, not from their values.
+/// Runs blocks and looks at them. The number of looks depends on the time of the first blocks, not on their values.
 fn measure(
     bench: &mut Bench,
     request: &CompareRequest<'_>,
@@ -211,7 +211,7 @@ fn measure(
     let mut looks: Option<Looks> = None;
     let mut last = LastLook::default();
     let mut done = 0u32;
-    let mut looked_at = 0;
+    let mut blocks_assessed = 0;
     loop {
         let next = match &looks {
             None => Some(rule.blocks_min),
@@ -243,9 +243,9 @@ fn measure(
             let fit = (request.budget.as_secs_f64() / block.max(1e-9)) as u32;
             Looks::within(rule.blocks_min, fit.min(BLOCKS_NEEDED_MAX))
         });
-        if done > looked_at {
-            looked_at = done;
-            last = look(&log.rows, looks.count(), last.done, rule);
+        if done > blocks_assessed {
+            blocks_assessed = done;
+            last = assess_rows(&log.rows, looks.count(), last.done, rule);
         }
         if let Some(ended) = ended {
             return Ok((last, ended));
@@ -260,7 +260,7 @@ fn measure(
     }
 }
 
-fn look(rows: &Rows, planned: u32, done: u32, rule: &GateRule) -> LastLook {
+fn assess_rows(rows: &Rows, planned: u32, done: u32, rule: &GateRule) -> LastLook {
     let by_plot = unit_of(rows) == GateUnit::Plot;
     let evidence = rows.iter().filter_map(|(cell, rows)| {
         let values = CellValues::of(rows);
@@ -269,7 +269,7 @@ fn look(rows: &Rows, planned: u32, done: u32, rule: &GateRule) -> LastLook {
             true => Sides::Plots { baseline: plots_a, candidate: plots_b },
             false => Sides::Blocks { baseline, candidate },
         };
-        // Values are above 0 and come in pairs, so that there is no error.
+        // Values are above 0 and come in pairs, so no error is possible.
         Some((cell.clone(), GateEvidence::of_sides(sides, direction(cell), rule.seed).ok()?))
     });
     let (cells, evidence): (Vec<ComparedCell>, Vec<GateEvidence>) = evidence.unzip();
@@ -277,7 +277,7 @@ fn look(rows: &Rows, planned: u32, done: u32, rule: &GateRule) -> LastLook {
     LastLook { cells, assessments, done: done + 1, planned }
 }
 
-/// What was to be judged and was not measured in every block.
+/// Lists planned numbers that were not measured in every block.
 fn missing(named: &'static NamedWorkload, request: &PlacesRequest<'_>, log: &ComparisonLog) -> Vec<String> {
     if !log.accepted_pairs.contains_key(named.name) {
         return vec![format!("{}: the checks rejected a run of every block", named.name)];
@@ -293,7 +293,8 @@ fn floor(comparison: &Comparison, cell: &ComparedCell) -> Option<plumb_result::c
     comparison.contrasts.iter().find(is_of)?.floor.clone()
 }
 
-/// The answer over all numbers. What is missing does not pass, and where too much was rejected nothing is answered.
+/// Returns the answer over all numbers. A missing number prevents a pass, and too many
+/// rejected runs prevent any answer.
 pub(super) fn answer(numbers: &[GateNumber], missing: &[String], rejected: bool) -> GateAnswer {
     let is = |answer: GateAnswer| numbers.iter().any(|number| number.answer == answer);
     if rejected || numbers.is_empty() {
@@ -310,7 +311,7 @@ pub(super) fn answer(numbers: &[GateNumber], missing: &[String], rejected: bool)
 /// Blocks vary in time, and the last one must fit.
 const TIME_SLACK: f64 = 1.05;
 
-/// The time in which a new gate has the blocks that the number needs that needs most.
+/// Returns the time in which a new gate has enough blocks for every number.
 fn need(
     numbers: &[GateNumber],
     assessments: &[GateAssessment],
@@ -319,7 +320,7 @@ fn need(
     request: &PlacesRequest<'_>,
 ) -> Option<GateNeed> {
     let open = numbers.iter().zip(assessments).filter(|(number, _)| number.answer == GateAnswer::CannotTell);
-    // What a check forbids needs no blocks, and what has no number of blocks has no time.
+    // A number that a check forbids needs no blocks, and a number without an estimate of blocks has no time.
     let needed: Option<Vec<u32>> = open.map(|(_, assessment)| assessment.units_needed).collect();
     let units = needed?.into_iter().max()?;
     let seconds = spent.as_secs_f64() / f64::from(blocks.max(1)) * f64::from(units) * TIME_SLACK;

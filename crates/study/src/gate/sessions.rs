@@ -1,22 +1,23 @@
-//! Sessions: runs that are close in time. What a machine was like then, they share.
+//! Sessions: runs that are close in time, and share the state of the machine.
 
 use crate::compare::stored::Selected;
 use plumb_result::RunResult;
 use plumb_stats::schedule::Side;
 use std::time::Duration;
 
-/// Sessions that a baseline file keeps, and that a change of level is searched in.
+/// Number of sessions that a baseline file keeps, and that are searched for a change of level.
 pub const SESSIONS_KEPT: usize = 50;
 
-/// Runs closer in time than this are of one session, unless said otherwise.
+/// By default, runs closer in time than this belong to one session.
 pub const SESSION_GAP: Duration = Duration::from_secs(3600);
 
-/// How many sessions runs are of.
+/// Returns the number of sessions of some runs.
 pub fn session_count(results: &[RunResult], gap: Duration) -> u32 {
     numbered(results.to_vec(), gap).last().and_then(|(_, session)| *session).map_or(0, |last| last as u32 + 1)
 }
 
-/// The runs of the newest session, if its newest run is of a suspected one; otherwise none. The next session decides what it was.
+/// Returns the runs of the newest session, if its newest run belongs to a suspected one; otherwise none. The
+/// next session decides about it.
 pub fn suspected(results: &[RunResult], gap: Duration) -> Vec<RunResult> {
     let all = numbered(results.to_vec(), gap);
     let Some((newest, session)) = all.last() else { return Vec::new() };
@@ -26,7 +27,7 @@ pub fn suspected(results: &[RunResult], gap: Duration) -> Vec<RunResult> {
     all.iter().filter(|(_, other)| other == session).map(|(run, _)| run.clone()).collect()
 }
 
-/// The runs of the newest sessions, [`SESSIONS_KEPT`] at most, the oldest first. Runs that do not count are left out.
+/// Returns the accepted runs of the newest sessions, at most [`SESSIONS_KEPT`], the oldest first.
 pub fn newest_sessions(results: Vec<RunResult>, gap: Duration) -> Vec<RunResult> {
     let all = numbered(results, gap);
     let last = all.iter().filter_map(|(_, session)| *session).max().unwrap_or(0);
@@ -34,7 +35,7 @@ pub fn newest_sessions(results: Vec<RunResult>, gap: Duration) -> Vec<RunResult>
     all.into_iter().filter(|(_, session)| session.is_some_and(|session| session >= first)).map(|(run, _)| run).collect()
 }
 
-/// Runs with their sessions, in the order of time.
+/// Returns runs with their sessions, in time order.
 fn numbered(results: Vec<RunResult>, gap: Duration) -> Vec<(RunResult, Option<usize>)> {
     let mut runs: Vec<Selected> = results
         .into_iter()
@@ -46,8 +47,9 @@ fn numbered(results: Vec<RunResult>, gap: Duration) -> Vec<(RunResult, Option<us
     runs.into_iter().map(|run| run.result).zip(sessions).collect()
 }
 
-/// The session of each run of a side, from 0, in the order of time; `None` for runs of the other side, and for those that do not
-/// count. A run on another machine is of another session. Of imported runs whose time nobody knows, all are one.
+/// Returns the session of each run of a side, from 0, in time order; `None` for runs of the other side, and
+/// for those that do not count. A run on another machine belongs to another session. Imported runs of unknown
+/// time belong to one session.
 pub(crate) fn sessions(runs: &[Selected], side: Side, gap: Duration) -> Vec<Option<usize>> {
     let mut last: Option<&Selected> = None;
     let mut session = 0;

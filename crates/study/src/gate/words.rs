@@ -1,4 +1,4 @@
-//! A gate in words.
+//! Describes a gate in words.
 
 use super::ERROR_RATE;
 use plumb_result::Gate;
@@ -7,7 +7,7 @@ use plumb_result::number::{self, Digits, percent};
 use plumb_trust::advice::budget_text;
 use std::time::Duration;
 
-/// How often an answer is wrong.
+/// Describes the error rates.
 pub(super) fn promise(margin: f64) -> String {
     let (rate, margin) = (percent(ERROR_RATE, Digits::Spoken), percent(margin, Digits::Spoken));
     format!(
@@ -16,7 +16,7 @@ pub(super) fn promise(margin: f64) -> String {
     )
 }
 
-/// The same for a history, with the conditions under which it holds.
+/// Describes the error rates for a history, with the conditions under which they hold.
 pub(super) fn promise_of_history(margin: f64) -> String {
     let (rate, margin) = (percent(ERROR_RATE, Digits::Spoken), percent(margin, Digits::Spoken));
     format!(
@@ -26,7 +26,7 @@ pub(super) fn promise_of_history(margin: f64) -> String {
     )
 }
 
-/// Advice on measuring the second session that a suspected one needs.
+/// Advises to measure the second session that a suspected one needs.
 pub(super) fn second_session(gap: Duration, kept: bool) -> String {
     let later = duration(gap.as_secs_f64());
     let keep = if kept { "" } else { ", both with --keep FILE" };
@@ -36,20 +36,21 @@ pub(super) fn second_session(gap: Duration, kept: bool) -> String {
     )
 }
 
-/// The answer in a few sentences. `way_out` is that of its design: how to get a second session, or a length of runs that shows more.
+/// Describes the answer in a few sentences. `way_out` is the advice of its design: how to get a
+/// second session, or longer runs.
 pub(super) fn note(gate: &Gate, interrupted: bool, way_out: &str) -> String {
-    let mut said = match gate.answer {
+    let mut text = match gate.answer {
         GateAnswer::CannotTell if gate.suspected => suspected(gate, way_out),
         GateAnswer::Pass => pass(gate),
         GateAnswer::Regression => regression(gate),
         GateAnswer::CannotTell => cannot_tell(gate, way_out),
     };
-    said.push_str(&worse_within_margin(gate));
-    said.push_str(&rejected(gate));
+    text.push_str(&worse_within_margin(gate));
+    text.push_str(&rejected(gate));
     if interrupted {
-        said.push_str(" Interrupted: this is what was measured before.");
+        text.push_str(" Interrupted: this is what was measured before.");
     }
-    said
+    text
 }
 
 fn of(gate: &Gate, answer: GateAnswer) -> Vec<&GateNumber> {
@@ -66,7 +67,7 @@ fn pass(gate: &Gate) -> String {
     format!("Pass: {b} is at most {margin} worse than {a} in {numbers}.")
 }
 
-/// ` (0.90×, 0.87 – 0.93)`.
+/// Formats ` (0.90×, 0.87 – 0.93)`.
 fn ratio(number: &GateNumber) -> String {
     match (number.ratio, number.lo, number.hi) {
         (Some(ratio), Some(lo), Some(hi)) => {
@@ -104,7 +105,7 @@ fn suspected(gate: &Gate, second: &str) -> String {
     format!("Suspected: {b} looks worse than {a} in {numbers}{}.{second}", ratio(most))
 }
 
-/// Of a regression that rests on sessions.
+/// Describes the agreement of sessions in a regression.
 fn agreeing(gate: &Gate) -> String {
     match gate.candidate.sessions {
         Some(sessions) if gate.design == GateDesign::History => format!(" {sessions} sessions agree."),
@@ -143,9 +144,9 @@ fn cannot_tell(gate: &Gate, longer: &str) -> String {
         (count, all) => format!("{count} of {all} numbers, such as {}", widest.name()),
     };
     let why = widest.note.as_ref().map_or(String::new(), |note| format!(": {note}"));
-    let mut said = format!("Cannot tell whether {b} is worse than {a} in {numbers}{}{why}.", ratio(widest));
-    said.push_str(&way_on(gate, widest, longer));
-    said
+    let mut text = format!("Cannot tell whether {b} is worse than {a} in {numbers}{}{why}.", ratio(widest));
+    text.push_str(&way_on(gate, widest, longer));
+    text
 }
 
 fn way_on(gate: &Gate, widest: &GateNumber, longer: &str) -> String {
@@ -175,7 +176,7 @@ fn way_on(gate: &Gate, widest: &GateNumber, longer: &str) -> String {
         }
         (None, GateDesign::Interleaved) if gate.numbers.iter().any(|number| number.units < 2) => {
             let fewest = gate.numbers.iter().map(|number| number.units).min().unwrap_or(0);
-            // Two units are compared at all; eight are what a budget is made for.
+            // Two units are the minimum; eight are the purpose of a budget.
             let needed = gate.seconds * 8.0 / f64::from(fewest.max(1));
             format!(" Use a larger budget: `--budget {}`.", budget_text((needed * 1e9) as u64))
         }
@@ -187,7 +188,7 @@ fn way_on(gate: &Gate, widest: &GateNumber, longer: &str) -> String {
     }
 }
 
-/// `40 s`, `4 min`, `2 h`, rounded up.
+/// Formats `40 s`, `4 min`, `2 h`, rounded up.
 fn duration(seconds: f64) -> String {
     if seconds < 120.0 {
         format!("{:.0} s", seconds.ceil())

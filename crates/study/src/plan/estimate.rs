@@ -1,57 +1,55 @@
-//! What a plan will cost, as far as can be said before anything is touched. The rates are assumed, and said to be.
+//! The cost of a plan, as far as it is known before anything is touched. The rates are
+//! assumed, and reported as assumptions.
 
 use super::power::PlannedVerdicts;
 use super::{HostPlan, Plan, PlanEstimate};
 use plumb_lab::vm::VmSpec;
 use plumb_workload::{Bytes, Pattern, Phase, Prepare, Size, Target, Workload};
 
-/// Bytes a second of large ops: a disk.
+/// Bytes per second of large ops: a disk.
 pub(crate) const ASSUMED_BYTES_PER_S: f64 = 100e6;
-/// Ops a second at random, of one op in flight.
+/// Random ops per second, with one op in flight.
 pub(crate) const ASSUMED_OPS_PER_S: f64 = 1000.0;
-/// Seconds that a step of building takes.
+/// Seconds of a build step.
 pub(crate) const ASSUMED_STEP_S: f64 = 10.0;
-/// Seconds that a boot takes, of a virtual machine.
+/// Seconds of a virtual machine's boot.
 pub(crate) const ASSUMED_VM_BOOT_S: f64 = 10.0;
-/// Seconds that a boot takes, of a machine.
+/// Seconds of a machine's boot.
 pub(crate) const ASSUMED_BOOT_S: f64 = 120.0;
 
-/// A run is killed after so many times its expected length …
+/// A run is killed after this many times its expected length …
 const TIMEOUT_FACTOR: f64 = 20.0;
 /// … but not before this, in seconds,
 const TIMEOUT_MIN_S: f64 = 900.0;
-/// or this, where its length is not known.
+/// or this, if its length is unknown.
 const TIMEOUT_UNKNOWN_S: u64 = 3600;
 
-/// What a run costs. `None` is not known.
+/// The cost of a run; `None` is unknown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunCost {
-    /// Seconds.
     pub seconds: Option<f64>,
-    /// Bytes written.
     pub written_bytes: Option<u64>,
 }
 
 impl RunCost {
-    /// Nothing is known.
     pub(crate) const UNKNOWN: RunCost = RunCost { seconds: None, written_bytes: None };
 }
 
-/// Of the rules of `plumb posix`, on a file system of this machine's own.
+/// The cost of the rules of `plumb posix`, on a file system of this machine's own.
 pub(crate) const OF_CONFORMANCE: RunCost = RunCost { seconds: Some(5.0), written_bytes: Some(32 << 20) };
 
-/// Of a tool that moves so many bytes.
+/// Returns the cost of a tool that moves this many bytes.
 pub fn of_bytes(read: u64, written: u64) -> RunCost {
     let seconds = read.saturating_add(written) as f64 / ASSUMED_BYTES_PER_S;
     RunCost { seconds: Some(seconds), written_bytes: Some(written) }
 }
 
-/// The memory of a virtual machine, where it is said.
+/// Returns the memory of a virtual machine, if configured.
 pub fn ram_bytes(vm: Option<&VmSpec>) -> Option<u64> {
     vm.and_then(|vm| vm.memory.as_ref()).and_then(|text| text.parse::<Bytes>().ok()).map(|bytes| bytes.0)
 }
 
-/// Of a workload, on a host with so much memory.
+/// Returns the cost of a workload, on a host with this much memory.
 pub(crate) fn of_workload(workload: &Workload, ram: Option<u64>) -> RunCost {
     if !workload.target.is_empty() && workload.target.values().all(|target| matches!(target, Target::Sim(_))) {
         // On a virtual clock.
@@ -105,7 +103,7 @@ fn size_bytes(size: Size, ram: Option<u64>) -> Option<u64> {
     }
 }
 
-/// Bytes of a target, on a host with so much memory.
+/// Returns the bytes of a target, on a host with this much memory.
 pub(crate) fn target_bytes(target: &Target, ram: Option<u64>) -> Option<u64> {
     match target {
         Target::File(file) => size_bytes(file.size?, ram),
@@ -119,7 +117,7 @@ pub(crate) fn target_bytes(target: &Target, ram: Option<u64>) -> Option<u64> {
     }
 }
 
-/// Seconds, and bytes written. Groups run side by side.
+/// Returns seconds, and bytes written. Groups run at the same time.
 fn of_phase(phase: &Phase, workload: &Workload, ram: Option<u64>) -> (Option<f64>, Option<u64>) {
     let (mut longest, mut written) = (Some(0.0f64), Some(0u64));
     for group in &phase.workers {
@@ -158,12 +156,12 @@ fn of_phase(phase: &Phase, workload: &Workload, ram: Option<u64>) -> (Option<f64
     (longest, written)
 }
 
-/// After how many seconds a run is killed.
+/// Returns the number of seconds after which a run is killed.
 pub fn timeout_s(cost: RunCost) -> u64 {
     cost.seconds.map_or(TIMEOUT_UNKNOWN_S, |seconds| (seconds * TIMEOUT_FACTOR).max(TIMEOUT_MIN_S).ceil() as u64)
 }
 
-/// Of all runs and plots of a plan; `costs` are those of its runs.
+/// Estimates all runs and plots of a plan; `costs` are those of its runs.
 pub fn all(costs: &[RunCost], plan: &Plan) -> PlanEstimate {
     let runs: Option<f64> = costs.iter().map(|cost| cost.seconds).sum();
     let building: f64 = plan

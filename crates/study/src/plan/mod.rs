@@ -1,4 +1,4 @@
-//! A study as it will be done: every plot, every run, their order. Pure data, frozen before anything is touched.
+//! The plan of a study: every plot, every run, their order. Pure data, frozen before anything is touched.
 
 pub mod estimate;
 pub mod order;
@@ -14,79 +14,74 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The schema's name.
 pub(crate) const PLAN_SCHEMA: &str = "plumb.study-plan/1";
 
 /// The levels of some factors, by the factors' names.
 pub type Levels = BTreeMap<String, String>;
 
-/// A study as it will be done. Its hash is that of what is done and asked; [`Plan::hash_of_rest`] says of what not.
+/// The plan of a study. Its hash covers the work and the question; [`Plan::hash_of_rest`] lists the exceptions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// [`PLAN_SCHEMA`].
     pub schema: String,
-    /// BLAKE3 of what is done and asked, in hexadecimal digits.
+    /// BLAKE3 of the work and the question, in hexadecimal digits.
     pub hash: String,
-    /// The study's name.
     pub name: String,
-    /// What it asks.
     pub question: String,
-    /// The scale it was planned for, `full`.
+    /// The scale it was planned for, such as `full`.
     pub scale: String,
     /// Seed of the order and of the runs.
     pub seed: u64,
-    /// Whether fewer plots than a claim needs were asked for.
+    /// Whether the user allowed fewer plots than a claim needs.
     pub exploratory: bool,
     /// Whether the load of other programs was declared a part of the set-up: runs under it count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub under_load: bool,
     /// Hosts by name; `local` is this machine.
     pub hosts: BTreeMap<String, HostPlan>,
-    /// What may be destroyed.
+    /// Devices and data that may be destroyed.
     pub safety: Safety,
-    /// The factors, in the file's order.
+    /// In the file's order.
     pub factors: Vec<FactorPlan>,
     /// Every combination that is measured, each once.
     pub cells: Vec<PlanCell>,
-    /// Every plot, in order.
     pub plots: Vec<Plot>,
-    /// Every run, in order; those of a plot lie together.
+    /// In order; runs of a plot are contiguous.
     pub runs: Vec<PlannedRun>,
-    /// What is compared.
+    /// The comparisons that the study reports.
     pub compare: ComparePlan,
-    /// When optional repetitions end; all of them run where it is absent.
+    /// When optional repetitions end; if `None`, all of them run.
     #[serde(default)]
     pub stop: Option<StopPlan>,
-    /// Seconds that it may take altogether: optional repetitions end where they do.
+    /// Seconds for the whole study: optional repetitions end when they are used up.
     #[serde(default)]
     pub budget_s: Option<u64>,
-    /// Pause before each run of a plot but the first, ns.
+    /// Pause before each run of a plot but the first, in ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle_ns: Option<u64>,
-    /// Published numbers to put beside those that are measured.
+    /// Published numbers to show next to the measured ones.
     #[serde(default)]
     pub imports: Vec<Import>,
-    /// Counts that are expected. A plan from before there were any is written without them, so that its hash holds.
+    /// Expected counts. A plan from before they existed is written without them, so that its hash holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expect: Vec<ExpectedCount>,
-    /// Conclusions of the audited imports. Absent in plans from before they were kept.
+    /// Conclusions of the audited imports. Empty in plans from before they were kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ImportedClaim>,
-    /// What it will cost, as far as can be said.
     pub estimate: PlanEstimate,
-    /// What a careful reader would object to.
+    /// Objections of a careful reader.
     #[serde(default)]
     pub warnings: Vec<String>,
 }
 
 impl Plan {
-    /// BLAKE3 of the plan as compact JSON in the order of the fields, without its hash and without what follows from the
-    /// rest: the estimate and the warnings. A Plumb that estimates better plans the same study.
+    /// Returns BLAKE3 of the plan as compact JSON in field order, without its hash and without the parts that follow
+    /// from the rest: the estimate and the warnings. A Plumb with better estimates plans the same study.
     pub fn hash_of_rest(&self) -> String {
         self.hashed(PlanEstimate::default(), Vec::new())
     }
 
-    /// The hash of a plan frozen when estimate and warnings still counted.
+    /// Returns the hash of a plan frozen when estimate and warnings still counted.
     pub(crate) fn hash_with_estimate(&self) -> String {
         self.hashed(self.estimate.clone(), self.warnings.clone())
     }
@@ -97,14 +92,14 @@ impl Plan {
         blake3::hash(&json).to_hex().to_string()
     }
 
-    /// Repetitions of each cell in each plot that run whatever they show.
+    /// Returns the number of repetitions of each cell in each plot that run unconditionally.
     pub fn repeats_least(&self) -> u32 {
         let all = || self.runs.iter().map(|run| run.repeat + 1).max().unwrap_or(0);
         self.stop.as_ref().map_or_else(all, |stop| stop.repeats_min)
     }
 
-    /// Whether something is provisioned: something is built, booted, entered or simulated for it. Where nothing is,
-    /// all plots are on the storage that was there before, and are blocks of runs in time.
+    /// Returns `true` if plots are provisioned: something is built, booted, entered or simulated for them. Otherwise
+    /// all plots are on existing storage, and are blocks of runs in time.
     pub(crate) fn provisions_anew(&self) -> bool {
         let is_made = |plot: &Plot| {
             let boots = match self.hosts.get(&plot.host) {
@@ -118,24 +113,24 @@ impl Plan {
         self.plots.iter().any(is_made) || of_first_plot.any(PlannedRun::is_simulated)
     }
 
-    /// Whether the levels that are compared are of a factor whose change needs a new plot.
+    /// Returns `true` if the compared levels belong to a factor whose change needs a new plot.
     pub(crate) fn compares_hard(&self) -> bool {
         self.factors.iter().any(|factor| factor.hard && factor.name == self.compare.by)
     }
 
-    /// Whether the levels that are compared are of a factor that changes within a plot.
+    /// Returns `true` if the compared levels belong to a factor that changes within a plot.
     pub(crate) fn compares_easy(&self) -> bool {
         self.factors.iter().any(|factor| !factor.hard && factor.name == self.compare.by)
     }
 
-    /// The levels of a cell that are told apart in the verdicts.
+    /// Returns the levels of a cell that verdicts report separately.
     pub fn context(&self, cell: u32) -> Levels {
         let levels = &self.cells[cell as usize].levels;
         let told_apart = levels.iter().filter(|(name, _)| self.compare.within.contains(name));
         BTreeMap::from_iter(told_apart.map(|(name, level)| (name.clone(), level.clone())))
     }
 
-    /// Whether the hash is that of the rest: nobody changed the plan.
+    /// Returns `true` if the hash matches the content, so the plan is unmodified.
     pub fn is_intact(&self) -> bool {
         self.hash == self.hash_of_rest() || self.hash == self.hash_with_estimate()
     }
@@ -144,18 +139,17 @@ impl Plan {
 /// When optional repetitions end: those from `repeats_min` on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StopPlan {
-    /// As soon as this metric …
+    /// They end as soon as this metric …
     pub metric: String,
-    /// … has an interval so wide, half of it relative to the value, at 95 %.
+    /// … has an interval this narrow: half of it relative to the value, at 95 %.
     pub half_width: f64,
-    /// Repetitions of each cell in each plot that run whatever they show.
+    /// Number of repetitions of each cell in each plot that run unconditionally.
     pub repeats_min: u32,
 }
 
-/// Published numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Import {
-    /// What they are called.
+    /// Their label in reports.
     pub label: String,
     /// The file, relative to the study.
     pub file: String,
@@ -166,68 +160,65 @@ pub struct Import {
     /// The side of an audited study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<String>,
-    /// The only test of it that is meant.
+    /// The only test of it to use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<String>,
-    /// The numbers as they stood in the file when the study was planned. A plan from before they were kept has none, and is
-    /// written without them, so that its hash holds.
+    /// The numbers in the file when the study was planned. A plan from before they were kept has none, and is written
+    /// without them, so that its hash holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<PublishedNumber>,
 }
 
 impl Import {
-    /// Whether it stands for a cell of these levels.
+    /// Returns `true` if it stands for a cell of these levels.
     pub fn stands_for(&self, levels: &Levels) -> bool {
         self.levels.iter().all(|(factor, level)| levels.get(factor) == Some(level))
     }
 }
 
-/// A count of devices that theory gives.
+/// A theoretical count of devices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExpectedCount {
     /// Name of the metric that counts it.
     pub metric: String,
-    /// The smallest value that meets it.
+    /// The smallest correct value.
     pub least: f64,
-    /// The largest; none where it has no upper bound.
+    /// The largest correct value; `None` without an upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
-    /// The levels of the cells that it stands for; of a factor that is not named, all.
+    /// The levels of the cells that it applies to; factors that are not named may have any level.
     pub levels: BTreeMap<String, Vec<String>>,
-    /// The reason, in the study's words.
+    /// The reason, as written in the study.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub because: String,
 }
 
 impl ExpectedCount {
-    /// Whether it stands for a cell of these levels.
+    /// Returns `true` if it applies to a cell of these levels.
     pub fn stands_for(&self, levels: &Levels) -> bool {
         self.levels.iter().all(|(factor, meant)| levels.get(factor).is_some_and(|level| meant.contains(level)))
     }
 }
 
-/// A published conclusion, with the part of this study that asks the same.
+/// A published conclusion, with the part of this study that tests it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportedClaim {
     /// The claim in the authors' words.
     pub text: String,
     /// The file of the audit, relative to the study.
     pub file: String,
-    /// The kinds of number that it is about; of any kind when empty.
+    /// The kinds of number that it is about; any kind when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<CellMetric>,
-    /// Levels that all imported numbers of the claim stand for, other than those that are compared and those that no cell of this scale
-    /// has. Absent if no number of the claim is imported.
+    /// Levels that all imported numbers of the claim stand for, without the compared levels and those that no cell of
+    /// this scale has. `None` if no number of the claim is imported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub levels: Option<Levels>,
 }
 
-/// One factor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FactorPlan {
-    /// Its name.
     pub name: String,
-    /// Its levels, as text.
     pub levels: Vec<String>,
     /// Whether a change of it needs a new plot.
     pub hard: bool,
@@ -238,7 +229,6 @@ pub struct FactorPlan {
 pub struct PlanCell {
     /// The level of every factor.
     pub levels: Levels,
-    /// The name of the workload.
     pub workload: String,
 }
 
@@ -249,26 +239,24 @@ pub struct Plot {
     pub block: u32,
     /// Levels of the hard factors.
     pub levels: Levels,
-    /// The name of its host.
     pub host: String,
-    /// What the user runs on this machine before, the factor's `on-enter`.
+    /// Commands run on this machine before it, the factor's `on-enter`.
     pub on_enter: Vec<String>,
-    /// What is built on the host.
+    /// Steps that build it on the host.
     pub steps: Vec<Step>,
-    /// What the user runs on this machine behind, the factor's `on-leave`.
+    /// Commands run on this machine after it, the factor's `on-leave`.
     pub on_leave: Vec<String>,
 }
 
-/// One run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedRun {
-    /// Its plot, as an index.
+    /// Index of its plot in [`Plan::plots`].
     pub plot: u32,
-    /// Its cell, as an index.
+    /// Index of its cell in [`Plan::cells`].
     pub cell: u32,
-    /// Which repetition within its plot, from 0.
+    /// Repetition within its plot, from 0.
     pub repeat: u32,
-    /// What it runs, all levels put in.
+    /// Its work, with all levels substituted.
     pub work: HostWork,
     /// The directory it runs in.
     pub dir: String,
@@ -279,7 +267,7 @@ pub struct PlannedRun {
 }
 
 impl PlannedRun {
-    /// Whether it runs on simulated devices, in their time.
+    /// Returns `true` if it runs on simulated devices, in their time.
     pub fn is_simulated(&self) -> bool {
         match &self.work {
             HostWork::Native { toml } => plumb_workload_text::native::parse("plan", toml)
@@ -289,42 +277,40 @@ impl PlannedRun {
     }
 }
 
-/// What is compared.
+/// The comparisons that the study reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparePlan {
     /// The factor whose levels are compared; the first level is the baseline.
     pub by: String,
-    /// Factors whose levels are told apart: a contrast for each of their combinations. The workload always is.
+    /// Factors whose levels are reported separately: a contrast for each of their
+    /// combinations. The workload always is.
     pub within: Vec<String>,
-    /// Metrics by name, or their last parts: `bw` is `read.bw` and `write.bw`. When empty: byte rates, rates of ops that move
-    /// no bytes, and the 99 % latency.
+    /// Metrics by name, or their last parts: `bw` is `read.bw` and `write.bw`. When empty: byte rates, rates of ops
+    /// that move no bytes, and the 99 % latency.
     pub metrics: Vec<String>,
-    /// Metrics whose contrasts are claims, named like `metrics`; the others are shown without verdicts. When empty: all of
-    /// `metrics`, or where that is empty, too, one number of each workload.
+    /// Metrics whose contrasts are claims, named like `metrics`; the others are shown without verdicts. When empty:
+    /// all of `metrics`; if that is empty too, one number of each workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub primary: Vec<String>,
-    /// Ratios this near to 1 are equivalent, 0.05.
+    /// Ratios this near to 1 are equivalent, such as 0.05.
     pub equivalence: f64,
-    /// How many claims are corrected.
+    /// Correction of claims for their number.
     pub correction: Correction,
     /// Factors of the table of effects.
     pub effects: Vec<String>,
 }
 
-/// How claims are corrected for their number.
+/// The correction of claims for their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Correction {
-    /// Holm's.
     Holm,
-    /// Benjamini and Hochberg's.
     BenjaminiHochberg,
-    /// None.
     None,
 }
 
 impl Correction {
-    /// As it is written.
+    /// Returns the name in study files.
     pub const fn name(self) -> &'static str {
         match self {
             Correction::Holm => "holm",
@@ -334,7 +320,7 @@ impl Correction {
     }
 }
 
-/// What a host is.
+/// A host of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostPlan {
@@ -342,33 +328,33 @@ pub enum HostPlan {
     Local,
     /// Reached by the user's own ssh.
     Ssh {
-        /// `root@box`.
+        /// Such as `root@box`.
         destination: String,
-        /// What boots it into this system, on the host that runs then.
+        /// Command that boots it into this system, run on the system that is up at that time.
         boot: Option<String>,
         /// The kernel that must run there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kernel: Option<String>,
-        /// The Plumb that is copied there.
+        /// Path of the Plumb to copy there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<PathBuf>,
     },
-    /// A virtual machine that the lab boots, anew for every plot.
+    /// A virtual machine that the lab boots for every plot.
     Vm(plumb_lab::vm::VmSpec),
-    /// Several at once, whose agents make each run together; nothing is built there.
+    /// Several hosts at once, whose agents make each run together; nothing is built there.
     Agents(Vec<String>),
 }
 
-/// What a study will cost. `None` where nothing can be said.
+/// The estimated cost of a study. `None` is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanEstimate {
-    /// Seconds that the runs and plots take.
+    /// Seconds of all runs and plots.
     pub seconds: Option<f64>,
     /// Bytes that the runs write.
     pub written_bytes: Option<u64>,
-    /// The smallest true ratio that has a fair chance (80 %) of being claimed at a spread of 5 %, as `1.08`.
+    /// The smallest true ratio that has a fair chance (80 %) of being claimed at a spread of 5 %, such as `1.08`.
     pub detectable_ratio: Option<f64>,
-    /// The verdicts among which chance is shared; 0 in a plan from before they were counted.
+    /// Number of verdicts that share the error rate; 0 in a plan from before they were counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub verdicts: u32,
 }
@@ -377,7 +363,7 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// Whether a metric is meant by a wish: its name, or the last parts of it, such as `bw` of `read.bw`.
+/// Returns `true` if a wish matches a metric: by its name, or by its last parts, such as `bw` for `read.bw`.
 pub fn is_meant(wish: &str, metric: plumb_result::Metric) -> bool {
     let name = metric.to_string();
     name == wish || name.strip_suffix(wish).is_some_and(|subject| subject.ends_with('.'))

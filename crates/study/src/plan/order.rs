@@ -1,21 +1,21 @@
-//! In which order things run, and which seeds they have: a pure function of the study's seed.
+//! The order of plots and runs, and their seeds: a pure function of the study's seed.
 //!
-//! Random choices are BLAKE3 of the seed and of what is chosen, so that no choice depends on how many were made before it.
+//! Random choices are BLAKE3 of the seed and of the chosen object, so that no choice depends on
+//! the number of earlier ones.
 
 use plumb_stats::{balanced_orders, orders_in_complete_block};
 
-/// How the order of a block is found.
+/// The method that orders a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunOrder {
-    /// Balanced for what a thing leaves to the next one, and random besides, see [`balanced_orders`].
+    /// Random, and balanced for the debt that a thing leaves to the next one, see [`balanced_orders`].
     Randomized,
-    /// As listed, then in the opposite order.
+    /// As listed, then in reverse.
     Abba,
-    /// As listed.
     Listed,
 }
 
-/// JSON readers of other languages keep integers up to here.
+/// JSON readers of other languages keep integers up to this many bits.
 const SEED_BITS: u32 = 53;
 
 fn draw(seed: u64, what: &str, numbers: &[u64]) -> u64 {
@@ -30,17 +30,18 @@ fn draw(seed: u64, what: &str, numbers: &[u64]) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// The seed of a study that names none.
+/// Returns the seed of a study that sets none.
 pub(crate) fn seed_of(name: &str) -> u64 {
     draw(0, name, &[]) >> (64 - 32)
 }
 
-/// The seed of the runs of a block's repetition: the same for all cells, so that they do the same ops.
+/// Returns the seed of the runs of a block's repetition: the same for all cells, so that they do the same ops.
 pub fn run_seed(seed: u64, block: u32, repeat: u32) -> u64 {
     draw(seed, "run", &[u64::from(block), u64::from(repeat)]) >> (64 - SEED_BITS)
 }
 
-/// So many blocks, each with the numbers from 0 to `things` once. `what` is what is ordered: other things have other orders.
+/// Returns `blocks` orders, each with the numbers from 0 to `things` once. `what` names the ordered objects:
+/// different names get different orders.
 pub fn blocks(order: RunOrder, things: usize, blocks: u32, seed: u64, what: &str) -> Vec<Vec<usize>> {
     let listed = || 0..things;
     match order {
@@ -73,9 +74,9 @@ mod tests {
         assert_eq!(order, [0, 1, 1, 0, 0, 1, 1, 0]);
     }
 
-    /// A study file makes the same plan on every machine and in every version; frozen plans are kept as they are.
+    /// A study file gives the same plan on every machine and in every version; frozen plans stay as they are.
     #[test]
-    fn a_seed_keeps_its_order_for_ever() {
+    fn a_seed_always_gives_the_same_order() {
         assert_eq!(blocks(RunOrder::Randomized, 3, 4, 42, "plots").concat(), [0, 1, 2, 2, 0, 1, 1, 2, 0, 0, 2, 1]);
         assert_eq!(seed_of("mirrors"), 482_967_235);
         assert_eq!(run_seed(42, 1, 0), 736_157_682_130_460);
@@ -94,9 +95,9 @@ mod tests {
             }
         }
 
-        /// Orders of different things are different, and both of two things may be first.
+        /// Orders of different things differ, and either of two things may be first.
         #[test]
-        fn what_is_ordered_decides_with_the_seed(seed: u64) {
+        fn orders_depend_on_the_name_of_the_things(seed: u64) {
             let first = |what: &str| blocks(RunOrder::Randomized, 2, 1, seed, what)[0][0];
             let firsts: Vec<usize> = (0..40).map(|number| first(&format!("plot {number}"))).collect();
             prop_assert!(firsts.contains(&0) && firsts.contains(&1));
@@ -112,7 +113,7 @@ mod tests {
         }
 
         #[test]
-        fn more_blocks_begin_with_the_fewer(things in 0..8usize, count in 0..6u32, seed: u64) {
+        fn a_longer_list_begins_with_the_shorter_one(things in 0..8usize, count in 0..6u32, seed: u64) {
             let more = blocks(RunOrder::Randomized, things, count + 2, seed, "x");
             prop_assert_eq!(&more[..count as usize], blocks(RunOrder::Randomized, things, count, seed, "x"));
         }

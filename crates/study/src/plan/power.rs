@@ -1,4 +1,4 @@
-//! What a plan can show: on what its verdicts rest, and which difference they find.
+//! The power of a plan: the basis of its verdicts, and the difference that they can find.
 
 use super::{Levels, Plan, PlannedRun};
 use crate::earlier_spread::EarlierSpread;
@@ -7,60 +7,58 @@ use plumb_stats::power::{PlannedFamily, claimable_ratio};
 use plumb_stats::verdict::{ReplicationUnit, VerdictRule};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The spread of runs on which the difference that can be seen is planned, where no earlier study shows one.
+/// Assumed spread of runs for the detectable difference, if no earlier study shows one.
 pub const ASSUMED_SPREAD: f64 = 0.05;
 
 /// The chance with which that difference is found.
 pub const PROMISED: f64 = 0.8;
 
-/// What is one unit of a verdict.
+/// The unit of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlannedUnit {
     /// A plot of each side: the factor is hard to change.
     Plot,
     /// A plot that holds pairs of both sides: the factor is easy to change, and there are several plots.
     PairsOnPlot,
-    /// A pair of runs: all are on one plot, and what they say is of that one.
+    /// A pair of runs: all are on one plot, and conclusions hold for that plot only.
     Pair,
 }
 
-/// How many verdicts share the chance of a false claim, and on what each rests.
+/// The number of verdicts that share the error rate, and the basis of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlannedVerdicts {
-    /// What is one unit.
     pub unit: PlannedUnit,
     /// Units of the verdict that has the fewest.
     pub units: u32,
-    /// Runs of a side that the value of a unit is the mean of.
+    /// Runs of a side that the value of a unit averages.
     pub runs: u32,
-    /// Number of verdicts.
     pub count: u32,
 }
 
-/// How much the log ratio of one unit varies from unit to unit.
+/// The spread of one unit's log ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UnitSpread {
     /// Its standard deviation.
     pub of_log_ratio: f64,
-    /// Degrees of freedom that it was estimated with; `None` of an assumption.
+    /// Degrees of freedom of its estimate; `None` for an assumption.
     pub freedom: Option<u32>,
 }
 
-/// What one verdict will be of: a workload at some levels.
+/// The subject of one verdict: a workload at some levels.
 type Context<'a> = (&'a str, Levels);
 
-/// The runs of the baseline and of a candidate, by unit.
+/// Numbers of runs of the baseline and of a candidate, by unit.
 type UnitRuns = BTreeMap<(u32, u32), [u32; 2]>;
 
 impl PlannedVerdicts {
-    /// The verdicts of a plan. Without `primary` and `metrics` each workload has one; how many numbers a wish like `bw` will stand
-    /// for is known only when they are measured, and one is counted.
+    /// Counts the verdicts of a plan. Without `primary` and `metrics` each workload has one. A wish like `bw` counts
+    /// as one, because the numbers that match it are known only after measuring.
     pub fn of_plan(plan: &Plan) -> PlannedVerdicts {
         let compare = &plan.compare;
         let by = plan.factors.iter().find(|factor| factor.name == compare.by);
         let levels = by.map_or(&[][..], |factor| &factor.levels);
         let (baseline, candidates) = (levels.first(), levels.get(1..).unwrap_or_default());
-        // Rules are kept or broken: what tests them has no numbers.
+        // Rules are kept or broken: their tests have no numbers.
         let has_numbers = |run: &&PlannedRun| !matches!(run.work, HostWork::Conformance(_));
         let certain = || plan.runs.iter().filter(|run| run.repeat < plan.repeats_least()).filter(has_numbers);
         let level_of = |run: &PlannedRun| plan.cells[run.cell as usize].levels.get(&compare.by);
@@ -82,7 +80,7 @@ impl PlannedVerdicts {
                 PlannedUnit::Pair => (run.plot, run.repeat),
             };
             let runs = contexts.entry(context(run)).or_default().entry(unit).or_default();
-            // Of several candidates each has a verdict of its own, with as many runs.
+            // Each of several candidates has its own verdict, with as many runs.
             if let Some(side) = [baseline, candidates.first()].iter().position(|side| *side == Some(level)) {
                 runs[side] += 1;
             }
@@ -100,14 +98,14 @@ impl PlannedVerdicts {
         }
     }
 
-    /// Runs that vary by [`ASSUMED_SPREAD`]; of a plot of its own, its runs with all that it is made of; of pairs on plots, an
-    /// effect that is the same on each of them.
+    /// Returns the spread for runs that vary by [`ASSUMED_SPREAD`]. For a separate plot, this includes everything
+    /// that its runs average; for pairs on plots, it assumes the same effect on each of them.
     pub fn assumed(&self) -> UnitSpread {
         let runs = if self.unit == PlannedUnit::PairsOnPlot { f64::from(self.runs) } else { 1.0 };
         UnitSpread { of_log_ratio: ASSUMED_SPREAD * (2.0 / runs).sqrt(), freedom: None }
     }
 
-    /// As in an earlier study.
+    /// Returns the spread from an earlier study.
     pub fn as_in(&self, earlier: &EarlierSpread) -> UnitSpread {
         let of_runs = earlier.runs.cv.powi(2) / f64::from(self.runs.max(1));
         let (variance, freedom) = match self.unit {
@@ -121,7 +119,7 @@ impl PlannedVerdicts {
         UnitSpread { of_log_ratio: variance.sqrt(), freedom: Some(freedom) }
     }
 
-    /// The smallest ratio that is claimed in four of five studies; `None` where none is.
+    /// Returns the smallest ratio that is claimed in four of five studies; `None` if none is.
     pub fn claimable_ratio(&self, spread: UnitSpread, equivalence: f64) -> Option<f64> {
         let planned = PlannedFamily {
             units: self.units,

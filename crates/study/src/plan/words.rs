@@ -1,11 +1,12 @@
-//! A plan in words: how a system is built.
+//! Describes in words how the systems of a plan are built.
 
 use super::{Levels, Plot};
 use plumb_lab::Step;
 use serde_json::Value;
 
 impl Plot {
-    /// How it is built, in order: what the user runs before, the steps of the study file, what the user runs after.
+    /// Lists the steps that build it, in order: the user's commands before, the steps of the study
+    /// file, the user's commands after.
     pub fn steps_in_words(&self) -> Vec<String> {
         let here = |texts: &[String], when: &str| {
             texts.iter().map(|text| format!("{when}, on this machine: {text}")).collect::<Vec<_>>()
@@ -17,16 +18,16 @@ impl Plot {
     }
 }
 
-/// `system=a, size=4k`.
+/// Formats levels like `system=a, size=4k`.
 pub fn levels(levels: &Levels) -> String {
     levels.iter().map(|(name, level)| format!("{name}={level}")).collect::<Vec<_>>().join(", ")
 }
 
-/// A step in one line: its kind, and what it says.
+/// Formats a step in one line: its kind, and its options.
 fn step(step: &Step) -> String {
-    let Ok(Value::Object(said)) = plumb_document::json::to_value(step) else { return String::new() };
-    let kind = said.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let rest: Vec<String> = said
+    let Ok(Value::Object(options)) = plumb_document::json::to_value(step) else { return String::new() };
+    let kind = options.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let rest: Vec<String> = options
         .iter()
         .filter(|(key, _)| *key != "kind")
         .filter_map(|(key, value)| Some(format!("{key}={}", text(value)?)))
@@ -34,7 +35,7 @@ fn step(step: &Step) -> String {
     format!("{kind} {}", rest.join(" ")).trim_end().to_owned()
 }
 
-/// A value as it was said; nothing where nothing was.
+/// Formats a value as written; `None` if it is absent.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null | Value::Bool(false) => None,

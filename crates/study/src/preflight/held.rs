@@ -1,4 +1,4 @@
-//! How much room the data of a run take, at once.
+//! The largest space that a run's data takes at once.
 
 use crate::file::dialect::{self, NoFiles, NoMachine, NoPlaces};
 use crate::plan::estimate;
@@ -11,8 +11,8 @@ use plumb_workload_text::validate::validate;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Bytes of the largest set of files that is there at once, on a host with this much memory; `None` where that cannot be
-/// said. `native` is the work, where it is Plumb's own.
+/// Returns the bytes of the largest set of files that exists at once, on a host with this much memory; `None` if
+/// unknown. `native` is the work, if it is Plumb's own.
 pub(super) fn held_bytes(work: &HostWork, native: Option<&Workload>, ram_bytes: u64) -> Option<u64> {
     match (work, native) {
         (HostWork::Native { .. }, Some(workload)) => of_workload(workload, ram_bytes),
@@ -32,7 +32,7 @@ pub(super) fn held_bytes(work: &HostWork, native: Option<&Workload>, ram_bytes: 
     }
 }
 
-/// All targets are there until the end.
+/// All targets exist until the end.
 fn of_workload(workload: &Workload, ram_bytes: u64) -> Option<u64> {
     let mut sum = 0_u64;
     for target in workload.target.values() {
@@ -65,7 +65,7 @@ fn of_bonnie(words: &[String], ram_bytes: u64) -> Option<u64> {
     Some((settings.large.size_mib.max(0) as u64).saturating_mul(1 << 20))
 }
 
-/// A file that it makes; not a device.
+/// Counts a file that it creates, but not a device.
 fn of_dd(words: &[String]) -> Option<u64> {
     let dd = dd::read(words, dd::Marks::Straight).ok()?;
     if dd.output.as_deref().is_none_or(|path| path.starts_with("/dev/")) {
@@ -76,7 +76,7 @@ fn of_dd(words: &[String]) -> Option<u64> {
     count.value.checked_mul(block)
 }
 
-/// Files that jobs lay out, each once.
+/// Counts files that jobs lay out, each once.
 fn of_fio(words: &[String]) -> Option<u64> {
     let read = fio::read(words, &fio::Machine::default(), &mut NoFiles).ok()?;
     let lowered = fio::lower::lower(&read, &mut NoPlaces, fio::lower::Entropy(0), validate).ok()?;
@@ -95,17 +95,17 @@ fn of_fio(words: &[String]) -> Option<u64> {
     (!files.is_empty()).then(|| files.values().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes)))
 }
 
-/// Files of the given size, of each thread in each of its directories where the path is a directory.
+/// Counts files of the given size, for each thread in each of its directories if the path is a directory.
 fn of_elbencho(words: &[String]) -> Option<u64> {
     let settings = elbencho::read(words, &mut |_| Ok(String::new())).ok()?;
     if settings.tree.is_some() || settings.paths.iter().any(|path| path.starts_with("/dev/")) {
         return None;
     }
-    // Whether a path is a file or a directory shows on the host: one file is the least.
+    // Only the host knows whether a path is a file or a directory: one file is the minimum.
     settings.dataset.size.checked_mul(settings.paths.len().max(1) as u64)
 }
 
-/// As many files are removed as are made: the pool stays as large as it begins.
+/// As many files are removed as are created: the pool keeps its initial size.
 fn of_postmark(stdin: &str) -> u64 {
     let mut language = postmark::Language::default();
     stdin.lines().for_each(|line| drop(language.obey_typed(line)));
@@ -123,11 +123,11 @@ mod tests {
         held_bytes(&HostWork::Dialect { tool: tool.to_owned(), args, stdin: stdin.to_owned() }, None, 1 << 30)
     }
 
-    // Protects: what is said not to fit does not: no tool's files are taken for larger than they are.
+    // Protects: data reported as too large is too large, because no tool's files are overestimated.
     #[test]
     fn the_files_of_each_tool_are_counted_once() {
         assert_eq!(of("iozone", "-i 0 -i 1 -s 64m -r 4k", ""), Some(64 << 20));
-        // As a study writes it: a number of KiB.
+        // In the form that a study writes: a number of KiB.
         assert_eq!(of("iozone", "-i 0 -s ${ram*0.0009765625}k -r 4k", ""), Some(1 << 30));
         assert_eq!(of("iozone", "-t 4 -i 0 -s 1m -r 4k", ""), Some(4 << 20));
         assert_eq!(of("bonnie++", "-s 2048 -u root", ""), Some(2 << 30));

@@ -1,5 +1,5 @@
-//! What is wrong with a study before its first run: every host, kernel, program, device and file system of its plan is looked
-//! at, and on request each plot is built once and taken down. All problems are reported together.
+//! Finds problems of a study before its first run: it inspects every host, kernel, program, device and file system of
+//! its plan. On request it also builds each plot once and takes it down. All problems are reported together.
 
 mod held;
 #[cfg(test)]
@@ -17,58 +17,58 @@ use plumb_lab::{Host, HostError, Step};
 use plumb_workload::{Target, Workload};
 use serde::Serialize;
 
-/// The schema's name.
+/// Name of the schema.
 pub(crate) const CHECK_SCHEMA: &str = "plumb.study-check/1";
 
-/// How much is tried.
+/// Thoroughness of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Nothing is built or booted.
+    /// Inspects only; builds and boots nothing.
     Look,
-    /// What touches nothing of a machine's own is built once and taken down; virtual machines boot.
+    /// Builds each plot once and takes it down, unless that touches a machine's own devices; boots virtual machines.
     Build,
 }
 
-/// What is known of a host without building anything.
+/// The result of inspecting a host without building anything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inspected {
-    /// What it is, for people: `Linux 6.1.0-56-amd64 under KVM`.
+    /// A description for users: `Linux 6.1.0-56-amd64 under KVM`.
     pub what: String,
-    /// What is wrong.
+    /// Problems found.
     pub objections: Vec<Objection>,
-    /// What could not be looked at, and why.
+    /// Parts that could not be inspected, with the reason.
     pub unchecked: Vec<String>,
 }
 
-/// What a study came to before its first run.
+/// The result of checking a study before its first run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Preflight {
-    /// [`CHECK_SCHEMA`].
+    /// Name and version of this format, `plumb.study-check/1`.
     pub schema: String,
-    /// Why runs would fail. The study does not begin with any.
+    /// Reasons why runs would fail. A study with any does not begin.
     pub problems: Vec<Problem>,
-    /// Why runs might fail or be rejected.
+    /// Reasons why runs might fail or be rejected.
     pub warnings: Vec<Problem>,
-    /// What was looked at.
+    /// The hosts that were inspected.
     pub checked: Vec<Checked>,
-    /// What was not, and why.
+    /// Parts that were not checked, with the reason.
     pub unchecked: Vec<String>,
 }
 
-/// Something that is wrong.
+/// A problem of the study.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
-    /// The hosts on which it is.
+    /// The hosts that have the problem.
     pub hosts: Vec<String>,
-    /// What, and the way out.
+    /// The problem, and the way out.
     pub text: String,
-    /// How bad that is.
+    /// Severity of the problem.
     pub kind: ProblemKind,
 }
 
-/// How bad a problem is.
+/// Severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -77,7 +77,7 @@ pub enum ProblemKind {
     Wrong,
     /// The write guard will refuse.
     Refused,
-    /// Building takes root.
+    /// Building needs root.
     NeedsRoot,
     /// Runs may fail, or be rejected.
     Doubtful,
@@ -94,27 +94,27 @@ impl From<ObjectionKind> for ProblemKind {
     }
 }
 
-/// A host that was looked at.
+/// A host that was inspected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checked {
     /// Its name in the study.
     pub host: String,
-    /// What it is.
+    /// Its description, such as kernel and virtualisation.
     pub what: String,
     /// Number of plots that differ in their steps.
     pub provisionings: usize,
-    /// Those that were built and taken down.
+    /// Number of these plots that were built and taken down.
     pub built: usize,
 }
 
 impl Preflight {
-    /// Whether the study may begin.
+    /// Returns `true` if the study may begin.
     pub fn is_good(&self) -> bool {
         self.problems.is_empty()
     }
 
-    /// Whether all that is wrong is what the write guard refuses.
+    /// Returns `true` if all problems are refusals of the write guard.
     pub fn is_refused(&self) -> bool {
         !self.is_good() && self.problems.iter().all(|problem| problem.kind == ProblemKind::Refused)
     }
@@ -129,11 +129,12 @@ impl Preflight {
         }
     }
 
-    fn wrong(&mut self, host: &str, text: String) {
+    fn add_problem(&mut self, host: &str, text: String) {
         self.object(host, Objection { text, kind: ObjectionKind::Wrong });
     }
 
-    /// Programs of a line that this machine lacks. What ends a plot may yet be made by what begins it.
+    /// Reports programs of a command line that this machine lacks. A program of the command after a plot may be
+    /// created by the one before it.
     fn missing(&mut self, host: &str, when: &str, line: &str, programs: &[String]) {
         let kind = if when == "on-enter" { ObjectionKind::Wrong } else { ObjectionKind::Doubtful };
         for program in programs {
@@ -151,7 +152,7 @@ impl Preflight {
     }
 }
 
-/// A host with what is to be built on it.
+/// A host with the builds that are planned on it.
 struct PlannedHost<'a> {
     name: &'a str,
     plan: &'a HostPlan,
@@ -161,7 +162,7 @@ struct PlannedHost<'a> {
     is_brought_up: bool,
 }
 
-/// Looks at everything that the plots for which `is_open` holds need.
+/// Inspects everything needed by the plots for which `is_open` returns `true`.
 pub fn preflight(
     plan: &Plan,
     is_open: impl Fn(u32) -> bool,
@@ -193,7 +194,7 @@ pub fn preflight(
                 found.unchecked(format!("{}: not reached before its `on-enter`", host.name));
                 continue;
             }
-            Err(HostError::Failed { reason, .. } | HostError::Lost(reason)) => found.wrong(host.name, reason),
+            Err(HostError::Failed { reason, .. } | HostError::Lost(reason)) => found.add_problem(host.name, reason),
         }
         if depth == Depth::Build && found.problems.len() == before {
             checked.built = build_once(plan, &host, hosts, &mut found, listener);
@@ -217,14 +218,16 @@ fn planned_hosts<'a>(plan: &'a Plan, is_open: impl Fn(u32) -> bool, found: &mut 
         {
             match plumb_lab::check_line(line).and_then(|()| plumb_lab::missing_programs(line)) {
                 Ok(missing) => found.missing(&plot.host, when, line, &missing),
-                Err(error) => found.wrong(&plot.host, format!("{when} `{line}`: the shell does not take it: {error}")),
+                Err(error) => {
+                    found.add_problem(&plot.host, format!("{when} `{line}`: the shell does not take it: {error}"))
+                }
             }
         }
         let index = match hosts.iter().position(|host| host.name == plot.host) {
             Some(index) => index,
             None => {
                 let Some(host) = plan.hosts.get(&plot.host) else {
-                    found.wrong(&plot.host, "the plan has no such host".to_owned());
+                    found.add_problem(&plot.host, "the plan has no such host".to_owned());
                     continue;
                 };
                 hosts.push(PlannedHost { name: &plot.host, plan: host, builds: Vec::new(), is_brought_up: false });
@@ -254,7 +257,7 @@ fn planned_build(plan: &Plan, steps: &[Step], plots: &[u32], ram_bytes: u64) -> 
             }
         };
         let name = format!("workload `{}`", plan.cells[run.cell as usize].workload);
-        // Of the levels of a workload, the one with most data says it for all.
+        // Among the levels of a workload, the one with most data stands for all.
         match work.iter_mut().find(|known| known.name == name && known.place == place) {
             Some(known) => known.bytes = known.bytes.max(bytes),
             None => work.push(PlannedWork { name, place, bytes }),
@@ -275,7 +278,7 @@ fn place_of(workload: &Workload, dir: &str) -> WorkPlace {
     made.map_or_else(|| WorkPlace::Directory(dir.to_owned()), |name| WorkPlace::Device(name.to_owned()))
 }
 
-/// Builds each plot of a host once, takes it down, and returns how many were built.
+/// Builds each plot of a host once, takes it down, and returns the number of builds.
 fn build_once(
     plan: &Plan,
     host: &PlannedHost<'_>,
@@ -286,9 +289,9 @@ fn build_once(
     let disposable = match host.plan {
         HostPlan::Vm(_) => true,
         HostPlan::Local => false,
-        // To open it would boot it.
+        // Opening it would boot it.
         HostPlan::Ssh { boot: Some(_), .. } => return 0,
-        // They build nothing.
+        // Agents build nothing.
         HostPlan::Agents(_) => return 0,
         HostPlan::Ssh { .. } => false,
     };
@@ -299,7 +302,7 @@ fn build_once(
             Err(why) => found.unchecked(format!("{}: a plot was not built, because {why}", host.name)),
         }
     }
-    // A virtual machine is booted even for nothing: that it boots is the question.
+    // A virtual machine is booted even without steps, to test that it boots.
     let is_empty = trials.iter().all(|(trial, _)| trial.steps.is_empty());
     if trials.is_empty() || (is_empty && !disposable) {
         return 0;
@@ -307,7 +310,7 @@ fn build_once(
     let mut opened = match hosts.open(host.name, host.plan, listener) {
         Ok(opened) => opened,
         Err(HostError::Failed { reason, .. } | HostError::Lost(reason)) => {
-            found.wrong(host.name, reason);
+            found.add_problem(host.name, reason);
             return 0;
         }
     };
@@ -327,7 +330,7 @@ fn build_once(
                 found.object(host.name, Objection { text: reason, kind });
             }
             Err(HostError::Lost(reason)) => {
-                found.wrong(host.name, reason);
+                found.add_problem(host.name, reason);
                 return built;
             }
         }
@@ -336,7 +339,7 @@ fn build_once(
         }
     }
     if let Err(error) = opened.close() {
-        found.wrong(host.name, error.to_string());
+        found.add_problem(host.name, error.to_string());
     }
     built
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::conduct::fake::{Call, FakeHosts, Shared, plan, world};
 
-fn looked(plan: &Plan, world: &Shared, depth: Depth) -> Preflight {
+fn checked(plan: &Plan, world: &Shared, depth: Depth) -> Preflight {
     let mut hosts = FakeHosts(world.clone());
     preflight(plan, |_| true, &mut hosts, depth, StopFlag::detached(), &mut |_| ())
 }
@@ -13,7 +13,7 @@ fn loops(size: &str) -> Vec<Step> {
     .unwrap()
 }
 
-/// `a` and `b` are built differently, each on a host of its own.
+/// `a` and `b` are built differently, each on its own host.
 fn two_hosts() -> Plan {
     let mut planned = plan(&["a", "b"], &["4k", "64k"], 3, 2);
     for plot in &mut planned.plots {
@@ -24,25 +24,25 @@ fn two_hosts() -> Plan {
     planned
 }
 
-fn wrong(text: &str) -> Objection {
+fn problem(text: &str) -> Objection {
     Objection { text: text.to_owned(), kind: ObjectionKind::Wrong }
 }
 
 // Protects: a plan with many plots inspects each host and each plot once, and an inspection builds nothing.
 #[test]
-fn each_host_and_each_provisioning_is_looked_at_once() {
+fn each_host_and_each_provisioning_is_inspected_once() {
     let world = world(|_, _, _| 1e8);
     world.borrow_mut().inspect = Box::new(|inspection| {
         assert_eq!(inspection.builds.len(), 1);
         vec![]
     });
-    let found = looked(&two_hosts(), &world, Depth::Look);
+    let found = checked(&two_hosts(), &world, Depth::Look);
     assert!(found.is_good() && found.warnings.is_empty() && found.unchecked.is_empty(), "{found:?}");
     let hosts: Vec<(&str, usize, usize)> =
         found.checked.iter().map(|host| (host.host.as_str(), host.provisionings, host.built)).collect();
     assert_eq!(hosts, [("a", 1, 0), ("b", 1, 0)]);
     assert_eq!(world.borrow().calls, [Call::Inspect, Call::Inspect]);
-    // What has ended needs nothing any more.
+    // Completed runs need no inspection.
     let mut hosts = FakeHosts(world.clone());
     let plan = two_hosts();
     let of_a = |plot: u32| plan.plots[plot as usize].host == "a";
@@ -53,23 +53,23 @@ fn each_host_and_each_provisioning_is_looked_at_once() {
 #[test]
 fn a_trial_builds_each_provisioning_once_and_leaves_nothing() {
     let world = world(|_, _, _| 1e8);
-    let found = looked(&two_hosts(), &world, Depth::Build);
+    let found = checked(&two_hosts(), &world, Depth::Build);
     assert!(found.is_good() && found.checked.iter().all(|host| host.built == 1), "{found:?}");
     let calls = world.borrow().calls.clone();
     assert_eq!(calls.iter().filter(|call| matches!(call, Call::Build(_))).count(), 2);
     assert_eq!((world.borrow().standing, calls.last()), (0, Some(&Call::Close)));
 }
 
-// Protects: one cause on several hosts is one line, and a doubt keeps no study from beginning.
+// Protects: one cause on several hosts is one line, and a warning does not prevent a study.
 #[test]
-fn what_is_wrong_is_told_once_and_all_of_it() {
+fn all_problems_are_reported_once() {
     let world = world(|_, _, _| 1e8);
     world.borrow_mut().inspect = Box::new(|inspection| {
         let doubt = Objection { text: "may be full".to_owned(), kind: ObjectionKind::Doubtful };
         let of_one = plumb_document::json::to_string(&inspection.builds[0].steps).unwrap().contains("2MiB");
-        if of_one { vec![wrong("no mdadm"), wrong("no room")] } else { vec![wrong("no mdadm"), doubt] }
+        if of_one { vec![problem("no mdadm"), problem("no room")] } else { vec![problem("no mdadm"), doubt] }
     });
-    let found = looked(&two_hosts(), &world, Depth::Build);
+    let found = checked(&two_hosts(), &world, Depth::Build);
     let texts: Vec<(Vec<String>, &str)> =
         found.problems.iter().map(|problem| (problem.hosts.clone(), problem.text.as_str())).collect();
     assert_eq!(texts, [(vec!["a".into(), "b".into()], "no mdadm"), (vec!["b".into()], "no room")]);
@@ -77,7 +77,7 @@ fn what_is_wrong_is_told_once_and_all_of_it() {
     assert!(!world.borrow().calls.iter().any(|call| matches!(call, Call::Build(_))), "nothing is built that cannot be");
     world.borrow_mut().inspect =
         Box::new(|_| vec![Objection { text: "refused".to_owned(), kind: ObjectionKind::Refused }]);
-    assert!(looked(&two_hosts(), &world, Depth::Look).is_refused());
+    assert!(checked(&two_hosts(), &world, Depth::Look).is_refused());
 }
 
 #[test]
@@ -86,21 +86,21 @@ fn a_host_that_is_not_reached_is_a_problem_unless_a_command_brings_it_up() {
     world.borrow_mut().faults =
         Box::new(|call| (call == Call::Inspect).then(|| HostError::Lost("box: connection refused".to_owned())));
     let mut planned = two_hosts();
-    assert_eq!(looked(&planned, &world, Depth::Look).problems.len(), 1);
+    assert_eq!(checked(&planned, &world, Depth::Look).problems.len(), 1);
     for plot in &mut planned.plots {
         plot.on_enter = vec!["true start".to_owned()];
     }
-    let found = looked(&planned, &world, Depth::Look);
+    let found = checked(&planned, &world, Depth::Look);
     assert!(found.is_good() && found.unchecked.len() == 2, "{found:?}");
-    // A line that no shell takes is told whether the host is up or not.
+    // A malformed command line is reported whether the host is up or not.
     planned.plots[0].on_leave = vec!["if true".to_owned()];
-    let found = looked(&planned, &world, Depth::Look);
+    let found = checked(&planned, &world, Depth::Look);
     assert!(found.problems[0].text.starts_with("on-leave `if true`"), "{found:?}");
 }
 
-// Protects: data are held against what they lie on, those of the largest level.
+// Protects: the data of the largest level is compared with the space at its place.
 #[test]
-fn what_runs_is_named_with_the_room_it_takes() {
+fn works_are_named_with_the_space_they_take() {
     let mut planned = plan(&["a"], &["4k", "64k"], 1, 1);
     let of = |size: &str| {
         format!(
@@ -116,7 +116,7 @@ fn what_runs_is_named_with_the_room_it_takes() {
     assert_eq!(build.work[0].place, WorkPlace::Directory("/tmp".to_owned()));
 }
 
-// Protects: a study does not begin where its first plot would end with "not found".
+// Protects: a study does not begin if its first plot would end with "not found".
 #[test]
 fn a_missing_program_of_a_factor_is_found_before_the_first_run() {
     let world = world(|_, _, _| 1e8);
@@ -126,7 +126,7 @@ fn a_missing_program_of_a_factor_is_found_before_the_first_run() {
             plot.on_enter = vec![enter.to_owned()];
             plot.on_leave = vec![leave.to_owned()];
         }
-        looked(&plan, &world, Depth::Look)
+        checked(&plan, &world, Depth::Look)
     };
     let found = with("no-such-vmrun start", "true");
     assert!(!found.is_good());

@@ -1,4 +1,4 @@
-//! The same work at the loads of a ladder.
+//! Runs the same work at the loads of a ladder.
 
 use super::{Done, RepeatRequest, RepeatedSoFar, tier, verdict};
 use plumb_bench::kept::with_kept_files;
@@ -9,7 +9,7 @@ use plumb_workload::{FullLoad, Ladder, Workload};
 /// Runs a workload at each load of its ladder, one run each. Files of its test directory are laid out once.
 ///
 /// # Errors
-/// The first run cannot run. An error in a later one ends the ladder, and is returned beside what it came to.
+/// The first run fails. An error in a later one ends the ladder, and is returned with the results so far.
 pub fn ladder(
     bench: &mut Bench,
     request: &RepeatRequest<'_>,
@@ -23,14 +23,14 @@ pub fn ladder(
     let label = format!("ladder of {}", workload.name);
     let ((), stays) = with_kept_files(bench, workload, request.run.base, &label, |bench| {
         full = match ladder.of {
-            FullLoad::Asked => Some(asked(workload)),
+            FullLoad::Asked => Some(requested_rate(workload)),
             FullLoad::Peak => {
                 let once = Workload { repeat: None, ..workload.clone() };
                 let peak = repeated.run(bench, &once, "as fast as it goes", progress)?;
                 peak.as_ref().and_then(done).and_then(|done| done.rate)
             }
         };
-        // Without a full load there is nothing that a percentage could be of.
+        // Without a full load, percentages have no meaning.
         let Some(full) = full else { return Ok(()) };
         let loads = ladder.percent.iter().map(|percent| (*percent, false));
         let most = (ladder.percent.len() + ladder.again.len()) as u32;
@@ -65,8 +65,8 @@ pub fn ladder(
     Ok((result, error))
 }
 
-/// The rates of all workers.
-fn asked(workload: &Workload) -> f64 {
+/// Returns the sum of the rates of all workers.
+fn requested_rate(workload: &Workload) -> f64 {
     let groups = workload.phase.iter().flat_map(|phase| &phase.workers);
     groups
         .filter_map(|group| {
@@ -85,7 +85,7 @@ fn step(load: &Workload, outcome: &RunOutcome, percent: f64, is_again: bool) -> 
     let times = done.as_ref().map(Done::times);
     LadderStep {
         percent,
-        asked: asked(load),
+        asked: requested_rate(load),
         rate: done.as_ref().and_then(|done| done.rate),
         response_ns: times.and_then(|times| times.mean()),
         response_p99_ns: times.and_then(|times| times.carried_quantile(0.99)).map(|ns| ns as f64),
@@ -96,7 +96,7 @@ fn step(load: &Workload, outcome: &RunOutcome, percent: f64, is_again: bool) -> 
     }
 }
 
-/// The share of each group in all ops, where there are several.
+/// Returns the share of each group in all ops, if there are several.
 fn streams(load: &Workload, outcome: &RunOutcome) -> Vec<LadderStream> {
     let (Some(phase), Some(measured)) = (load.phase.first(), outcome.measurement.phases.first()) else {
         return Vec::new();
@@ -104,7 +104,7 @@ fn streams(load: &Workload, outcome: &RunOutcome) -> Vec<LadderStream> {
     if phase.workers.len() < 2 {
         return Vec::new();
     }
-    let all = asked(load);
+    let all = requested_rate(load);
     let count: u64 = measured.workers.iter().map(|worker| worker.count).sum();
     let stream = |(number, group): (usize, &plumb_workload::WorkerGroup)| {
         let name = group.name.clone().unwrap_or_else(|| format!("workers.{number}"));
@@ -120,7 +120,7 @@ fn streams(load: &Workload, outcome: &RunOutcome) -> Vec<LadderStream> {
     phase.workers.iter().enumerate().map(stream).collect()
 }
 
-/// A load that ran again, beside the last run of the same load before it.
+/// Compares a repeated load with the last run of the same load before it.
 fn repeat_of(steps: &[LadderStep], percent: f64, within: f64) -> Option<LadderRepeat> {
     let of = |is_again: bool| {
         steps.iter().rev().find(|step| step.is_again == is_again && (step.percent - percent).abs() < f64::EPSILON)
@@ -132,15 +132,15 @@ fn repeat_of(steps: &[LadderStep], percent: f64, within: f64) -> Option<LadderRe
     Some(LadderRepeat { percent, rate, response, holds: rate.zip(response).map(|(a, b)| close(a) && close(b)) })
 }
 
-/// Whether the mean response time is within the limit at every load.
+/// Returns `true` if the mean response time is within the limit at every load.
 fn within_limit(steps: &[LadderStep], limit_ns: u64) -> Option<bool> {
     let times: Option<Vec<f64>> = steps.iter().map(|step| step.response_ns).collect();
     let times = times.filter(|times| !times.is_empty())?;
     Some(times.iter().all(|time| *time <= limit_ns as f64))
 }
 
-/// The area under the curve of response time over achieved rate, divided by the highest rate. Below the lowest load, its own time
-/// holds; between two loads the curve is straight. Loads that ran again are left out.
+/// Returns the area under the curve of response time over achieved rate, divided by the highest rate. Below the
+/// lowest load, its own time applies; between two loads the curve is straight. Repeated loads are left out.
 fn overall_response(steps: &[LadderStep]) -> Option<f64> {
     let points = steps.iter().filter(|step| !step.is_again).map(|step| Some((step.rate?, step.response_ns?)));
     let mut points: Vec<(f64, f64)> = points.collect::<Option<_>>()?;
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    // 10 ops/s at 1 ms from nothing, then straight to 100 ops/s at 3 ms: (10 + 90 · 2) / 100 = 1.9 ms.
+    // 10 ops/s at 1 ms from 0, then straight to 100 ops/s at 3 ms: (10 + 90 · 2) / 100 = 1.9 ms.
     #[test]
     fn the_overall_response_time_is_the_mean_over_the_load() {
         let steps = [at(100.0, 100.0, 3.0, false), at(10.0, 10.0, 1.0, false), at(10.0, 10.0, 9.0, true)];
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_runs_again_must_come_to_the_same() {
+    fn a_repeated_load_must_give_the_same_result() {
         let steps = [
             at(100.0, 50.0, 2.0, false),
             at(100.0, 100.0, 2.0, false),

@@ -1,5 +1,5 @@
-//! Workloads that are repeated: in [rounds] until figures are steady, or at each load of a [ladder]. One run each, with all its
-//! evidence.
+//! Repeated workloads: in [rounds] until figures are steady, or at each load of a [ladder]. Each is one
+//! run with all its evidence.
 
 mod ladder;
 mod rounds;
@@ -19,21 +19,20 @@ use plumb_result::{Histogram, Metric, PhaseMeasurement, PhaseResult, RunVerdict}
 use plumb_store::TagChange;
 use plumb_workload::{OpKind, Workload};
 
-/// What is repeated, and what is said of it.
+/// A request for a repeated workload.
 pub struct RepeatRequest<'a> {
     /// The workload and where it runs.
     pub run: RunRequest<'a>,
     /// The place, as typed.
     pub path: &'a str,
-    /// Of what its numbers are no official result.
+    /// Notice that the numbers are not an official result of a benchmark.
     pub banner: Option<&'a str>,
 }
 
-/// The runs so far.
 struct RepeatedSoFar<'a> {
     request: &'a RepeatRequest<'a>,
     of: RepeatedRuns,
-    /// What the checks say of each run.
+    /// The checks' verdict on each run.
     verdicts: Vec<RunVerdict>,
     /// The error that ended the last run early.
     error: Option<RunError>,
@@ -52,7 +51,7 @@ impl<'a> RepeatedSoFar<'a> {
         RepeatedSoFar { request, of, verdicts: Vec::new(), error: None }
     }
 
-    /// One more run. `None` where a signal or an error ended it early: it is the last one then.
+    /// Makes one more run. Returns `None` if a signal or an error ended it early; then it is the last one.
     fn run(
         &mut self,
         bench: &mut Bench,
@@ -65,7 +64,7 @@ impl<'a> RepeatedSoFar<'a> {
         let sim_run = SimRun { run_index, ..self.request.run.sim_run };
         let outcome = match bench.run(&RunRequest { workload, sim_run, ..self.request.run }, progress) {
             Err(error) if self.of.runs.is_empty() => return Err(error),
-            // What was measured before is worth a report.
+            // The runs before the error are worth a report.
             Err(error) => {
                 self.of.partial = true;
                 self.of.notes.push(format!("{label}: {error}"));
@@ -110,8 +109,8 @@ impl<'a> RepeatedSoFar<'a> {
     }
 }
 
-/// Keeps what was repeated with its runs, so that it can be shown and reported later: in the store, or where that fails in a file.
-/// Curves of runs that are not stored would point at nothing.
+/// Keeps the repetition with its runs for later reports: in the store, or if that fails in a file. Curves without
+/// stored runs would be useless.
 pub fn keep(bench: &mut Bench, repeated: &Repeated) {
     let (Some(store), Some(_)) = (&mut bench.results.store, &repeated.of().tag) else { return };
     let id = uuid::Uuid::now_v7().to_string();
@@ -125,7 +124,7 @@ pub fn keep(bench: &mut Bench, repeated: &Repeated) {
     }
 }
 
-/// What a phase did, all its reads, writes and other calls together.
+/// The work of a phase: all its reads, writes and other calls together.
 struct Done {
     rate: Option<f64>,
     bandwidth: Option<f64>,
@@ -154,25 +153,25 @@ impl Done {
         done
     }
 
-    /// From when an op was due, where it was.
+    /// Returns the times from when an op was due, if known.
     fn times(&self) -> &Histogram {
         if self.response.is_empty() { &self.service } else { &self.response }
     }
 }
 
-/// What moved the bytes of a phase; `mixed` where reads and writes differ.
+/// Returns the tier of a phase's bytes; `mixed` if reads and writes differ.
 fn tier(phase: &PhaseResult) -> Option<TierName> {
     let kinds = [OpKind::Read, OpKind::Write];
     together(kinds.iter().filter_map(|kind| phase.metrics.get(&Metric::bandwidth(*kind))?.tier))
 }
 
-/// One tier for several, `mixed` where they differ.
+/// Combines several tiers into one; `mixed` if they differ.
 fn together(mut tiers: impl Iterator<Item = TierName>) -> Option<TierName> {
     let first = tiers.next()?;
     Some(if tiers.all(|tier| tier == first) { first } else { TierName::Mixed })
 }
 
-/// Of the runs that numbers rest on: rejected where one of them is.
+/// Combines the verdicts of all runs: rejected if one of them is.
 fn verdict(verdicts: &[RunVerdict]) -> RunVerdict {
     let of = |one: RunVerdict| verdicts.contains(&one);
     match () {

@@ -1,4 +1,4 @@
-//! Rounds of a workload until figures are steady.
+//! Runs rounds of a workload until figures are steady.
 
 use super::{Done, RepeatRequest, RepeatedSoFar, tier, together, verdict};
 use plumb_bench::kept::with_kept_files;
@@ -11,11 +11,11 @@ use plumb_result::{Measurement, PhaseResult};
 use plumb_stats::steady::{RoundRule, SteadyWindow, snia};
 use plumb_workload::{BlockSize, Figure, Phase, Rounds, TrackedFigure};
 
-/// Runs a workload in rounds until all its tracked figures are steady over the same rounds, or its most rounds are over. Files of
-/// its test directory are laid out once.
+/// Runs a workload in rounds until all its tracked figures are steady over the same rounds, or until its largest
+/// number of rounds. Files of its test directory are laid out once.
 ///
 /// # Errors
-/// The first round cannot run. An error in a later one ends the rounds, and is returned beside what they came to.
+/// The first round fails. An error in a later one ends the rounds, and is returned with the results so far.
 pub fn rounds(
     bench: &mut Bench,
     request: &RepeatRequest<'_>,
@@ -100,7 +100,8 @@ impl<'a> RoundTable<'a> {
         }
     }
 
-    /// A tracked figure over the last rounds of the window; `None` before there are as many, or where a number is missing.
+    /// Returns a tracked figure over the last rounds of the window; `None` before there are enough, or
+    /// if a number is missing.
     fn last_window(&self, tracked: &TrackedFigure) -> Option<SteadyWindow> {
         let first = self.count.checked_sub(self.rule.window as usize)?;
         let phase = self.phases.iter().find(|phase| phase.name == tracked.phase)?;
@@ -177,7 +178,7 @@ mod tests {
         (*rounds, workload)
     }
 
-    /// A second in which each phase did so many ops.
+    /// A second in which each phase did this many ops.
     fn measured(phases: &[Phase], ops: impl Fn(&str) -> u64) -> Measurement {
         let phase = |phase: &Phase| {
             let count = ops(&phase.name);
@@ -192,7 +193,7 @@ mod tests {
         Measurement { phases: phases.iter().map(phase).collect(), ..Measurement::default() }
     }
 
-    // Protects: the rounds end with the first window that meets the rule, and no sooner. Rounds 4–8 range 18.1 % but fall 14.1 %
+    // Protects: the rounds end with the first window that meets the rule. Rounds 4–8 range 18.1 % but fall 14.1 %
     // (see `plumb_stats::steady`); 5–9 do not.
     #[test]
     fn a_decaying_drive_is_steady_in_its_ninth_round() {

@@ -1,55 +1,41 @@
-//! A level put into a workload. Pure.
+//! Applies a level to a workload. Pure.
 
 use plumb_result::SweepKey;
 use plumb_workload::{
     Arrival, BlockSize, Bytes, Mix, Nanos, OpKind, Pace, PerSecond, Phase, Program, Size, Step, Target, Workload,
 };
 
-/// What is counted and timed of a phase.
+/// The ops of a phase that are counted and timed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountedOps {
-    /// These ops, together; all but opening and closing where none is named.
+    /// These ops, together; if empty, all but opening and closing.
     pub ops: Vec<OpKind>,
-    /// The rate is of transactions instead; the times are still those of the ops.
+    /// Whether the rate counts transactions instead; the times are still those of the ops.
     pub rate_of: RateOf,
 }
 
-/// What a rate counts.
+/// The unit of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateOf {
-    /// The ops.
     Ops,
-    /// Times through the program.
+    /// Passes through the program.
     Transactions,
 }
 
-/// Why a workload cannot be swept so.
+/// The reason why a workload cannot be swept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    /// More than one phase, and none named.
+    /// It has several phases, and none is named.
     #[error("workload `{workload}` has {} phases; say which one with --phase: {}", .phases.len(), .phases.join(", "))]
-    WhichPhase {
-        /// The workload.
-        workload: String,
-        /// Its phases.
-        phases: Vec<String>,
-    },
-    /// No such phase.
+    WhichPhase { workload: String, phases: Vec<String> },
+    /// It has no phase of this name.
     #[error("workload `{workload}` has no phase `{phase}`; there {}", listed(.phases))]
-    NoPhase {
-        /// The workload.
-        workload: String,
-        /// What was asked for.
-        phase: String,
-        /// Its phases.
-        phases: Vec<String>,
-    },
-    /// The key means nothing to this work.
+    NoPhase { workload: String, phase: String, phases: Vec<String> },
+    /// The key does not apply to this work.
     #[error("{key} cannot be swept here: {reason}")]
     Key {
-        /// The key.
         key: &'static str,
-        /// Why, and the way out.
+        /// The reason, and the way out.
         reason: &'static str,
     },
 }
@@ -58,7 +44,7 @@ fn listed(names: &[String]) -> String {
     if names.len() == 1 { format!("is only {}", names[0]) } else { format!("are {}", names.join(", ")) }
 }
 
-/// The number of the phase to sweep: the only one, or the one that is named.
+/// Returns the index of the phase to sweep: the only one, or the one that is named.
 ///
 /// # Errors
 /// [`ApplyError::WhichPhase`], [`ApplyError::NoPhase`].
@@ -76,18 +62,18 @@ pub fn phase_of(workload: &Workload, name: Option<&str>) -> Result<usize, ApplyE
     }
 }
 
-/// Whether a phase may change anything of its targets.
+/// Returns `true` if a phase may change anything in its targets.
 pub fn writes(phase: &Phase) -> bool {
     phase.workers.iter().any(|group| group.work.changes())
 }
 
-/// The group that keys are applied to: the first with block I/O, else the first.
+/// Returns the group that keys are applied to: the first with block I/O, else the first.
 fn leading(phase: &Phase) -> Option<usize> {
     let blocks = phase.workers.iter().position(|group| group.work.blocks().is_some());
     blocks.or((!phase.workers.is_empty()).then_some(0))
 }
 
-/// Ops of the leading group's block I/O; with `flushes`, what makes them durable is what is timed.
+/// Returns the ops of the leading group's block I/O; if each write is flushed, the flushes.
 pub fn counted(phase: &Phase) -> CountedOps {
     let mut ops = Vec::new();
     if let Some(blocks) = leading(phase).and_then(|at| phase.workers[at].work.blocks()) {
@@ -97,7 +83,7 @@ pub fn counted(phase: &Phase) -> CountedOps {
                 ops.push(kind);
             }
         }
-        // A log that is made durable at each write is waited for in the flush.
+        // A log that is made durable at each write spends its time in the flush.
         for (every, kind) in [(blocks.fsync_every, OpKind::Fsync), (blocks.fdatasync_every, OpKind::Fdatasync)] {
             if every == 1 && ops == [OpKind::Write] {
                 ops = vec![kind];
@@ -114,7 +100,7 @@ pub fn counted(phase: &Phase) -> CountedOps {
     CountedOps { ops: program.map_or(Vec::new(), slowest), rate_of }
 }
 
-/// What a program is waited for in: its flushes, else what it was written for.
+/// Returns the ops that a program waits for: its flushes, else its main ops.
 fn slowest(program: &Program) -> Vec<OpKind> {
     const RANKS: [OpKind; 6] =
         [OpKind::Fsync, OpKind::Create, OpKind::Unlink, OpKind::Read, OpKind::Write, OpKind::Stat];
@@ -122,10 +108,10 @@ fn slowest(program: &Program) -> Vec<OpKind> {
     RANKS.into_iter().filter(|kind| kinds.contains(kind)).take(1).collect()
 }
 
-/// Puts a level into the leading group of a phase.
+/// Applies a level to the leading group of a phase.
 ///
 /// # Errors
-/// [`ApplyError::Key`] where the key means nothing to the work.
+/// [`ApplyError::Key`] if the key does not apply to the work.
 pub fn apply(workload: &mut Workload, phase: usize, key: SweepKey, level: f64) -> Result<(), ApplyError> {
     let no = |reason| ApplyError::Key { key: key.name(), reason };
     let Some(at) = workload.phase.get(phase).and_then(leading) else { return Err(no("the phase has no workers")) };
@@ -173,7 +159,7 @@ pub fn poisson(rate: PerSecond) -> Pace {
     Pace::open(rate, Arrival::Poisson, true)
 }
 
-/// How long a phase lasts, where time ends it.
+/// Sets the duration of a phase, if time ends it.
 pub fn set_time(phase: &mut Phase, time: Nanos) {
     if phase.stop.time.is_some() {
         phase.stop.time = Some(time);
@@ -219,7 +205,7 @@ mod tests {
         named::select(name).unwrap()[0].workload(&Scale::moderate(RunPlace::Directory))
     }
 
-    /// Whatever level is put in, the workload still holds together.
+    /// The workload stays valid with any level.
     #[test]
     fn every_key_makes_a_sound_workload() {
         for (key, level) in [
@@ -249,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_flow_cannot_have_is_refused_with_the_way_out() {
+    fn impossible_keys_are_refused_with_the_way_out() {
         let mut mail = workload("mail");
         for key in [SweepKey::Depth, SweepKey::Block, SweepKey::Read, SweepKey::Size] {
             let error = apply(&mut mail, 0, key, 4.0).unwrap_err().to_string();
@@ -259,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_is_what_the_work_waits_for() {
+    fn the_ops_that_the_work_waits_for_are_counted() {
         let of = |name: &str| counted(&workload(name).phase[0]);
         assert_eq!(of("random-read").ops, [OpKind::Read]);
         assert_eq!(of("fsync-log").ops, [OpKind::Fdatasync]);
@@ -267,9 +253,9 @@ mod tests {
         assert_eq!(of("mail"), CountedOps { ops: vec![OpKind::Fsync], rate_of: RateOf::Transactions });
     }
 
-    /// `--read-only` lets nothing loose on storage that could change it, whatever language it was written in.
+    /// `--read-only` prevents any change to storage, in every language of workloads.
     #[test]
-    fn what_writes_is_known_in_every_language() {
+    fn writes_are_recognized_in_every_language() {
         let mut phase = workload("random-read").phase.remove(0);
         assert!(!writes(&phase));
         let program =

@@ -1,4 +1,4 @@
-//! Whether the runs of a sweep depend on which point ran before them. Pure.
+//! Tests whether the runs of a sweep depend on the point before them. Pure.
 
 use super::find::RunNumbers;
 use plumb_stats::carry_over::{CarryRun, carry_over};
@@ -6,18 +6,18 @@ use plumb_stats::carry_over::{CarryRun, carry_over};
 /// The chance of a false alarm.
 const ALPHA: f64 = 0.01;
 
-/// A smaller effect is too small to matter.
+/// A smaller effect does not matter.
 const RELEVANT: f64 = 1.01;
 
-/// A run of a sweep in the order in which runs happened.
+/// A run of a sweep in run order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PlacedRun {
     pub(super) point: usize,
     pub(super) repeat: u32,
 }
 
-/// Returns the largest factor between the rates after one point and after another, where it is beyond chance. Runs that were
-/// left out have no numbers, but leave work behind like all others.
+/// Returns the largest factor between the rates after two different points, if it is beyond chance. Runs that were
+/// left out have no numbers, but leave a debt like all others.
 pub(super) fn of_points<'a>(
     sequence: &[PlacedRun],
     numbers: impl Fn(PlacedRun) -> Option<&'a RunNumbers>,
@@ -48,7 +48,7 @@ mod tests {
     use plumb_stats::balanced_orders;
     use plumb_stats::random::SplitMix;
 
-    /// Returns how many of 200 sweeps are flagged, where point 1 leaves a debt to the next run.
+    /// Returns how many of 200 sweeps are flagged if point 1 leaves a debt to the next run.
     fn flagged(points: usize, repeats: usize, carry: f64) -> usize {
         let is_flagged = |seed: &u64| {
             let mut noise = SplitMix::new(seed * 31);

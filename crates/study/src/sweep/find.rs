@@ -1,7 +1,8 @@
-//! What the points of a curve say: knee, saturation, a limit of the 99th percentile, the edge of the cache. Pure.
+//! Findings from the points of a curve: knee, saturation, a limit of the 99th percentile, the
+//! edge of the cache. Pure.
 //!
-//! Levels are compared within blocks: the ratio of two levels is taken in each repeat, where both ran close to each other,
-//! and its interval is that of [`paired`].
+//! Levels are compared within blocks: the ratio of two levels is taken in each repeat, in which both ran close to
+//! each other, and its interval is that of [`paired`].
 
 use plumb_result::run::TierName;
 use plumb_result::sweep::{
@@ -11,27 +12,27 @@ use plumb_result::{Level as CheckLevel, SweepKey};
 use plumb_stats::{geometric_mean, paired, sample, welch};
 use std::collections::BTreeMap;
 
-/// Coverage of intervals that are shown.
+/// Coverage of printed intervals.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// Two one-sided tests at 5 % are a 90 % interval inside the margin. Source: Schuirmann 1987.
 const EQUIVALENCE_CONFIDENCE: f64 = 0.90;
 
-/// Rates within this of each other are the same for who chooses a depth: the margin of every comparison.
+/// Rates within this of each other are equal for choosing a depth: the margin of every comparison.
 const MARGIN: f64 = 0.05;
 
-/// A fall of the rate from one size to the next by less than this is no edge of a cache: memory is many times as fast as
-/// any storage.
+/// A fall of the rate from one size to the next by less than this is not the edge of a cache: memory is many times
+/// as fast as any storage.
 const EDGE_RATIO: f64 = 0.75;
 
 /// The numbers of one accepted run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RunNumbers {
-    /// Ops a second.
+    /// Completion rate in ops per second.
     pub rate: f64,
-    /// Bytes a second.
+    /// Transfer rate in bytes per second.
     pub bandwidth: Option<f64>,
-    /// Mean ops in flight.
+    /// Mean number of ops in flight.
     pub in_flight: f64,
     /// Start to completion.
     pub service: RunTimes,
@@ -39,26 +40,22 @@ pub struct RunNumbers {
     pub response: Option<RunTimes>,
 }
 
-/// Numbers of a run's distribution of times, ns.
+/// Numbers of a run's distribution of times, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RunTimes {
-    /// Mean.
     pub mean: Option<f64>,
-    /// Median.
     pub p50: Option<f64>,
-    /// 99 %.
     pub p99: Option<f64>,
-    /// 99.9 %.
     pub p999: Option<f64>,
 }
 
 impl RunNumbers {
-    /// What users wait for: response time where it is known, else service time.
+    /// Returns the times that users wait for: response time if known, else service time.
     fn waited(&self) -> &RunTimes {
         self.response.as_ref().unwrap_or(&self.service)
     }
 
-    /// Rate over mean latency.
+    /// Returns rate over mean latency.
     fn power(&self) -> Option<f64> {
         self.waited().mean.filter(|mean| *mean > 0.0).map(|mean| self.rate / mean)
     }
@@ -67,14 +64,13 @@ impl RunNumbers {
 /// The accepted runs of one level, by block.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LevelRuns {
-    /// The level.
     pub level: f64,
-    /// One run a block at most.
+    /// At most one run per block.
     pub blocks: BTreeMap<u32, RunNumbers>,
 }
 
 impl LevelRuns {
-    /// A number over the runs; `None` where no run has it.
+    /// Returns a number over the runs; `None` if no run has it.
     pub fn spread(&self, number: impl Fn(&RunNumbers) -> Option<f64>) -> Option<RunSpread> {
         spread(&self.blocks.values().filter_map(number).collect::<Vec<_>>())
     }
@@ -84,7 +80,7 @@ impl LevelRuns {
     }
 }
 
-/// Geometric mean and log-t interval of one value a run. Values that no log scale has are left out.
+/// Returns geometric mean and log-t interval of one value per run. Values without a logarithm are left out.
 pub fn spread(values: &[f64]) -> Option<RunSpread> {
     let values: Vec<f64> = values.iter().copied().filter(|value| *value > 0.0 && value.is_finite()).collect();
     let value = geometric_mean(&values).ok()?;
@@ -98,8 +94,8 @@ pub fn spread(values: &[f64]) -> Option<RunSpread> {
     })
 }
 
-/// `b` over `a` at a coverage: in the blocks that have both; where these are too few, by Welch over all runs, which takes
-/// drift for a difference.
+/// Returns `b` over `a` at a coverage, in the blocks that have both. With too few of these, uses Welch over all runs,
+/// which takes drift for a difference.
 fn ratio(
     a: &LevelRuns,
     b: &LevelRuns,
@@ -130,7 +126,7 @@ fn ratio(
     }
 }
 
-/// The position of the largest number; the first of equals.
+/// Returns the position of the largest number; the first of equals.
 fn largest(levels: &[&LevelRuns], number: impl Fn(&RunNumbers) -> Option<f64>) -> Option<(usize, f64)> {
     let mut best: Option<(usize, f64)> = None;
     for (at, level) in levels.iter().enumerate() {
@@ -155,16 +151,16 @@ const fn place(at: usize, of: usize) -> LevelPlace {
     }
 }
 
-/// Runs that a level needs before anything is claimed of it.
+/// Runs that a level needs before any claim about it.
 const RUNS_TO_CLAIM: usize = 2;
 
-/// The knee of latency against rate: the level with the largest *power*, rate over mean latency. There a further percent
-/// of rate costs one percent of latency; beyond it, more. For M/M/1 it lies at a utilisation of one half; for a closed
-/// queue that scales up to a saturated device, at saturation. Source: Kleinrock, "Power and deterministic rules of thumb
-/// for probabilistic problems in computer communications", ICC 1979.
+/// Finds the knee of latency against rate: the level with the largest *power*, rate over mean latency. There a
+/// further percent of rate costs one percent of latency; beyond it, more. For M/M/1 it is at a utilisation of one
+/// half; for a closed queue that scales up to a saturated device, at saturation. Source: Kleinrock, "Power and
+/// deterministic rules of thumb for probabilistic problems in computer communications", ICC 1979.
 ///
-/// It is asked for load only: depth, threads, rate. At least three levels must have runs, and the best one and a neighbour
-/// of it two or more: single runs tell no level from another.
+/// It only applies to load: depth, threads, rate. At least three levels must have runs, and the best one and a
+/// neighbour of it two or more: single runs cannot distinguish levels.
 pub fn knee(key: SweepKey, levels: &[LevelRuns]) -> Option<Knee> {
     if !matches!(key, SweepKey::Depth | SweepKey::Threads | SweepKey::Rate) {
         return None;
@@ -180,7 +176,7 @@ pub fn knee(key: SweepKey, levels: &[LevelRuns]) -> Option<Knee> {
     if !is_repeated(best) || !neighbours.into_iter().any(|near| is_repeated(near)) {
         return None;
     }
-    // Where a single run gives no interval, nothing is told apart either.
+    // A single run has no interval, and so cannot distinguish levels either.
     let alike = |level: &&&LevelRuns| {
         ratio(best, level, CONFIDENCE, RunNumbers::power)
             .is_none_or(|ratio| ratio.lo.is_none() || ratio.hi.is_none_or(|hi| hi >= 1.0))
@@ -203,8 +199,8 @@ pub fn knee(key: SweepKey, levels: &[LevelRuns]) -> Option<Knee> {
     Some(Knee { found: Some(found), ..knee })
 }
 
-/// The lowest level from which on rates are equivalent to the largest, within 5 %, and the highest level for which that holds. A lower
-/// rate in between ends the range. At least three levels must have runs.
+/// Finds the lowest level from which on rates are equivalent to the largest, within 5 %, and the highest level for
+/// which that holds. A lower rate in between ends the range. At least three levels must have runs.
 pub fn saturation(key: SweepKey, levels: &[LevelRuns]) -> Option<Saturation> {
     if !matches!(key, SweepKey::Depth | SweepKey::Threads | SweepKey::Rate) {
         return None;
@@ -249,8 +245,8 @@ pub fn saturation(key: SweepKey, levels: &[LevelRuns]) -> Option<Saturation> {
     })
 }
 
-/// The highest achieved rate whose 99th percentile is within the limit, by the upper end of its interval: response time
-/// where it is known, else service time. A single run has no interval, and cannot hold a limit.
+/// Finds the highest achieved rate whose 99th percentile is within the limit, by the upper end of its interval. Uses
+/// response time if known, else service time. A single run has no interval, and cannot hold a limit.
 pub fn within(limit_ns: u64, levels: &[LevelRuns]) -> WithinLimit {
     let upper_end = |level: &LevelRuns| level.spread(|run| run.waited().p99)?.hi;
     let unjudged = levels.iter().filter(|level| !level.blocks.is_empty() && upper_end(level).is_none()).count() as u32;
@@ -262,20 +258,20 @@ pub fn within(limit_ns: u64, levels: &[LevelRuns]) -> WithinLimit {
     WithinLimit { limit_ns, best: held.max_by(|a, b| a.rate.total_cmp(&b.rate)), unjudged }
 }
 
-/// What is known of a size besides its numbers.
+/// Facts about a size other than its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SizeFacts {
-    /// What was measured.
+    /// Tier that was measured.
     pub tier: Option<TierName>,
-    /// What B6 says.
+    /// Level of the finding of B6.
     pub b6: Option<CheckLevel>,
 }
 
-/// Two neighbouring sizes, with what is known of them.
+/// Two neighbouring sizes, with their facts.
 type Neighbours<'a> = [(&'a LevelRuns, SizeFacts)];
 
-/// The edge of the cache: the largest fall of the rate between two neighbouring sizes that is more than chance; where no
-/// fall is proven, the largest at which the tier says that the bytes come from the cache no longer.
+/// Finds the edge of the cache: the largest fall of the rate between two neighbouring sizes that is more than chance.
+/// If no fall is proven, the largest one at which the tier shows that the bytes no longer come from the cache.
 pub fn edge(levels: &[LevelRuns], facts: &[SizeFacts]) -> Option<CacheEdge> {
     let known: Vec<(&LevelRuns, SizeFacts)> =
         levels.iter().zip(facts.iter().copied()).filter(|(level, _)| !level.blocks.is_empty()).collect();
@@ -289,7 +285,7 @@ pub fn edge(levels: &[LevelRuns], facts: &[SizeFacts]) -> Option<CacheEdge> {
     };
     let by_rate =
         |_: &Neighbours<'_>, ratio: &RunSpread| ratio.value <= EDGE_RATIO && ratio.hi.is_some_and(|hi| hi < 1.0);
-    // Where the bytes came from was seen, however much the rates vary.
+    // The source of the bytes was observed, however much the rates vary.
     let by_tier = |pair: &Neighbours<'_>, ratio: &RunSpread| {
         let [before, after] = [pair[0].1.tier, pair[1].1.tier];
         let left = before == Some(TierName::Cache)
@@ -321,7 +317,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Three runs of each level, which differ by `spread` as whole runs do.
+    /// Makes three runs of each level, which differ by `spread` as whole runs do.
     fn curve(points: &[(f64, f64, f64)], spread: f64) -> Vec<LevelRuns> {
         let run = |rate: f64, latency: f64, factor: f64| RunNumbers {
             rate: rate * factor,
@@ -342,7 +338,7 @@ mod tests {
             .collect()
     }
 
-    /// M/M/1 with a service time of 1 ms: 1000 ops/s at most, mean response 1 ms / (1 − ρ).
+    /// M/M/1 with a service time of 1 ms: at most 1000 ops/s, mean response 1 ms / (1 − ρ).
     fn mm1() -> Vec<(f64, f64, f64)> {
         (1..20).map(|step| 0.05 * f64::from(step)).map(|load| (load, 1000.0 * load, 1e6 / (1.0 - load))).collect()
     }
@@ -374,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_still_rises_at_the_end_is_not_called_found() {
+    fn a_rate_that_still_rises_at_the_end_has_no_saturation() {
         let levels = curve(&closed()[..4], 0.01);
         assert_eq!(knee(SweepKey::Depth, &levels).unwrap().place, LevelPlace::Last);
         let saturation = saturation(SweepKey::Depth, &levels).unwrap();
@@ -383,7 +379,7 @@ mod tests {
         assert_eq!(knee(SweepKey::Block, &levels), None, "a larger block is not more load");
     }
 
-    /// A level that is near the largest by its mean only is called so, and not proven.
+    /// A level whose mean alone is near the largest is reported, but as unproven.
     #[test]
     fn noise_proves_no_saturation() {
         let mut levels = curve(&closed(), 0.01);
@@ -394,7 +390,8 @@ mod tests {
         assert_eq!((saturation.level, saturation.perhaps), (16.0, 8.0));
     }
 
-    /// Protects: the sentence agrees with its table. Rates that fall after the largest are not called saturated from there on.
+    /// Protects: the sentence agrees with its table. Rates that fall after the largest are not
+    /// called saturated from there on.
     #[test]
     fn a_rate_that_falls_is_not_called_saturated_from_there_on() {
         let points =
@@ -403,13 +400,13 @@ mod tests {
         assert_eq!((falls.level, falls.perhaps, falls.to, falls.level_max), (4.0, 4.0, Some(4.0), 4.0));
         let beyond = falls.beyond.unwrap();
         assert!((beyond.level - 8.0).abs() < 1e-9 && (beyond.rate - 465.0).abs() < 1.0 && beyond.proven, "{beyond:?}");
-        // A dip between two levels that are near the largest ends what is called saturated, too.
+        // A dip between two levels that are near the largest also ends the saturated range.
         let dip = [(1.0, 100.0, 1e6), (2.0, 490.0, 2e6), (4.0, 300.0, 3e6), (8.0, 500.0, 4e6), (16.0, 495.0, 8e6)];
         let dip = saturation(SweepKey::Depth, &curve(&dip, 0.01)).unwrap();
         assert_eq!((dip.perhaps, dip.to, dip.beyond), (8.0, Some(16.0), None));
     }
 
-    /// Page, charts and JSON go by one answer: where the runs do not tell levels apart, no knee is located.
+    /// Page, charts and JSON agree: if the runs do not distinguish levels, no knee is located.
     #[test]
     fn a_knee_between_levels_that_are_alike_is_not_located() {
         let found = |levels: &[LevelRuns]| knee(SweepKey::Depth, levels).unwrap().found;
@@ -425,7 +422,7 @@ mod tests {
         assert_eq!(found(&noisy), Some(KneeFound::Unlocated));
     }
 
-    /// Neighbours that cannot be told apart are named with it.
+    /// Indistinguishable neighbours are reported with it.
     #[test]
     fn a_flat_knee_is_a_range() {
         let mut points = closed();
@@ -481,9 +478,9 @@ mod tests {
         assert_eq!(edge(&levels, &facts([None; 5])).unwrap().b6, Agreement::NotAsked);
     }
 
-    /// On a busy machine the rates prove little, but which device moved the bytes was seen.
+    /// On a busy machine the rates prove little, but the device that moved the bytes was observed.
     #[test]
-    fn where_rates_are_noise_the_tier_shows_the_edge() {
+    fn the_tier_shows_the_edge_if_rates_are_noisy() {
         let mut levels = curve(&sizes(), 0.0);
         for level in &mut levels {
             for (number, run) in level.blocks.values_mut().enumerate() {
@@ -529,7 +526,7 @@ mod tests {
             }
         }
 
-        /// What is found does not depend on the unit of time or of the rate.
+        /// The findings do not depend on the unit of time or of the rate.
         #[test]
         fn the_unit_does_not_move_the_knee(scale in 1e-3..1e3f64) {
             let scaled: Vec<(f64, f64, f64)> = mm1().into_iter().map(|(l, r, t)| (l, r * scale, t / scale)).collect();
@@ -540,7 +537,7 @@ mod tests {
         }
     }
 
-    /// One run a level tells no level from another: neither a knee nor a saturation is claimed.
+    /// One run per level cannot distinguish levels: neither a knee nor a saturation is claimed.
     #[test]
     fn single_runs_claim_no_knee() {
         let level = |level: f64, rate: f64, mean: f64| {

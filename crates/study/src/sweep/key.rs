@@ -1,4 +1,4 @@
-//! What is swept, as typed: `depth=1..256`, `size=64MiB..4GiB:7`, `block=4k,64k,1M`, `rate=auto`.
+//! Parses axes of a sweep: `depth=1..256`, `size=64MiB..4GiB:7`, `block=4k,64k,1M`, `rate=auto`.
 
 use plumb_result::SweepKey;
 use plumb_workload::suggest::nearest;
@@ -7,28 +7,26 @@ use plumb_workload::{Bytes, PerSecond, Size};
 /// A key with its levels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// The key.
     pub key: SweepKey,
     /// Its levels, rising.
     pub levels: Vec<f64>,
 }
 
-/// What an argument asks for.
+/// The meaning of an argument.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
-    /// These levels.
     Levels(Axis),
     /// Rates as shares of the closed-loop maximum.
     RateAuto,
 }
 
-/// Points of a sweep at most: beyond, a sweep takes hours, and one point too few is no loss on a curve.
+/// Largest number of points in a sweep: beyond it a sweep takes hours, and a curve does not miss one more point.
 pub const POINTS_MAX: usize = 64;
 
-/// Doublings of a range that are still taken one by one.
+/// Largest number of doublings in a range whose steps are still factors of two.
 const DOUBLINGS_MAX: u32 = 11;
 
-/// Points of a range of rates or of shares where no number is given.
+/// Default number of points in a range of rates, and of shares.
 const POINTS_OF_RATE: u32 = 8;
 const POINTS_OF_SHARE: u32 = 5;
 
@@ -37,56 +35,42 @@ const AUTO_FROM_PERCENT: f64 = 10.0;
 const AUTO_TO_PERCENT: f64 = 120.0;
 const AUTO_POINTS: u32 = 12;
 
-/// Why an argument is no axis.
+/// The reason why an argument is not an axis.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AxisError {
-    /// No such key.
+    /// The key does not exist.
     #[error("`{key}` cannot be swept; {help}")]
     Key {
-        /// What was typed.
         key: String,
-        /// The nearest, or all.
+        /// The nearest key, or all keys.
         help: String,
     },
-    /// A value that cannot be read.
+    /// A value is malformed.
     #[error("{key}: `{text}` is not {expected}")]
     Value {
-        /// The key.
         key: &'static str,
-        /// What was typed.
         text: String,
-        /// What would be right.
+        /// Description of a correct value.
         expected: &'static str,
     },
-    /// From the larger to the smaller.
+    /// The range goes from the larger to the smaller value.
     #[error("{key}={text}: the range must rise; write the smaller end first")]
-    Falling {
-        /// The key.
-        key: &'static str,
-        /// What was typed.
-        text: String,
-    },
-    /// No range, list, or number of points.
+    Falling { key: &'static str, text: String },
+    /// The levels are not a range, a list, or a number of points.
     #[error("{key}={text}: {reason}; write {key}=A..B, {key}=A..B:POINTS or {key}=A,B,C")]
-    Form {
-        /// The key.
-        key: &'static str,
-        /// What was typed.
-        text: String,
-        /// What is wrong.
-        reason: &'static str,
-    },
+    Form { key: &'static str, text: String, reason: &'static str },
 }
 
-/// The key of an argument `KEY=…`, where it looks like one: a place does not, unless it is called `a=b`, and then
-/// `./a=b` is its name.
+/// Returns `true` if an argument looks like `KEY=…`. A place does not, unless it is named `a=b`;
+/// then write it as `./a=b`.
 pub fn looks_like_axis(argument: &str) -> bool {
     argument.split_once('=').is_some_and(|(key, _)| {
         !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
     })
 }
 
-/// Reads `KEY=LEVELS`. `points` is the number of points of a range that names none; `ram_bytes` is what `ram*2` means.
+/// Parses `KEY=LEVELS`. `points` is the number of points in a range that sets none; `ram_bytes`
+/// is the memory for `ram*2`.
 ///
 /// # Errors
 /// [`AxisError`].
@@ -136,13 +120,13 @@ pub fn parse(argument: &str, points: Option<u32>, ram_bytes: u64) -> Result<Aske
     Ok(Asked::Levels(Axis { key, levels }))
 }
 
-/// The rates of `rate=auto`: 10 % to 120 % of the closed-loop maximum, in even steps.
+/// Returns the rates of `rate=auto`: 10 % to 120 % of the closed-loop maximum, in even steps.
 pub(crate) fn auto_rates(maximum: f64, points: Option<u32>) -> Axis {
     let shares = linear(AUTO_FROM_PERCENT, AUTO_TO_PERCENT, auto_points(points) as u32);
     Axis { key: SweepKey::Rate, levels: shares.into_iter().map(|percent| maximum * percent / 100.0).collect() }
 }
 
-/// How many points `rate=auto` has.
+/// Returns the number of points of `rate=auto`.
 pub(crate) fn auto_points(points: Option<u32>) -> usize {
     points.unwrap_or(AUTO_POINTS).clamp(2, POINTS_MAX as u32) as usize
 }
@@ -159,31 +143,31 @@ fn key(word: &str) -> Result<SweepKey, AxisError> {
 }
 
 fn value(key: SweepKey, text: &str, ram_bytes: u64) -> Result<f64, AxisError> {
-    let wrong = |expected| AxisError::Value { key: key.name(), text: text.to_owned(), expected };
+    let malformed = |expected| AxisError::Value { key: key.name(), text: text.to_owned(), expected };
     let whole = |most: u32, expected| match text.parse::<u32>() {
         Ok(number) if (1..=most).contains(&number) => Ok(f64::from(number)),
-        _ => Err(wrong(expected)),
+        _ => Err(malformed(expected)),
     };
     match key {
         SweepKey::Depth => whole(32_768, "a number of ops in flight, 1 to 32768"),
         SweepKey::Threads => whole(65_536, "a number of workers, 1 to 65536"),
         SweepKey::Block => match text.parse::<Bytes>() {
             Ok(Bytes(bytes)) if bytes >= 1 => Ok(bytes as f64),
-            _ => Err(wrong("a size such as `4k` or `1MiB`")),
+            _ => Err(malformed("a size such as `4k` or `1MiB`")),
         },
         SweepKey::Size => match text.parse::<Size>() {
             Ok(size @ (Size::Bytes(_) | Size::Ram(_))) if size.resolve(ram_bytes, 0).0 >= 4096 => {
                 Ok(size.resolve(ram_bytes, 0).0 as f64)
             }
-            _ => Err(wrong("a size of at least 4 KiB, such as `64MiB` or `ram*2`")),
+            _ => Err(malformed("a size of at least 4 KiB, such as `64MiB` or `ram*2`")),
         },
         SweepKey::Rate => text
             .parse::<PerSecond>()
             .map(|rate| rate.0)
-            .map_err(|_| wrong("a rate such as `1000/s` or `50k/s`; a range of one needs both ends, or `auto`")),
+            .map_err(|_| malformed("a rate such as `1000/s` or `50k/s`; a range of one needs both ends, or `auto`")),
         SweepKey::Read => match text.trim_end_matches('%').trim_end().parse::<f64>() {
             Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
-            _ => Err(wrong("a share of reads in percent, 0 to 100")),
+            _ => Err(malformed("a share of reads in percent, 0 to 100")),
         },
     }
 }
@@ -198,7 +182,7 @@ fn geometric(from: f64, to: f64, points: u32) -> Vec<f64> {
     (0..points).map(|number| if number + 1 == points { to } else { from * (step * f64::from(number)).exp() }).collect()
 }
 
-/// Each level twice the one before (four times where that would be many), the last one as it is.
+/// Returns levels that double (or quadruple, if doubling would give many) up to the last one, which stays as given.
 fn doublings(from: f64, to: f64) -> Vec<f64> {
     let doublings = (to / from).log2().ceil().max(1.0) as u32;
     let factor = 2f64.powi(doublings.div_ceil(DOUBLINGS_MAX) as i32);
@@ -210,7 +194,8 @@ fn doublings(from: f64, to: f64) -> Vec<f64> {
     levels
 }
 
-/// Whole ops and workers; blocks in whole sectors, or pages; sizes in whole pages, or MiB: what layouts can have.
+/// Rounds a level to possible values: whole ops and workers; blocks in whole sectors, or pages; sizes
+/// in whole pages, or MiB.
 fn rounded(key: SweepKey, level: f64) -> f64 {
     let to = |unit: f64| ((level / unit).round() * unit).max(unit);
     const PAGE: f64 = 4096.0;
@@ -255,7 +240,7 @@ mod tests {
         assert_eq!((auto.len(), auto[0], auto[11]), (12, 100.0, 1200.0));
     }
 
-    /// A range over many powers of two stays a curve that can be measured.
+    /// A range over many powers of two gives a curve that can still be measured.
     #[test]
     fn wide_ranges_take_larger_steps() {
         let wide = levels("size=4k..1T");
@@ -263,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_the_way_out() {
+    fn errors_show_the_way_out() {
         let error = |text: &str| parse(text, None, 1 << 30).unwrap_err().to_string();
         assert_eq!(error("dpeth=1..2"), "`dpeth` cannot be swept; did you mean `depth`?");
         assert!(error("colour=1..2").contains("there are depth, rate, block, size, threads, read"));
@@ -297,7 +282,7 @@ mod tests {
             }
         }
 
-        /// Whatever is typed, it is answered and not fallen over.
+        /// Any text gives a result or an error, and no panic.
         #[test]
         fn no_text_makes_it_panic(text in "\\PC{0,30}", key in "(depth|rate|block|size|threads|read)") {
             let _ = parse(&text, None, 1 << 30);

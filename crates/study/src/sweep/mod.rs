@@ -1,7 +1,8 @@
-//! One setting of a workload taken through its levels, in randomised blocks: curves with intervals, and what they say.
+//! Takes one setting of a workload through its levels, in randomised blocks, and reports
+//! curves with intervals and findings.
 //!
-//! [`key`] reads what is swept, [`plan`] makes points of it, [`apply`] puts a level into a workload, [`find`] looks at the
-//! finished curves; here the points run.
+//! [`key`] parses the swept keys, [`plan`] turns them into points, [`apply`] applies a level to a workload, and
+//! [`find`] evaluates the finished curves. The points run here.
 
 pub mod apply;
 mod carry;
@@ -35,45 +36,43 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What to sweep.
+/// A request for a sweep.
 pub struct SweepRequest<'a> {
-    /// The workload at no level yet.
+    /// The workload without any level applied.
     pub workload: &'a Workload,
-    /// Number of the phase that is swept and measured.
+    /// Index of the phase that is swept and measured.
     pub phase: usize,
-    /// Whose words its cache policies are.
+    /// The origin of its cache policies.
     pub policies: Policies,
-    /// Where test data is made.
+    /// Directory that test data is made in.
     pub base: &'a Path,
     /// The place, as typed.
     pub path: &'a str,
-    /// The points.
     pub plan: &'a SweepSchedule,
-    /// Length of the timed phase of each run; the workload's own when absent.
+    /// Duration of the timed phase of each run; if `None`, the workload's own.
     pub time: Option<Nanos>,
     /// A limit of the 99th percentile.
     pub p99_limit: Option<Nanos>,
-    /// Runs of each point.
     pub repeats: u32,
-    /// No further block begins that would end beyond this; the first one always runs.
+    /// No further block begins that would end after this time; the first one always runs.
     pub budget: Duration,
     /// Seed of the order, of every op and of simulated devices.
     pub seed: u64,
-    /// Memory of the machine that is measured, [`Bench::ram_of_runs`].
+    /// Memory of the measured machine, [`Bench::ram_of_runs`].
     pub ram_bytes: u64,
     /// As typed, for the record.
     pub command: &'a str,
 }
 
-/// What a sweep came to.
+/// The outcome of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweepOutcome {
-    /// The sweep; its `verdict_note` is empty.
+    /// Its `verdict_note` is empty.
     pub sweep: Sweep,
 }
 
 impl SweepOutcome {
-    /// Whether the checks rejected half of its runs or more: what is left may be the lucky half.
+    /// Returns `true` if the checks rejected half of its runs or more: the rest may be a biased selection.
     pub fn is_mostly_rejected(&self) -> bool {
         let rejected = self.sweep.left_out.len();
         rejected > 0 && 2 * rejected >= self.sweep.runs.len()
@@ -96,10 +95,10 @@ impl SweepOutcome {
     }
 }
 
-/// Why a sweep has no result.
+/// The reason why a sweep has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    /// The workload cannot be swept so.
+    /// The key does not apply to the workload.
     #[error(transparent)]
     Apply(#[from] ApplyError),
     /// A run failed. Runs before it are in the store.
@@ -110,20 +109,20 @@ pub enum SweepError {
 /// A level of each key that is set.
 type Settings = Vec<(SweepKey, f64)>;
 
-/// One point while its runs go on.
+/// One point while its runs are in progress.
 #[derive(Default)]
 struct PointUnderway {
     settings: Settings,
     runs: Vec<SweepRun>,
     blocks: BTreeMap<u32, RunNumbers>,
-    /// Of rejected runs, which are shown where a point has no others.
+    /// Numbers of rejected runs, shown if a point has no others.
     rejected: BTreeMap<u32, RunNumbers>,
     tiers: Vec<(TierName, Option<f64>)>,
     checks: BTreeMap<String, Level>,
     b6: Option<Level>,
 }
 
-/// Whether there is more to do.
+/// Whether the sweep continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Goes,
@@ -138,14 +137,14 @@ struct Sweeper<'a> {
     left_out: Vec<LeftOut>,
     notes: Vec<String>,
     objections: Objections,
-    /// Runs depend on the run before them: what a curve says is withheld.
+    /// Whether runs depend on the run before them; then findings from the curves are withheld.
     is_carried_over: bool,
 }
 
-/// Sweeps. Files that all points share are laid out once and removed at the end.
+/// Runs a sweep. Files that all points share are laid out once and removed at the end.
 ///
 /// # Errors
-/// [`SweepError`]; a signal is none, but a sweep that is partial.
+/// [`SweepError`]. A signal is not an error: it gives a partial sweep.
 pub fn sweep(
     bench: &mut Bench,
     request: &SweepRequest<'_>,
@@ -163,8 +162,8 @@ pub fn sweep(
     Ok(outcome)
 }
 
-/// Keeps a sweep with its runs, so that it can be reported later: in the store, or where that fails in a file. Curves of runs that are
-/// not stored would point at nothing.
+/// Keeps a sweep with its runs for later reports: in the store, or if that fails in a file. Curves without
+/// stored runs would be useless.
 pub fn keep_sweep(bench: &mut Bench, sweep: &Sweep) {
     let (Some(store), Some(_)) = (&mut bench.results.store, &sweep.tag) else { return };
     let id = uuid::Uuid::now_v7().to_string();
@@ -174,11 +173,11 @@ pub fn keep_sweep(bench: &mut Bench, sweep: &Sweep) {
     }
 }
 
-/// Every point must hold together before the first one runs.
+/// Checks that every point is valid before the first one runs.
 fn check_points(bench: &Bench, request: &SweepRequest<'_>) -> Result<(), SweepError> {
     let rate = match request.plan.load {
         OfferedLoad::Rate(rate) => Some(rate.0),
-        // Any rate will do: whether the work can have one at all is the question.
+        // Any rate will do: the question is whether the work can have one.
         OfferedLoad::Auto { .. } => Some(1000.0),
         OfferedLoad::AsWritten => None,
     };
@@ -193,7 +192,7 @@ fn check_points(bench: &Bench, request: &SweepRequest<'_>) -> Result<(), SweepEr
     Ok(())
 }
 
-/// All combinations of levels; the first key varies fastest.
+/// Returns all combinations of levels; the first key varies fastest.
 fn grid(axes: &[Axis]) -> Vec<Settings> {
     let mut points: Vec<Settings> = vec![Vec::new()];
     for axis in axes.iter().rev() {
@@ -240,7 +239,7 @@ fn run_stages(
     };
     let mut curves = Vec::new();
     let mut flow = Flow::Goes;
-    // The closed-loop maximum, and at which level of the key it was had.
+    // The closed-loop maximum, over all levels of the key.
     let mut maximum: Option<RunSpread> = None;
     if !axes.is_empty() {
         let rate = if let OfferedLoad::Rate(rate) = load { Some(*rate) } else { None };
@@ -291,7 +290,7 @@ fn run_stages(
             ),
             Some(closed_loop_max) if flow == Flow::Goes => {
                 let axis = auto_rates(closed_loop_max.value, Some(*count as u32));
-                // Arrivals must not wait for room in the queue: the largest depth, or the most workers.
+                // Arrivals must not wait for a place in the queue: use the largest depth, or the most workers.
                 let room: Option<(SweepKey, f64)> =
                     axes.first().and_then(|axis| Some((axis.key, *axis.levels.last()?)));
                 let settings = axis
@@ -327,7 +326,8 @@ struct MeasuredTogether {
 }
 
 impl Sweeper<'_> {
-    /// Every point once in each block, in an order that is balanced for what a run leaves to the next one.
+    /// Runs every point once in each block, in an order that is balanced for the debt that a run
+    /// leaves to the next one.
     fn run(
         &mut self,
         bench: &mut Bench,
@@ -468,7 +468,7 @@ impl Sweeper<'_> {
             .collect();
         let sizes: Vec<SizeFacts> =
             points.iter().map(|point| SizeFacts { tier: common_tier(point).0, b6: point.b6 }).collect();
-        // At a rate that is given, more of another key is no more load.
+        // At a given rate, more of another key is not more load.
         let is_load = !fixed.contains_key(&SweepKey::Rate) && !self.is_carried_over;
         let found = CurveFindings {
             knee: is_load.then(|| find::knee(axis.key, &levels)).flatten(),
@@ -516,7 +516,7 @@ impl Sweeper<'_> {
     }
 }
 
-/// `depth=8, block=4KiB`.
+/// Formats settings like `depth=8, block=4KiB`.
 fn describe(settings: &[(SweepKey, f64)]) -> String {
     if settings.is_empty() {
         return "as fast as it goes".to_owned();
@@ -528,7 +528,7 @@ fn measured<'a>(measurement: &'a Measurement, phase: &str) -> Option<&'a PhaseMe
     measurement.phases.iter().find(|measured| measured.name == phase)
 }
 
-/// The numbers of one run; `None` where nothing of what is counted was done.
+/// Returns the numbers of one run; `None` if it did none of the counted ops.
 fn numbers(measured: &PhaseMeasurement, counted: &CountedOps) -> Option<RunNumbers> {
     let mut service = Histogram::new();
     let mut response = Histogram::new();
@@ -559,13 +559,13 @@ fn numbers(measured: &PhaseMeasurement, counted: &CountedOps) -> Option<RunNumbe
     })
 }
 
-/// Quantiles only where the run carries them (E6).
+/// Returns quantiles only if the run has enough samples for them (E6).
 fn times(histogram: &Histogram) -> RunTimes {
     let quantile = |share: f64| histogram.carried_quantile(share).map(|value| value as f64);
     RunTimes { mean: histogram.mean(), p50: quantile(0.5), p99: quantile(0.99), p999: quantile(0.999) }
 }
 
-/// What the counted ops' rate measured.
+/// Returns the tier of the counted ops' rate.
 fn tier(phase: &PhaseResult, counted: &CountedOps) -> Option<(TierName, Option<f64>)> {
     let kinds = counted.ops.iter().copied().chain(OpKind::ALL.iter().copied());
     let metrics = kinds.flat_map(|kind| [Metric::bandwidth(kind), Metric::rate(kind)]);

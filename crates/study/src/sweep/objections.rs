@@ -3,10 +3,10 @@
 use plumb_result::compare::RunCheck;
 use plumb_result::{Level, RunResult, UnderLoad};
 
-/// Between the points of one entry.
+/// Separates the points of one entry.
 const BETWEEN: &str = "; ";
 
-/// Each check that warned or failed once, with its points and its worst finding.
+/// Each check that warned or failed, once, with its points and its worst finding.
 #[derive(Default)]
 pub(super) struct Objections {
     checks: Vec<RunCheck>,
@@ -14,7 +14,7 @@ pub(super) struct Objections {
 }
 
 impl Objections {
-    /// Takes in a run of a point.
+    /// Adds a run of a point.
     pub(super) fn add(&mut self, point: &str, result: &RunResult) {
         let mut codes: Vec<&str> = Vec::new();
         for finding in result.checks.iter().filter(|finding| finding.level >= Level::Warn) {

@@ -1,4 +1,4 @@
-//! Which points a sweep has, before any of them runs. Pure.
+//! Plans the points of a sweep before any of them runs. Pure.
 
 use super::key::{Asked, Axis, POINTS_MAX, auto_points};
 use plumb_result::SweepKey;
@@ -6,77 +6,56 @@ use plumb_stats::orders_in_complete_block;
 use plumb_workload::PerSecond;
 use plumb_workload::units::UnitError;
 
-/// What a sweep goes through.
+/// The levels that a sweep goes through.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweepSchedule {
-    /// One key, two for a grid, or none where only rates are swept that are not known yet.
+    /// One key, two for a grid, or none if only rates are swept that are not known yet.
     pub axes: Vec<Axis>,
-    /// How ops arrive.
     pub load: OfferedLoad,
 }
 
-/// How ops arrive at the points of a sweep.
+/// Arrival of ops at the points of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OfferedLoad {
-    /// As the workload has it.
+    /// In the way that the workload sets.
     AsWritten,
     /// At this rate, at random times.
     Rate(PerSecond),
-    /// First as the workload has it, then at shares of the largest rate that this had, at random times.
-    Auto {
-        /// How many rates.
-        points: usize,
-    },
+    /// First in the way that the workload sets, then at shares of its largest rate, at random times.
+    Auto { points: usize },
 }
 
-/// Why arguments make no sweep.
+/// The reason why arguments do not make a sweep.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SweepPlanError {
-    /// Nothing to sweep.
+    /// There is nothing to sweep.
     #[error("nothing to sweep; name a key and its range, such as `depth=1..64`, or `rate=auto`")]
     Nothing,
-    /// A surface of three keys cannot be shown, nor read.
+    /// A surface of three keys cannot be shown or read.
     #[error("{keys}: too many keys; a sweep takes one, or two for a grid")]
-    TooManyKeys {
-        /// The keys.
-        keys: String,
-    },
-    /// The same key twice.
+    TooManyKeys { keys: String },
+    /// A key is given twice.
     #[error("`{key}` is given twice; give each key once, with all its levels")]
-    Twice {
-        /// The key.
-        key: &'static str,
-    },
-    /// One level is no curve.
+    Twice { key: &'static str },
+    /// A single level is not a curve.
     #[error("{argument} has only one level; give a range or several levels, or use `plumb run --set`")]
-    OneLevel {
-        /// The argument.
-        argument: String,
-    },
-    /// Too many.
+    OneLevel { argument: String },
+    /// There are too many points.
     #[error("{points} points are more than {POINTS_MAX}; take fewer with --points, or name levels, such as {example}")]
-    TooManyPoints {
-        /// How many there would be.
-        points: usize,
-        /// A shorter argument.
-        example: String,
-    },
-    /// `--rate` beside `rate=`.
+    TooManyPoints { points: usize, example: String },
+    /// `--rate` and `rate=` are both given.
     #[error("`rate` is already swept; leave out --rate")]
     RateTwice,
-    /// Shares of a maximum that is another at each point.
+    /// Shares of the maximum make no sense if the maximum differs between points.
     #[error(
         "`rate=auto` goes with `depth` or `threads` or alone, since the maximum differs with {key}; give the rates themselves, \
          such as `rate=1k/s..50k/s`"
     )]
-    AutoWith {
-        /// The other key.
-        key: &'static str,
-    },
+    AutoWith { key: &'static str },
 }
 
 impl SweepSchedule {
-    /// Makes a plan of what was asked for: the keys in the order as typed, and the value of `--rate`.
+    /// Plans a sweep from its arguments: the keys in the order as typed, and the value of `--rate`.
     ///
     /// # Errors
     /// [`SweepPlanError`].
@@ -139,28 +118,27 @@ impl SweepSchedule {
         Ok(SweepSchedule { axes, load })
     }
 
-    /// Points of all curves.
+    /// Returns the number of points of all curves.
     pub fn points(&self) -> usize {
         let levels = if self.axes.is_empty() { 0 } else { self.axes.iter().map(|axis| axis.levels.len()).product() };
         levels + if let OfferedLoad::Auto { points } = self.load { points } else { 0 }
     }
 
-    /// Whether a key is swept.
+    /// Returns `true` if a key is swept.
     pub fn sweeps(&self, key: SweepKey) -> bool {
         self.axes.iter().any(|axis| axis.key == key)
     }
 }
 
-/// What `--rate` says.
+/// The value of `--rate`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RateOption {
     /// Shares of the closed-loop maximum.
     Auto,
-    /// This rate.
     At(PerSecond),
 }
 
-/// Why a text is no rate of a sweep.
+/// The reason why a text is not a rate of a sweep.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}, nor `auto`")]
 pub struct RateError(UnitError);
@@ -175,14 +153,14 @@ impl std::str::FromStr for RateOption {
     }
 }
 
-/// Returns the number of repeats: as many as asked for, and one more of several where that makes a complete block of
-/// orders, in which every point follows every other one equally often.
+/// Returns the number of repeats: as many as requested, plus one of several if that makes a complete block of orders,
+/// in which every point follows every other one equally often.
 pub(crate) fn in_complete_block(repeats: u32, points: usize) -> u32 {
     let whole = repeats.max(1).next_multiple_of(orders_in_complete_block(points) as u32);
     if repeats > 1 && whole <= repeats.saturating_add(1) { whole } else { repeats }
 }
 
-/// Returns `true` if a sweep may end after `done` repeats: where it makes complete blocks, only after one of them.
+/// Returns `true` if a sweep may end after `done` repeats: if it makes complete blocks, only after one of them.
 pub(crate) fn may_end_after(done: u32, repeats: u32, points: usize) -> bool {
     let complete = orders_in_complete_block(points) as u32;
     !repeats.is_multiple_of(complete) || done.is_multiple_of(complete)
@@ -209,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sweep_is_refused_with_the_way_out() {
+    fn invalid_sweeps_are_refused_with_the_way_out() {
         let error = |arguments: &[&str], rate| plan(arguments, rate).unwrap_err().to_string();
         assert!(error(&[], None).contains("depth=1..64"));
         assert!(error(&["depth=8"], None).contains("plumb run --set"));
@@ -222,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_make_complete_blocks_where_that_costs_one_repeat_at_most() {
+    fn repeats_make_complete_blocks_if_that_costs_at_most_one_repeat() {
         let cases = [(1, 2, 1), (2, 2, 2), (3, 2, 4), (3, 4, 4), (5, 3, 6), (3, 3, 3), (3, 9, 3), (7, 8, 8), (3, 1, 3)];
         for (asked, points, repeats) in cases {
             assert_eq!(in_complete_block(asked, points), repeats, "{asked} of {points} points");

@@ -1,11 +1,11 @@
-//! A point of a curve, from its runs.
+//! Builds a point of a curve from its runs.
 
 use super::PointUnderway;
 use super::find::{LevelRuns, RunNumbers, RunTimes};
 use plumb_result::run::TierName;
 use plumb_result::sweep::{LatencySummary, RejectedNumbers, SweepPoint};
 
-/// The tier of all runs, `mixed` where they differ, and the mean share of the device.
+/// Returns the tier of all runs, `mixed` if they differ, and the mean share of the device.
 pub(super) fn common_tier(point: &PointUnderway) -> (Option<TierName>, Option<f64>) {
     let first = point.tiers.first().map(|(tier, _)| *tier);
     let all =
@@ -15,7 +15,7 @@ pub(super) fn common_tier(point: &PointUnderway) -> (Option<TierName>, Option<f6
     (all, mean)
 }
 
-/// Times of the runs of a level.
+/// Summarizes the times of the runs of a level.
 fn latencies(level: &LevelRuns, of: &dyn Fn(&RunNumbers) -> Option<RunTimes>) -> LatencySummary {
     LatencySummary {
         mean: level.spread(|run| of(run)?.mean),
@@ -25,7 +25,7 @@ fn latencies(level: &LevelRuns, of: &dyn Fn(&RunNumbers) -> Option<RunTimes>) ->
     }
 }
 
-/// The numbers of rejected runs, where a point has no others.
+/// Returns the numbers of rejected runs, if a point has no others.
 fn rejected(level: f64, point: &PointUnderway) -> Option<Box<RejectedNumbers>> {
     if !point.blocks.is_empty() || point.rejected.is_empty() {
         return None;

@@ -68,7 +68,7 @@ pub fn command(name: Option<&str>) -> Answer {
         },
         None => {
             let mut page = String::new();
-            for shelf in SHELVES {
+            for shelf in &SHELVES {
                 let _ = writeln!(page, "{}", shelf.category.title());
                 for option in shelf.options() {
                     line(&mut page, &format!("  {}", option.name), &sentence(option));

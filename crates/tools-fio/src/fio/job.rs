@@ -7,8 +7,8 @@
 
 use crate::fio::error::WordLocation;
 use crate::fio::options::{
-    OptionSpec, Row, content, direction, durability, engine, files, job, logs, memory, pace, queue, replay, stats,
-    stop, trim, verify, zones,
+    HasGroup, OptionSpec, Row, content, direction, durability, engine, files, job, logs, memory, pace, queue, replay,
+    stats, stop, trim, verify, zones,
 };
 use crate::fio::value::Setter;
 use std::sync::{Arc, OnceLock};
@@ -150,4 +150,54 @@ fn share<T: PartialEq>(part: &mut Arc<T>, other: &Arc<T>) {
     if !Arc::ptr_eq(part, other) && part == other {
         *part = Arc::clone(other);
     }
+}
+
+/// Says where each group of options is in a job.
+macro_rules! groups {
+    ($($group:path = $part:ident $(. $inside:ident)*;)+) => {
+        $(impl HasGroup<$group> for FioJob {
+            fn group_mut(&mut self) -> &mut $group {
+                let part = Arc::make_mut(&mut self.$part);
+                &mut (*part)$(.$inside)*
+            }
+        })+
+    };
+}
+
+groups! {
+    job::JobOptions = identity;
+    files::FileOptions = files;
+    files::NameOptions = files.names;
+    files::LayoutOptions = files.layout;
+    files::RemovalOptions = files.removal;
+    files::HintOptions = files.hints;
+    direction::DirectionOptions = direction;
+    direction::RegionOptions = direction.region;
+    direction::BlockOptions = direction.blocks;
+    direction::OpOptions = direction.ops;
+    direction::RandomOptions = direction.random;
+    direction::SteadyStateOptions = direction.steady_state;
+    queue::QueueOptions = queue;
+    pace::RateOptions = pace.rate;
+    pace::ThinkOptions = pace.think;
+    pace::LatencyOptions = pace.latency;
+    pace::FlowOptions = pace.flow;
+    stop::StopOptions = stop;
+    stop::SteadyOptions = stop.steady;
+    durability::DurabilityOptions = durability;
+    verify::VerifyOptions = verify;
+    trim::TrimOptions = trim;
+    replay::ReplayOptions = replay;
+    content::ContentOptions = content;
+    memory::MemoryOptions = memory;
+    logs::LogOptions = logs;
+    stats::StatsOptions = statistics;
+    zones::ZoneOptions = zones;
+    engine::EngineOptions = engine;
+    engine::PriorityOptions = engine.priority;
+    engine::CpuOptions = engine.cpuio;
+    engine::NetOptions = engine.net;
+    engine::StatOptions = engine.filestat;
+    engine::ExecOptions = engine.exec;
+    engine::DefragOptions = engine.defrag;
 }

@@ -28,7 +28,7 @@ fn page() -> String {
     counts(&mut page);
     program(&mut page);
     engines(&mut page);
-    for shelf in SHELVES {
+    for shelf in &SHELVES {
         let _ = write!(
             page,
             "\n## {}\n\n{}\n\n| option | value | default | | description |\n|---|---|---|---|---|\n",

@@ -44,10 +44,10 @@ pub(crate) static CHECK: Check = Check {
         Remedy::setting("cache", "direct", "Go past the page cache"),
         Remedy::LargerFile { at_least_bytes: None },
     ],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     let app = view.traffic.app_read;
     if view.is_at_rest() && view.ground == Ground::Memory {
         return memory(view);
@@ -96,21 +96,23 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     graded(view, from_memory, observed, &message)
 }
 
-/// There are two caches above the device. All three shares are reported, so that this check, A7 and the tier agree.
+/// Judges reads over a loop device, where there are two caches above the device. All three shares are reported, so
+/// that this check, A7 and the tier agree.
 fn over_loop(view: &PhaseView<'_>, sources: ReadSources) -> Outcome {
     let of_all = |bytes: u64| share(bytes, view.traffic.app_read).unwrap_or(0.0);
     let cached = of_all(sources.page_cache);
-    let beneath = match sources.below {
+    let below_cache = match sources.below {
         0 => String::new(),
         below => format!(", {} from the cache of the loop device's backing file", percent(of_all(below))),
     };
     let device = format!("{} from {}", percent(of_all(sources.device)), view.leaf_names());
-    let observed = format!("{} from the page cache{beneath}, {device} ({})", percent(cached), sources.witness);
-    let message = format!("{} of the bytes read came from the page cache{beneath}, {device}", percent(cached));
+    let observed = format!("{} from the page cache{below_cache}, {device} ({})", percent(cached), sources.witness);
+    let message = format!("{} of the bytes read came from the page cache{below_cache}, {device}", percent(cached));
     graded(view, cached, observed, &message)
 }
 
-/// What the server did not send came from this client's memory (or from its disk, under the mount option `fsc`).
+/// Judges reads over a network. Bytes not sent by the server came from this client's memory (or from its disk,
+/// under the mount option `fsc`).
 fn over_network(view: &PhaseView<'_>, client: &ClientTraffic) -> Outcome {
     let app = view.traffic.app_read;
     let served = match client.of_reads(app) {
@@ -125,7 +127,7 @@ fn over_network(view: &PhaseView<'_>, client: &ClientTraffic) -> Outcome {
     graded(view, from_memory, observed, &message)
 }
 
-/// The level of a share from memory, by what was asked for.
+/// Returns the level of a share from memory, by the requested cache policy.
 fn graded(view: &PhaseView<'_>, from_memory: f64, observed: String, message: &str) -> Outcome {
     let Some(level) = grade(from_memory, WARN_SHARE, FAIL_SHARE) else { return Outcome::pass(observed) };
     let larger_than_memory = || Remedy::LargerFile {
@@ -180,9 +182,9 @@ mod tests {
         assert!(finding.message.starts_with("62 % of the bytes"), "{}", finding.message);
     }
 
-    /// Blocks that were punched out mid-run are not in memory, and A4 names them.
+    /// Blocks that were punched out during the run are not in memory; A4 reports them.
     #[test]
-    fn holes_that_were_punched_meanwhile_are_not_memory() {
+    fn holes_punched_during_the_run_are_not_memory() {
         let scene = || {
             let direct = Scene::reading(1000 * MIB).cache(CachePolicy::Direct);
             direct.device_read(380 * MIB).own_read(380 * MIB)
@@ -208,7 +210,7 @@ mod tests {
         }
     }
 
-    /// A neighbour who reads from the same disk must not make a cached read look real.
+    /// A neighbour's reads from the same disk must not make a cached read look real.
     #[test]
     fn reads_of_others_do_not_hide_a_cached_read() {
         let scene = Scene::reading(1000 * MIB).device_read(5000 * MIB).own_read(0);
@@ -216,14 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn who_asked_for_memory_gets_a_note() {
+    fn a_requested_cache_gives_a_note() {
         for policy in [CachePolicy::AsIs, CachePolicy::Warm] {
             let scene = Scene::reading(1000 * MIB).cache(policy).device_read(0).own_read(0);
             assert_eq!(scene.level("A1"), Some(Level::Note), "{policy:?}");
         }
     }
 
-    /// Over a cached loop device there are three places that bytes can come from. A1, A7 and the tier name the same shares.
+    /// Over a cached loop device, bytes can come from three places. A1, A7 and the tier report the same shares.
     #[test]
     fn over_a_cached_loop_device_the_checks_and_the_tier_agree() {
         let scene =
@@ -242,7 +244,7 @@ mod tests {
         assert_eq!((tier.tier, tier.device_share), (plumb_result::Tier::Cache, Some(0.019)));
     }
 
-    /// Before a run, most workloads ask for the device.
+    /// Before a run, assume that the device is wanted, as in most workloads.
     #[test]
     fn at_rest_memory_is_named() {
         assert_eq!(Scene::reading(MIB).in_memory().at_rest().level("A1"), Some(Level::Warn));
@@ -255,8 +257,8 @@ mod tests {
         assert_eq!(Scene::reading(MIB).in_memory().cache(CachePolicy::AsIs).level("A1"), Some(Level::Note));
     }
 
-    /// The same limits on NFS, where the server takes the device's place: IOzone's and IOR's reads of what they have just
-    /// written are the client's memory, whatever the network could carry.
+    /// The same limits on NFS, where the server takes the device's place: IOzone's and IOR's reads of their own fresh
+    /// writes come from the client's memory, whatever the network could carry.
     #[test]
     fn on_a_network_file_system_the_server_must_have_sent_it() {
         let read = |sent: u64| Scene::reading(1000 * MIB).nfs().server_read(sent * MIB);
@@ -272,9 +274,10 @@ mod tests {
         assert_eq!(read(2000).level("A1"), Some(Level::Pass), "readahead beyond what was asked for");
     }
 
-    /// What others read through the same mount must neither make a cached read look sent, nor the other way round.
+    /// Others' reads through the same mount must neither make a cached read look as if the server sent it,
+    /// nor the other way round.
     #[test]
-    fn others_on_the_mount_leave_it_open_where_they_matter() {
+    fn others_on_the_mount_leave_it_open_if_they_matter() {
         let shared = |others: u64, sent: u64| {
             Scene::reading(1000 * MIB).nfs().others_read(others * MIB).server_read(sent * MIB).finding("A1").unwrap()
         };
@@ -304,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_no_read() {
+    fn a_write_is_not_a_read() {
         assert_eq!(Scene::writing(MIB).level("A1"), None);
     }
 }

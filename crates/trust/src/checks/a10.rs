@@ -12,7 +12,7 @@ use plumb_workload::{CachePolicy, ClockScope, Flush, OpKind, Phase, Prepare, Siz
 const FASTER: f64 = 1.2;
 /// Above this share of new blocks in a backing file, first writes were measured.
 const GROWN_SHARE: f64 = 0.10;
-/// From this share of a target written before, its first write is behind it.
+/// With this share of a target already written, its first write is over.
 const WRITTEN_BEFORE: f64 = 0.90;
 
 pub(crate) static CHECK: Check = Check {
@@ -35,10 +35,10 @@ pub(crate) static CHECK: Check = Check {
               zeroing a block costs more than a fifth. With 90 % of a file written before, first writes are a tenth, \
               as in A1.",
     fix: &[Remedy::setting("prepare", "write", "Write the range once before the clock")],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     let block_io = plan::is_block_io(view.plan);
     if view.ops(OpKind::Write) == 0 || !block_io {
         return Outcome::NotApplicable;
@@ -97,7 +97,7 @@ struct Grown<'a> {
     bytes: u64,
 }
 
-/// The loop device of the stack whose backing file grew most; `None` where none can be seen.
+/// Returns the loop device of the stack whose backing file grew most; `None` if no growth is visible.
 fn grown<'a>(view: &PhaseView<'a>) -> Option<Grown<'a>> {
     let of = |layer: &'a BlockLayer| {
         let before = view.seen.before.backing_bytes.get(&layer.name)?;
@@ -111,11 +111,11 @@ fn grown<'a>(view: &PhaseView<'a>) -> Option<Grown<'a>> {
 struct Passes {
     /// Rate of the second over that of the first.
     ratio: f64,
-    /// Nothing had written the range before the first.
+    /// Whether the range had never been written before the first pass.
     first_was_new: bool,
 }
 
-/// The two passes of this phase, or this phase and an earlier one, where both are of durable writes.
+/// Returns the two passes of this phase, or of this phase and an earlier one, if both write durably.
 fn passes_of(view: &PhaseView<'_>) -> Option<Passes> {
     if let Some(ratio) = passes::within(view, OpKind::Write) {
         return Some(Passes { ratio, first_was_new: !written_before(view, view.earlier.len()) });
@@ -127,7 +127,8 @@ fn passes_of(view: &PhaseView<'_>) -> Option<Passes> {
         .then(|| Passes { ratio: against.ratio, first_was_new: !written_before(view, against.position) })
 }
 
-/// Every target that the phase writes was written by its preparation, or by one of the first `phases` phases.
+/// Returns `true` if every target that the phase writes was written by its preparation, or by one
+/// of the first `phases` phases.
 fn written_before(view: &PhaseView<'_>, phases: usize) -> bool {
     let written = view.plan.workers.iter().filter(|group| group.work.writes()).map(|group| group.target.as_str());
     written.into_iter().all(|name| {
@@ -141,7 +142,7 @@ fn written_before(view: &PhaseView<'_>, phases: usize) -> bool {
     })
 }
 
-/// A phase that wrote `bytes` wrote nearly all of a target.
+/// Returns `true` if a phase that wrote `bytes` wrote nearly all of a target.
 fn fills(plan: &Phase, target: &str, bytes: u64, size: Option<u64>) -> bool {
     let only = plan.workers.iter().all(|group| group.target == target && group.work.writes());
     let whole = size.is_some_and(|size| bytes as f64 >= WRITTEN_BEFORE * size as f64);
@@ -163,7 +164,7 @@ fn size(view: &PhaseView<'_>, name: &str) -> Option<u64> {
     }
 }
 
-/// As far as programs reach in the files of a scratch directory.
+/// Returns the length that programs reach in the files of a scratch directory.
 fn scratch_bytes(workload: &Workload, name: &str) -> Option<u64> {
     let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
     groups.filter_map(|group| Some(group.work.reach_bytes()?.saturating_mul(group.count.into()))).max()
@@ -194,19 +195,19 @@ mod tests {
         assert_eq!(two_passes(1.0).level("A10"), Some(Level::Pass));
         assert_eq!(two_passes(1.15).level("A10"), Some(Level::Pass));
         assert_eq!(two_passes(1.25).level("A10"), Some(Level::Warn));
-        // What was written before the clock has nothing left to allocate: something else made it faster.
+        // A range written before the clock needs no allocation: it is faster for another reason.
         assert_eq!(two_passes(1.25).prepare(Prepare::Write).level("A10"), Some(Level::Pass));
     }
 
     #[test]
-    fn two_like_phases_are_two_passes() {
+    fn two_identical_phases_are_two_passes() {
         assert_eq!(fresh().after_itself_at(0.5).level_last("A10"), Some(Level::Warn));
         assert_eq!(fresh().after_itself_at(1.0).level_last("A10"), Some(Level::Pass));
         assert_eq!(fresh().prepare(Prepare::Write).after_itself_at(0.5).level_last("A10"), Some(Level::Pass));
     }
 
     #[test]
-    fn one_pass_over_what_may_be_thin_is_said() {
+    fn one_pass_over_possibly_thin_storage_is_reported() {
         assert_eq!(fresh().level("A10"), None, "nothing speaks for a thin disk");
         assert_eq!(fresh().virtualisation("kvm").level("A10"), Some(Level::Skipped));
         assert_eq!(fresh().on_loop().level("A10"), Some(Level::Skipped));
@@ -214,7 +215,7 @@ mod tests {
         assert_eq!(fresh().on_thin_pool().prepare(Prepare::Write).level("A10"), Some(Level::Pass));
     }
 
-    /// The backing file itself says whether it was sparse.
+    /// The backing file shows whether it was sparse.
     #[test]
     fn a_backing_file_that_grows_was_sparse() {
         let scene = |grew: u64| fresh().on_loop().backing("loop0", 100 * MIB, (100 + grew) * MIB);

@@ -7,7 +7,7 @@ use plumb_workload::CachePolicy;
 
 /// Above this share in the cache, a cold read did not start cold.
 const RESIDENT_SHARE: f64 = 0.01;
-/// A warm read of less than this did not start warm.
+/// With less than this share in the cache, a warm read did not start warm.
 const WARM_SHARE: f64 = 0.99;
 
 pub(crate) static CHECK: Check = Check {
@@ -23,11 +23,11 @@ pub(crate) static CHECK: Check = Check {
     fix: &[Remedy::words(
         "Flush the files (fdatasync), evict them (POSIX_FADV_DONTNEED, or drop_caches as root), then check again.",
     )],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
-    // Direct reads go round what is resident; memory file systems are all resident.
+fn examine(view: &PhaseView<'_>) -> Outcome {
+    // Direct reads bypass resident pages; memory file systems are always resident.
     let in_question = matches!(view.ground, Ground::Device | Ground::Remote);
     if view.traffic.app_read == 0 || view.cache() == CachePolicy::Direct || !in_question {
         return Outcome::NotApplicable;
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_looked_at_is_skipped() {
+    fn unexamined_files_are_skipped() {
         assert_eq!(Scene::reading(100 * MIB).unseen_files("mincore: EPERM").level("A2"), Some(Level::Skipped));
     }
 }

@@ -8,7 +8,7 @@ use crate::text::{bytes, percent};
 use plumb_result::{Level, Remedy};
 use plumb_workload::{CachePolicy, ClockScope, Flush};
 
-/// Above this share still in memory at the stop, the device was not waited for.
+/// Above this share still in memory at the stop, the clock did not wait for the device.
 const UNFLUSHED_SHARE: f64 = 1.0 - DEVICE_SHARE;
 /// From this many writes of each block on, overwriting explains bytes that never reached the device.
 const OVERWRITES: f64 = 2.0;
@@ -38,10 +38,10 @@ pub(crate) static CHECK: Check = Check {
               high, about the margin within which comparisons treat two as equal. On simulated devices, unflushed \
               writes were found in 300 of 300 runs (docs/calibration.md).",
     fix: &[Remedy::setting("flush", "fsync", "Flush inside the clock")],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     let app = view.traffic.app_write;
     if app == 0 {
         return Outcome::NotApplicable;
@@ -90,8 +90,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     absorbed(view, written_share, observed)
 }
 
-/// The server takes the device's place. Its answer to a write says nothing of its storage: what it was sent is durable
-/// when it was committed. Source: RFC 8881, 18.32.3 (WRITE) and 18.3.3 (COMMIT).
+/// Judges writes over a network, where the server takes the device's place. Its answer to a write does not show
+/// whether the data is durable; that needs a commit. Source: RFC 8881, 18.32.3 (WRITE) and 18.3.3 (COMMIT).
 fn over_network(view: &PhaseView<'_>, client: &Result<ClientTraffic, NotSeen>) -> Outcome {
     let app = view.traffic.app_write;
     let dirty = view.dirty().map(|pages| (pages.dirty_bytes + pages.writeback_bytes).min(app));
@@ -127,21 +127,22 @@ fn over_network(view: &PhaseView<'_>, client: &Result<ClientTraffic, NotSeen>) -
     Outcome::pass(observed)
 }
 
-/// A flush of everything that was written happened while the clock ran.
+/// Returns `true` if everything written was flushed while the clock ran.
 fn flushed_inside(view: &PhaseView<'_>) -> bool {
     let by_phase = view.measured.end.flush_ns.is_some() && view.measured.end.inside_clock;
     by_phase || (plan::has_jobs(view.plan) && plan::flushes_at_end(view.plan))
 }
 
-/// The phase says itself that nothing makes its writes durable. Who flushes them behind the clock has said nothing.
-fn declared_into_cache(view: &PhaseView<'_>) -> bool {
+/// Returns `true` if the phase itself declares that its writes are not made durable. A flush after the clock
+/// is not such a declaration.
+fn declares_cache_writes(view: &PhaseView<'_>) -> bool {
     matches!(view.plan.end.flush, Flush::None | Flush::Close)
         && !plan::has_jobs(view.plan)
         && !plan::flushes_outside_clock(view.plan)
 }
 
 fn unflushed(view: &PhaseView<'_>, observed: String, message: String) -> Outcome {
-    if declared_into_cache(view) {
+    if declares_cache_writes(view) {
         return Outcome::note(observed, format!("The workload writes into the cache by design: {message}."));
     }
     let outcome = Outcome::fail(observed, format!("Not the {}'s write rate: {message}.", below(view)));
@@ -169,15 +170,15 @@ fn unflushed(view: &PhaseView<'_>, observed: String, message: String) -> Outcome
     }
 }
 
-/// Where written bytes go.
+/// Returns the name of the destination of written bytes.
 fn below(view: &PhaseView<'_>) -> &'static str {
     if view.ground == Ground::Remote { "server" } else { "device" }
 }
 
-/// Nothing is left in memory, and yet the device wrote less than it was given.
+/// Judges a phase that left nothing in memory, although the device wrote less than the program did.
 fn absorbed(view: &PhaseView<'_>, written_share: f64, observed: String) -> Outcome {
     let seen = format!("Only {} of the bytes written reached the {}", percent(written_share), below(view));
-    if declared_into_cache(view) {
+    if declares_cache_writes(view) {
         return Outcome::note(
             observed,
             format!("The workload writes into the cache by design: {}.", lower_first(&seen)),
@@ -255,7 +256,7 @@ mod tests {
         }
     }
 
-    /// A flush that no clock sees declares nothing, whoever makes it: the phase or a step of a program.
+    /// A flush outside the clock declares nothing, whether the phase or a step of a program makes it.
     #[test]
     fn a_programs_flush_outside_its_clock_declares_nothing() {
         let flush = || Step::Fsync { handle: 0 };
@@ -271,9 +272,9 @@ mod tests {
         assert_eq!(level(vec![flush()], vec![flush()], 0).level, Level::Pass, "it flushed inside");
     }
 
-    /// Whoever writes a job without `end_fsync` has not said that the cache is meant.
+    /// A job without `end_fsync` does not declare that it measures the cache.
     #[test]
-    fn a_job_that_flushes_nothing_fails_and_is_told_how_in_its_language() {
+    fn a_job_that_flushes_nothing_fails_with_advice_in_its_language() {
         let unflushed = |scene: Scene| scene.dirty(1000 * MIB).device_write(0);
         let finding = unflushed(Scene::writing(1000 * MIB).job(|_| {})).finding("A3").unwrap();
         assert_eq!(finding.level, Level::Fail);
@@ -282,9 +283,9 @@ mod tests {
         assert_eq!(flushed.level("A3"), Some(Level::Pass));
     }
 
-    /// elbencho has no option for a flush inside the clock: fio's would be of no use to its users.
+    /// elbencho has no option for a flush inside the clock: fio's option would not help its users.
     #[test]
-    fn a_sweep_that_flushes_nothing_is_told_how_in_elbencho_s_words() {
+    fn a_sweep_that_flushes_nothing_gets_advice_for_elbencho() {
         let scene = Scene::writing(1000 * MIB).job(|_| {}).sweep();
         let finding = scene.dirty(1000 * MIB).device_write(0).finding("A3").unwrap();
         assert_eq!(finding.level, Level::Fail);
@@ -299,7 +300,7 @@ mod tests {
         assert_eq!(scene.level("A3"), Some(Level::Fail));
     }
 
-    /// Without cachestat the devices' counters have to do.
+    /// Without cachestat the devices' counters must be enough.
     #[test]
     fn device_counters_alone_decide_where_dirty_pages_are_unseen() {
         let scene = |written: u64| {
@@ -326,7 +327,7 @@ mod tests {
         assert!(scene(1).finding("A3").unwrap().message.contains("although they were flushed"));
     }
 
-    /// A flush after the clock proves nothing of the time inside it.
+    /// A flush after the clock proves nothing about the time inside it.
     #[test]
     fn bytes_that_were_flushed_outside_are_not_called_flushed() {
         let scene =
@@ -348,7 +349,8 @@ mod tests {
         assert_eq!(scene(500).level("A3"), Some(Level::Warn));
     }
 
-    /// On NFS, bytes that stay in the client or that the server holds uncommitted are no rate of the server.
+    /// On NFS, bytes that stay in the client or that the server holds uncommitted do not
+    /// count towards the server's rate.
     #[test]
     fn on_a_network_file_system_it_must_be_sent_and_committed() {
         let wrote = || Scene::writing(1000 * MIB).nfs();

@@ -8,7 +8,7 @@ use plumb_workload::{OpKind, Phase, Prepare};
 
 /// Above this share of never written blocks, the read measured nothing.
 const FAIL_SHARE: f64 = 0.10;
-/// From this share served by the device on, no hole can have been read.
+/// If the device served at least this share, no hole can have been read.
 const ALL_SERVED: f64 = 0.98;
 
 pub(crate) static CHECK: Check = Check {
@@ -26,10 +26,10 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: extents are exact and a written file has no holes, so any hole counts; 10 % as in A1. \
               Found in 300 of 300 runs on simulated devices (docs/calibration.md).",
     fix: &[Remedy::setting("prepare", "write", "Write the whole file before reading it")],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     let app = view.traffic.app_read;
     if app == 0 || matches!(view.ground, Ground::Nothing) {
         return Outcome::NotApplicable;
@@ -73,7 +73,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     if share > FAIL_SHARE { Outcome::fail(observed, message) } else { Outcome::warn(observed, message) }
 }
 
-/// Extents were not seen; the workload may say itself that the file is blank.
+/// Judges by the workload's own declaration of a blank file, because extents are unknown.
 fn by_declaration(view: &PhaseView<'_>, reason: NotSeen) -> Outcome {
     let blank = view.target_names().into_iter().find_map(|name| {
         let prepare = view.workload.target.get(name)?.prepare()?;
@@ -93,7 +93,7 @@ fn by_declaration(view: &PhaseView<'_>, reason: NotSeen) -> Outcome {
     }
 }
 
-/// An earlier phase, or this one, writes to the target.
+/// Returns `true` if an earlier phase, or this one, writes to the target.
 fn written_before(view: &PhaseView<'_>, target: &str) -> bool {
     let writes = |phase: &Phase| phase.workers.iter().any(|group| group.target == target);
     let wrote = view.earlier.iter().filter(|measured| measured.ops.get(&OpKind::Write).is_some_and(|op| op.bytes > 0));
@@ -107,7 +107,7 @@ mod tests {
     use plumb_result::{Level, RunVerdict, Tier};
     use plumb_workload::{CachePolicy, OpKind, Prepare};
 
-    /// The trap: 20 GB/s from a file that holds nothing, under O_DIRECT.
+    /// The trap: 20 GB/s from an empty file, under O_DIRECT.
     #[test]
     fn a_direct_read_of_a_hole_is_called_that() {
         let scene = Scene::reading(1000 * MIB).cache(CachePolicy::Direct).holes(1000 * MIB).device_read(0).own_read(0);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_workload_says_of_its_file_counts_where_extents_are_unseen() {
+    fn the_workloads_declaration_counts_if_extents_are_unseen() {
         let unseen = || Scene::reading(1000 * MIB).unseen_files("no FIEMAP").device_read(0).own_read(0);
         assert_eq!(unseen().level("A4"), Some(Level::Skipped));
         assert_eq!(unseen().prepare(Prepare::Sparse).level("A4"), Some(Level::Fail));

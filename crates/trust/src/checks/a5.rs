@@ -5,9 +5,9 @@ use plumb_result::observe::Seen;
 use plumb_result::{Histogram, Remedy};
 use plumb_workload::{CachePolicy, Flush, OpKind};
 
-/// Below this, no medium without power-loss protection has made a write durable.
+/// A medium without power-loss protection cannot make a write durable faster than this.
 const TOO_QUICK_NS: u64 = 20_000;
-/// Fewer flushes than this have no median.
+/// With fewer flushes than this, the median is meaningless.
 const MIN_FLUSHES: u64 = 20;
 
 pub(crate) static CHECK: Check = Check {
@@ -29,10 +29,10 @@ pub(crate) static CHECK: Check = Check {
         "Mount with barriers and set the hypervisor's or controller's cache mode to write-through. Trust such fsync \
           rates only from drives with power-loss protection.",
     )],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     let asked = view.ops(OpKind::Fsync) + view.ops(OpKind::Fdatasync) + view.ops(OpKind::EndFsync);
     let at_end = view.measured.end.flush_ns.is_some()
         && view.measured.end.inside_clock
@@ -97,14 +97,14 @@ fn barriers_off(view: &PhaseView<'_>) -> Option<&'static str> {
     const OFF: [&str; 2] = ["nobarrier", "barrier=0"];
     view.facts().filter_map(|facts| facts.filesystem.value()).find_map(|fs| {
         let mounted = OFF.into_iter().find(|off| fs.options.iter().any(|option| option == off));
-        // ext4 lists in /proc/fs what is in force, also what no mount option shows.
+        // ext4 lists the active options in /proc/fs, including those that no mount option shows.
         let in_force = fs.features.get("barrier").is_some_and(|value| value == "no" || value == "0");
         mounted.or(in_force.then_some("barriers off"))
     })
 }
 
-/// The median of the flushes, where each had something to write and yet it is too small. Writes that a device cannot
-/// have taken in that time prove more than flush counters, which a lying layer answers itself.
+/// Returns the median of the flushes if each had something to write and yet it is too short. Writes that a device
+/// cannot have taken in that time prove more than flush counters, because a lying layer answers flushes itself.
 fn too_quick(view: &PhaseView<'_>) -> Option<u64> {
     let mut flushes = Histogram::new();
     for kind in [OpKind::Fsync, OpKind::Fdatasync] {
@@ -112,7 +112,7 @@ fn too_quick(view: &PhaseView<'_>) -> Option<u64> {
             flushes.merge(&op.service);
         }
     }
-    // Under O_DIRECT the write itself carried the data, so that an fsync over it may have nothing left to do.
+    // Under O_DIRECT the write itself carried the data, so a following fsync may have nothing left to do.
     let each_after_a_write = view.ops(OpKind::Write) >= flushes.count() && view.cache() != CachePolicy::Direct;
     let median = flushes.quantile(0.5).filter(|_| flushes.count() >= MIN_FLUSHES && each_after_a_write)?;
     (median < TOO_QUICK_NS).then_some(median)

@@ -6,7 +6,7 @@ use crate::text::{percent, rate};
 use plumb_result::{Level, Remedy};
 use plumb_workload::OpKind;
 
-/// Above this share of the link, a rate cannot be.
+/// A rate above this share of the link is impossible.
 const FAIL_SHARE: f64 = 1.0;
 /// Above this share, the link is the limit.
 const NOTE_SHARE: f64 = 0.95;
@@ -26,10 +26,10 @@ pub(crate) static CHECK: Check = Check {
               simulated disks, every lucky run was called impossible; realistic SATA and PCIe links ended that \
               (docs/calibration.md).",
     fix: &[Remedy::words("Look for a cache above the link: A1, A3 and A7 name it.")],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.ground != Ground::Device {
         return Outcome::NotApplicable;
     }
@@ -59,8 +59,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
 }
 
-/// Bytes per second that crossed the link for a kind of op: those that the device moved, or all where that was not seen.
-/// `None` where none did.
+/// Returns the bytes per second that crossed the link for a kind of op: those that the device moved, or all of them
+/// if that is unknown. `None` if none crossed it.
 fn crossed(view: &PhaseView<'_>, kind: OpKind) -> Option<f64> {
     let app = view.measured.ops.get(&kind)?.bytes;
     let moved = match kind {
@@ -95,14 +95,14 @@ mod tests {
     }
 
     #[test]
-    fn what_came_from_memory_did_not_cross_the_link() {
+    fn bytes_from_memory_did_not_cross_the_link() {
         let scene = Scene::reading(1_000_000_000).link(1000).device_read(0).own_read(0);
         assert_eq!(scene.level("A6"), None);
     }
 
-    /// Where counters are closed, the link is what still tells.
+    /// Without counters, the link is the remaining evidence.
     #[test]
-    fn without_counters_the_whole_rate_is_held_against_the_link() {
+    fn without_counters_the_whole_rate_is_compared_with_the_link() {
         let scene = Scene::reading(6_000_000_000).link(100_000_000).unseen_devices("EPERM").unseen_own("EPERM");
         assert_eq!(scene.level("A6"), Some(Level::Fail));
     }
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn an_unknown_link_is_skipped() {
         let virtual_disk = Scene::reading(1_000_000_000).link(1_000_000).virtualisation("kvm");
-        assert_eq!(virtual_disk.level("A6"), Some(Level::Skipped), "a hypervisor's link is no limit");
+        assert_eq!(virtual_disk.level("A6"), Some(Level::Skipped), "a hypervisor's link is not a limit");
         assert_eq!(Scene::reading(MIB).level("A6"), Some(Level::Skipped));
     }
 }

@@ -9,7 +9,7 @@ use plumb_workload::{CachePolicy, OpKind};
 
 /// A second pass this many times as fast as the first came from a cache.
 const FASTER: f64 = 1.3;
-/// Above this share of what was asked of the block device, something below it answered.
+/// Above this share of the requests to the block device, something below it answered.
 const BELOW_SHARE: f64 = 0.10;
 
 pub(crate) static CHECK: Check = Check {
@@ -32,10 +32,10 @@ pub(crate) static CHECK: Check = Check {
         "Read a file much larger than that cache, or turn the cache off: `losetup --direct-io=on` for a loop device, \
           cache mode `none` for a virtual disk.",
     )],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.is_at_rest() {
         return at_rest(view);
     }
@@ -65,7 +65,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
 }
 
-/// What reads to come will meet: the page cache of a loop device's backing file, unless the loop device goes around it.
+/// Predicts the cache for later reads: the page cache of a loop device's backing file, unless
+/// the loop device bypasses it.
 fn at_rest(view: &PhaseView<'_>) -> Outcome {
     let Some(first) = view.loop_device().filter(|_| view.ground == Ground::Device) else {
         return Outcome::NotApplicable;
@@ -80,7 +81,7 @@ fn at_rest(view: &PhaseView<'_>) -> Outcome {
         .remedy(format!("Run `losetup --direct-io=on /dev/{}`, or read a file much larger than memory.", layer.name))
 }
 
-/// Reads that left the file system and reached no leaf device, where they are many.
+/// Returns a finding if many reads left the file system and reached no leaf device.
 fn answered_below(view: &PhaseView<'_>) -> Option<Outcome> {
     // Without Plumb's own counter, reads that left the file system cannot be distinguished from those that did not.
     view.traffic.own.as_ref().ok()?;
@@ -91,7 +92,7 @@ fn answered_below(view: &PhaseView<'_>) -> Option<Outcome> {
     let device = format!("{} served {}", view.leaf_names(), percent(share(sources.device, app)?));
     let observed = format!("{} answered below the file system, {device}", percent(below));
     let outcome = |message: String| {
-        // Who reads through the page cache has not asked for the device.
+        // A read through the page cache does not ask for the device.
         if view.wants_device_reads() { Outcome::warn(observed, message) } else { Outcome::note(observed, message) }
     };
     Some(match view.loop_device() {
@@ -107,7 +108,7 @@ fn answered_below(view: &PhaseView<'_>) -> Option<Outcome> {
     })
 }
 
-/// The two rates that a cache below would tell apart.
+/// Returns the ratio of two rates that a cache below would make different.
 fn second_over_first(view: &PhaseView<'_>) -> Option<f64> {
     if view.cache() != CachePolicy::Direct {
         return None;
@@ -116,7 +117,7 @@ fn second_over_first(view: &PhaseView<'_>) -> Option<f64> {
     passes::within(view, OpKind::Read).or_else(phases)
 }
 
-/// Why one pass is no evidence, and what would be.
+/// Explains why one pass is not evidence, and what would be.
 fn once_only(view: &PhaseView<'_>) -> String {
     const WAY_OUT: &str = "two direct passes of 2 s or more would show a cache below the kernel";
     match passes::made(view, OpKind::Read) {
@@ -144,31 +145,31 @@ mod tests {
     }
 
     #[test]
-    fn a_second_pass_that_is_faster_betrays_a_cache() {
+    fn a_faster_second_pass_shows_a_cache() {
         assert_eq!(two_passes(1.0).level("A7"), Some(Level::Pass));
         assert_eq!(two_passes(1.25).level("A7"), Some(Level::Pass));
         assert_eq!(two_passes(1.35).level("A7"), Some(Level::Warn));
     }
 
     #[test]
-    fn one_pass_is_no_evidence() {
+    fn one_pass_is_not_evidence() {
         let finding = Scene::reading(400 * MIB).cache(CachePolicy::Direct).finding("A7").unwrap();
         assert_eq!(finding.level, Level::Skipped);
         assert!(finding.message.contains("read 1 times"), "{}", finding.message);
     }
 
-    /// Uniform random places meet 63 % of the blocks in the first pass and most of them again in the second.
+    /// Uniform random offsets reach 63 % of the blocks in the first pass, and most of them again in the second.
     #[test]
-    fn random_places_betray_a_cache_as_well() {
+    fn random_offsets_show_a_cache_as_well() {
         let random = |ratio: f64| two_passes(ratio).pattern(Pattern::Random).level("A7");
         assert_eq!(random(1.35), Some(Level::Warn));
         assert_eq!(random(1.0), Some(Level::Pass));
-        // A skewed pattern speeds up without any cache: it says nothing.
+        // A skewed pattern becomes faster without any cache, so it is not evidence.
         assert_eq!(two_passes(1.35).pattern(Pattern::Zipf { theta: 1.1 }).level("A7"), Some(Level::Skipped));
     }
 
     #[test]
-    fn a_cached_backing_file_is_named_and_not_taken_for_the_page_cache() {
+    fn a_cached_backing_file_is_not_mistaken_for_the_page_cache() {
         let scene = Scene::reading(1000 * MIB).on_loop().device_read(0);
         assert_eq!(scene.level("A7"), Some(Level::Warn));
         assert_eq!(scene.level("A1"), Some(Level::Pass));
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn at_rest_the_cache_of_a_loop_device_is_foretold() {
+    fn at_rest_the_cache_of_a_loop_device_is_predicted() {
         let over = |direct: &str| {
             Scene::reading(MIB).on_loop().at_rest().with_layer("loop0", |layer| {
                 layer.settings.insert("dio".to_owned(), direct.to_owned());
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn two_like_phases_are_two_passes() {
+    fn two_identical_phases_are_two_passes() {
         let same = Scene::reading(1000 * MIB).cache(CachePolicy::Direct);
         assert_eq!(same.after_itself_at(1.0).level_last("A7"), Some(Level::Pass));
         let same = Scene::reading(1000 * MIB).cache(CachePolicy::Direct);

@@ -16,10 +16,10 @@ pub(crate) static CHECK: Check = Check {
     settled: "Nothing to settle: a short op is a fact, and so is a phase without bytes. Found in 300 of 300 runs on \
               simulated devices (docs/calibration.md).",
     fix: &[Remedy::words("Check that the file is as long as the range to read, and that the device is not full.")],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     let measured = view.measured;
     let expected = expected_kinds(view.plan);
     if measured.count() == 0 {
@@ -31,7 +31,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         };
         return Outcome::fail("0 ops", why);
     }
-    // A phase of nothing but data ops; within a program over files a kind may be rare, and E9 names what is missing.
+    // Only in a phase of data ops: within a program over files a kind may be rare, and E9 reports missing ones.
     let only_data = expected.iter().all(|kind| matches!(kind, OpKind::Read | OpKind::Write | OpKind::Trim));
     if only_data && measured.bytes() == 0 {
         return Outcome::fail("0 bytes", format!("0 bytes moved in {}.", count(measured.count(), "op")));
@@ -63,7 +63,7 @@ mod tests {
 
     // Protects: a ramp that is too long is named as the cause, not a short file.
     #[test]
-    fn work_that_ends_within_its_ramp_is_said_to() {
+    fn work_that_ends_within_its_ramp_is_reported() {
         let finding = |scene: Scene| scene.finding("A8").unwrap().message;
         assert!(finding(Scene::reading(MIB).no_ops().ramp_s(5)).contains("within its ramp"));
         assert!(!finding(Scene::reading(MIB).no_ops()).contains("ramp"));

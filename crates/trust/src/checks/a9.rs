@@ -7,9 +7,9 @@ use crate::text::percent;
 use plumb_result::Remedy;
 use plumb_workload::{Content, OpKind, Target};
 
-/// Below this share of what was written and flushed, something below shrank the data.
+/// If less than this share of written and flushed bytes reached the device, something below shrank the data.
 const WRITTEN_SHARE: f64 = 0.90;
-/// Above this share stored compressed, a read moves fewer bytes than it returns.
+/// Above this share of compressed extents, a read moves fewer bytes than it returns.
 const ENCODED_SHARE: f64 = 0.10;
 
 pub(crate) static CHECK: Check = Check {
@@ -33,10 +33,10 @@ pub(crate) static CHECK: Check = Check {
         Remedy::setting("content", "random", "Write random content"),
         Remedy::words("State your data's ratio (`content.reducible`)."),
     ],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.is_at_rest() {
         let compressor = view.target_names().into_iter().find_map(|name| view.compressor(name));
         let Some(compressor) = compressor else { return Outcome::NotApplicable };
@@ -114,7 +114,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
 }
 
-/// Some target has content at all.
+/// Returns `true` if any target has content.
 fn has_content(view: &PhaseView<'_>) -> bool {
     let mut targets = view.target_names().into_iter().filter_map(|name| view.workload.target.get(name));
     targets.any(|target| !matches!(target, Target::Null(_) | Target::Sim(_)))
@@ -135,7 +135,7 @@ fn word(content: Content) -> String {
     }
 }
 
-/// Nothing was overwritten or removed in memory, so that what the devices did not write was compressed.
+/// Returns `true` if nothing was overwritten or removed in memory, so that missing device writes mean compression.
 fn written_once_and_flushed(view: &PhaseView<'_>) -> bool {
     let once = view.plan.workers.iter().all(|group| group.work.covers_once()) && !plan::discards(view.plan);
     let within = view.measured.working_set_bytes.is_some_and(|set| view.traffic.app_write <= set);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn at_rest_compression_is_foretold() {
+    fn at_rest_compression_is_predicted() {
         let btrfs = || Scene::writing(MIB).filesystem("btrfs").at_rest();
         let finding = btrfs().mount_option("compress=zstd:3").finding("A9").unwrap();
         assert_eq!(finding.level, Level::Note);
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(btrfs().level("A9"), None);
     }
 
-    /// Who states a ratio has chosen it.
+    /// A stated ratio is the user's choice.
     #[test]
     fn a_stated_ratio_is_noted() {
         let scene = Scene::writing(1000 * MIB).filesystem("btrfs").mount_option("compress=zstd:3").content(STATED);
@@ -181,13 +181,13 @@ mod tests {
         assert_eq!(Scene::writing(1000 * MIB).content(STATED).level("A9"), Some(Level::Pass));
     }
 
-    /// A drive or a hypervisor that compresses shows only in what it wrote.
+    /// A drive or a hypervisor that compresses is only visible in the bytes written.
     #[test]
-    fn compressing_shows_in_what_was_written() {
+    fn compression_shows_in_the_bytes_written() {
         let zeros = |written: u64| Scene::writing(1000 * MIB).content(Content::Zero).device_write(written * MIB);
         assert_eq!(zeros(899).level("A9"), Some(Level::Warn));
         assert_eq!(zeros(900).level("A9"), Some(Level::Note), "it may still be compressed out of sight");
-        // Overwritten in memory: that is A3's to say.
+        // Overwriting in memory is A3's finding.
         assert_eq!(zeros(500).working_set(500 * MIB).level("A9"), Some(Level::Note));
     }
 

@@ -4,7 +4,7 @@ use crate::plan;
 use crate::text::{percent, short};
 use plumb_result::Remedy;
 
-/// Below this share of the asked depth, another load was measured.
+/// Below this share of the requested depth, another load was measured.
 const WARN_BELOW: f64 = 0.80;
 
 pub(crate) static CHECK: Check = Check {
@@ -24,17 +24,17 @@ pub(crate) static CHECK: Check = Check {
         Remedy::setting("backend", "io-uring", "Use io_uring with direct I/O"),
         Remedy::words("Use as many workers as the depth."),
     ],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     let workers = &view.measured.workers;
     let Some(asked) = view.depth_asked() else { return Outcome::NotApplicable };
-    // The time between the ops of a worker that does one at a time is its own; B2 covers that.
+    // The time between the ops of a worker with one op at a time is its own; B2 covers that.
     if view.plan.workers.iter().all(|group| group.depth <= 1) {
         return Outcome::NotApplicable;
     }
-    // Null ops complete as they are submitted: there is nothing to be in flight.
+    // Null ops complete during submission: nothing can be in flight.
     if asked <= 1 || !plan::is_closed(view.plan) || view.ground == Ground::Nothing || view.measured.count() == 0 {
         return Outcome::NotApplicable;
     }
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_chooses_its_own_depth_is_not_held_to_one() {
+    fn a_load_that_chooses_its_own_depth_is_exempt() {
         let think = Pace::think(1, Nanos(1000));
         assert_eq!(Scene::reading(MIB).depth(32, 1.0).pace(think).level("B1"), None);
         let mut alone = Scene::reading(MIB).depth(1, 0.4);
@@ -84,7 +84,7 @@ mod tests {
 
     /// Recorded times decide how many ops are in flight.
     #[test]
-    fn a_replay_at_its_times_is_not_held_to_its_cap() {
+    fn a_replay_at_its_times_need_not_reach_its_cap() {
         let level = |speed_percent| {
             let mut recording = Recording::new("r".into(), Bytes(4096));
             recording.speed_percent = speed_percent;
@@ -93,9 +93,9 @@ mod tests {
         assert_eq!((level(Some(100)), level(None)), (None, Some(Level::Warn)));
     }
 
-    /// A search asks for less than its largest depth, and before its end for no depth in particular.
+    /// A search requests less than its largest depth, and no particular depth before its end.
     #[test]
-    fn a_search_is_held_to_the_depth_that_it_found() {
+    fn a_search_is_judged_by_the_depth_that_it_found() {
         let searched = |depth, found, reached| {
             let mut scene = Scene::writing(MIB).job(|_| {}).pace(goal()).depth(32, reached);
             scene.measured().workers[0].depth_search = Some(DepthSearched { depth, found });
@@ -112,9 +112,9 @@ mod tests {
         Pace { latency_goal: Some(goal), ..Pace::default() }
     }
 
-    /// What evidence was reckoned from is no reason for a depth.
+    /// A note about evidence does not explain a depth.
     #[test]
-    fn only_a_feature_that_is_missing_explains_a_depth() {
+    fn only_a_missing_feature_explains_a_depth() {
         let scene = |fallback: &str| {
             let mut scene = Scene::reading(MIB).depth(32, 1.0);
             scene.measured().fallbacks = vec![fallback.to_owned()];

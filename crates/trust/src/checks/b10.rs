@@ -7,7 +7,7 @@ use plumb_workload::{CachePolicy, OpKind, Prepare, Target};
 
 /// Up to this share from the client's memory, a read came over the network.
 const CACHED_SHARE: f64 = 0.02;
-/// The same of files that are in the client's memory when the clock starts.
+/// Up to this share of the files in the client's memory when the clock starts, the read started cold.
 const RESIDENT_SHARE: f64 = 0.01;
 
 pub(crate) static CHECK: Check = Check {
@@ -26,10 +26,10 @@ pub(crate) static CHECK: Check = Check {
     fix: &[Remedy::words(
         "Read what another client wrote (rotate by one node), or use `cache = \"cold\"` or O_DIRECT.",
     )],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.ground != Ground::Remote || view.ops(OpKind::Read) == 0 {
         return Outcome::NotApplicable;
     }
@@ -66,7 +66,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
 }
 
-/// The run wrote the target before this phase read it, or in the same phase.
+/// Returns `true` if the run wrote the target before this phase read it, or in the same phase.
 fn written_here(view: &PhaseView<'_>, name: &str) -> bool {
     let prepared = match view.workload.target.get(name) {
         Some(target @ (Target::File(_) | Target::Files(_))) => target.prepare() == Some(Prepare::Write),
@@ -110,15 +110,16 @@ mod tests {
     }
 
     #[test]
-    fn what_came_over_the_network_passes() {
+    fn a_read_over_the_network_passes() {
         assert_eq!(remote(CachePolicy::Cold).level("B10"), Some(Level::Pass));
         assert_eq!(remote(CachePolicy::Direct).level("B10"), Some(Level::Pass));
         assert_eq!(remote(CachePolicy::AsIs).prepare(Prepare::Nothing).level("B10"), Some(Level::Pass));
     }
 
-    /// Counters are better evidence than who wrote what: NFS drops what it wrote when a file is opened again and has changed.
+    /// Counters are better evidence than a record of writes: NFS drops its own writes when a file
+    /// is reopened and has changed.
     #[test]
-    fn where_the_client_counts_its_counters_decide() {
+    fn the_clients_counters_decide() {
         let read = |policy, sent: u64| remote(policy).nfs().server_read(sent * MIB).finding("B10").unwrap();
         assert_eq!(read(CachePolicy::AsIs, 98).level, Level::Pass);
         let cached = read(CachePolicy::AsIs, 40);
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn local_storage_is_not_asked() {
+    fn local_storage_is_exempt() {
         assert_eq!(Scene::reading(MIB).cache(CachePolicy::AsIs).level("B10"), None);
         assert_eq!(Scene::writing(MIB).remote().level("B10"), None);
     }

@@ -6,13 +6,13 @@ use crate::text::{ops_rate, percent, short};
 use crate::tier::rate_tier;
 use plumb_result::{Remedy, Tier};
 
-/// Above this share of a processor, a worker has no time left to ask for more.
+/// Above this share of a processor, a worker has no time left to issue more ops.
 const CPU_SHARE: f64 = 0.90;
 /// A load generator that cannot reach this many times the result may be the limit.
 const CEILING: f64 = 2.0;
 /// A null ceiling below this share of the result is wrong, beyond the noise of both.
 pub(crate) const POSSIBLE: f64 = 0.5;
-/// Above this share of a processor in user mode, it is Plumb and not the kernel that computes.
+/// Above this share of a processor in user mode, Plumb computes and not the kernel.
 const USER_SHARE: f64 = 0.50;
 
 const MORE_WORKERS: Remedy = Remedy::setting("count", "4", "Use more workers");
@@ -35,16 +35,16 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: interrupts and clock ticks keep a full worker a little below 100 %; at half of the null \
               ceiling, half of each op's time is the generator's own.",
     fix: &[MORE_WORKERS, LARGER_BLOCKS, CHEAPER_CONTENT],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.ground == Ground::Nothing || view.is_virtual_time() || view.measured.count() == 0 {
         return Outcome::NotApplicable;
     }
     let result = view.measured.per_second(view.measured.count());
-    // The same workers cannot be much slower without storage: then the machine was disturbed while the ceiling was
-    // measured, and it is no evidence.
+    // The same workers cannot be much slower without storage. Such a ceiling was measured on a disturbed
+    // machine, and is not evidence.
     let is_possible = |ceiling: &f64| result.is_some_and(|rate| *ceiling >= POSSIBLE * rate);
     let ceiling = view.seen.null_ceiling_ops.value().copied().filter(is_possible);
     if let (Some(result), Some(ceiling)) = (result, ceiling)
@@ -93,7 +93,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     if moves_to_a_device(view) { outcome.remedy(twice_the_workers(view)) } else { outcome.remedies(Vec::new()) }
 }
 
-/// Twice the workers of the largest group.
+/// Suggests twice the workers of the largest group.
 fn twice_the_workers(view: &PhaseView<'_>) -> Remedy {
     let most = view.plan.workers.iter().map(|group| group.count).max().unwrap_or(1);
     Remedy::Setting {
@@ -103,7 +103,7 @@ fn twice_the_workers(view: &PhaseView<'_>) -> Remedy {
     }
 }
 
-/// Some byte rate of the phase claims to be more than the memory's.
+/// Returns `true` if some byte rate of the phase is above that of memory alone.
 fn moves_to_a_device(view: &PhaseView<'_>) -> bool {
     let mut moving = view.measured.ops.iter().filter(|(kind, op)| kind.moves_bytes() && op.bytes > 0);
     moving.any(|(kind, _)| rate_tier(view, *kind).tier != Tier::Cache)
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(Scene::reading(MIB).cpu(0.6, 0.31).level("B2"), Some(Level::Warn));
     }
 
-    /// Processor time is charged in ticks, and no worker uses more than there is.
+    /// Processor time is counted in ticks, but no worker uses more than its processor.
     #[test]
     fn no_worker_uses_more_than_a_processor() {
         let finding = Scene::reading(MIB).cpu(0.7, 0.39).finding("B2").unwrap();
@@ -129,16 +129,16 @@ mod tests {
         assert!(!finding.message.contains("109"), "{}", finding.message);
     }
 
-    /// Copying, journalling and submitting are the kernel's: that is what such a phase measures.
+    /// Copying, journalling and submitting are the kernel's work: such a phase measures just that.
     #[test]
     fn a_worker_whose_time_goes_to_the_kernel_is_noted() {
         assert_eq!(Scene::reading(MIB).cpu(0.2, 0.71).level("B2"), Some(Level::Note));
         assert_eq!(Scene::writing(MIB).cpu(0.3, 0.69).level("B2"), Some(Level::Note));
     }
 
-    /// Processor time that the user wants used up does not limit the workers that do I/O.
+    /// A deliberately busy companion does not limit the workers that do I/O.
     #[test]
-    fn a_busy_companion_is_not_what_limits() {
+    fn a_busy_companion_is_not_the_limit() {
         let mut scene = Scene::reading(MIB).cpu(0.2, 0.3);
         let mut companion = scene.measured().workers[0].clone();
         (companion.depth_asked, companion.cpu_user_ns) = (0, companion.wall_ns);
@@ -155,7 +155,7 @@ mod tests {
 
     /// A result of twice the ceiling shows that the ceiling is wrong.
     #[test]
-    fn a_ceiling_far_below_the_result_is_no_evidence() {
+    fn a_ceiling_far_below_the_result_is_not_evidence() {
         for ceiling in [0.0, 12.7] {
             let finding = Scene::reading(MIB).null_ceiling(ceiling).finding("B2").unwrap();
             assert_eq!(finding.level, Level::Pass, "{ceiling}: {}", finding.message);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn copying_memory_takes_a_processor_and_may() {
+    fn copying_memory_may_use_a_whole_processor() {
         let cached = || Scene::reading(MIB).cache(CachePolicy::Warm).device_read(0).own_read(0);
         assert_eq!(cached().cpu(0.1, 0.89).level("B2"), Some(Level::Note));
         assert_eq!(cached().cpu(0.6, 0.39).level("B2"), Some(Level::Warn));

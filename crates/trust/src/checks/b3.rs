@@ -5,11 +5,11 @@ use crate::shares::share;
 use crate::text::{nanos, percent};
 use plumb_result::{Histogram, Remedy};
 
-/// Above this share of late starts, the service times leave out what users waited.
+/// Above this share of late starts, the service times omit part of the users' wait.
 const LATE_SHARE: f64 = 0.001;
-/// A start that is late by less than this share of the median service time changes no latency that anyone reads.
+/// A start that is late by less than this share of the median service time changes no visible latency.
 const OF_SERVICE: f64 = 0.1;
-/// Fewer starts than this have no such share.
+/// With fewer starts than this, the share is meaningless.
 const MIN_STARTS: u64 = 100;
 
 pub(crate) static CHECK: Check = Check {
@@ -32,10 +32,10 @@ pub(crate) static CHECK: Check = Check {
         Remedy::words("Read the response time, which counts from the due time."),
         Remedy::setting("depth", "32", "Keep more ops in flight so that they start on time"),
     ],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     let Some(interval_ns) = plan::shortest_interval_ns(view.plan) else { return Outcome::NotApplicable };
     if view.ground == Ground::Nothing || view.measured.count() == 0 {
         return Outcome::NotApplicable;
@@ -77,7 +77,7 @@ fn median_service_ns(view: &PhaseView<'_>) -> f64 {
     service.quantile(0.5).unwrap_or(0) as f64
 }
 
-/// Starts that were surely later: those of buckets that lie wholly beyond.
+/// Counts starts that were certainly later: those of buckets that lie wholly beyond.
 fn later_than(lag: &Histogram, limit_ns: f64) -> u64 {
     lag.buckets().filter(|bucket| bucket.lowest as f64 > limit_ns).map(|bucket| bucket.count).sum()
 }
@@ -90,7 +90,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// 10,000 ops of 1 ms at 1000 a second.
+    /// 10,000 ops of 1 ms at 1000 per second.
     fn open(late: u64, by_ns: u64) -> Scene {
         Scene::reading(MIB).op_time(MS).open(1000.0, Arrival::Fixed).lags(&[(1000, 10_000 - late), (by_ns, late)])
     }
@@ -101,13 +101,13 @@ mod tests {
         let finding = open(11, 50 * MS).finding("B3").unwrap();
         assert_eq!(finding.level, Level::Warn);
         assert!(finding.remedy.contains("response time"), "{}", finding.remedy);
-        // Less than an interval is no lateness that matters.
+        // A start late by less than an interval does not matter.
         assert_eq!(open(5000, MS / 2).level("B3"), Some(Level::Pass));
     }
 
-    /// At 1,000,000 a second, an interval is 1 µs, which no start keeps.
+    /// At 1,000,000 per second, an interval is 1 µs, which no start keeps.
     #[test]
-    fn what_a_service_time_hides_is_no_omission() {
+    fn lateness_hidden_by_service_times_is_no_omission() {
         let fast = |late_ns: u64| {
             Scene::reading(MIB).op_time(MS).open(1e6, Arrival::Poisson).lags(&[(late_ns, 10_000)]).level("B3")
         };

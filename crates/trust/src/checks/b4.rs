@@ -4,9 +4,9 @@ use crate::text::{ops_rate, percent};
 use plumb_result::{Remedy, WorkerMeasurement};
 use plumb_workload::{Arrival, OpenLoad, WorkerGroup};
 
-/// Below this share of the asked rate, the storage was asked for more than it does.
+/// Below this share of the requested rate, the storage could not keep up.
 const KEPT_SHARE: f64 = 0.99;
-/// So many standard deviations of a Poisson count are chance.
+/// Deviations up to this many standard deviations of a Poisson count are chance.
 const CHANCE: f64 = 3.0;
 
 pub(crate) static CHECK: Check = Check {
@@ -25,24 +25,24 @@ pub(crate) static CHECK: Check = Check {
         Remedy::words("Lower the rate, or read it as the storage's maximum and ignore its latencies."),
         Remedy::words("See where the knee is: `plumb sweep rate=auto`."),
     ],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-/// What a group was asked for and did.
+/// The requested and the completed ops of a group.
 struct Kept {
     asked_per_second: f64,
     reached_per_second: f64,
-    /// The shortfall is more than chance.
+    /// Whether the shortfall is more than chance.
     is_real: bool,
 }
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     let is_open = |group: &WorkerGroup| group.pace.open.is_some();
     if !view.plan.workers.iter().any(is_open) || view.ground == Ground::Nothing {
         return Outcome::NotApplicable;
     }
     let asked: usize = view.plan.workers.iter().map(|group| group.count as usize).sum();
-    // Companions come behind them.
+    // Companions come after them.
     let Some(mut rest) = view.measured.workers.get(..asked) else {
         return Outcome::skipped("per-worker counts were not recorded");
     };
@@ -103,7 +103,7 @@ mod tests {
     use plumb_result::Level;
     use plumb_workload::{Arrival, Pace, PerSecond};
 
-    /// 1000 a second are 10,000 in the scene's 10 s.
+    /// 1000 per second are 10,000 in the scene's 10 s.
     fn open(arrival: Arrival, completed: u64) -> Option<Level> {
         Scene::reading(MIB).open(1000.0, arrival).completed(completed).level("B4")
     }
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(open(Arrival::Poisson, 9_650), Some(Level::Warn));
     }
 
-    /// At one op a second, the op in flight at the end is a tenth of all.
+    /// At one op per second, the op in flight at the end is a tenth of all.
     #[test]
     fn the_op_in_flight_at_the_end_is_not_missed() {
         let slow = Scene::reading(MIB).open(1.0, Arrival::Fixed);

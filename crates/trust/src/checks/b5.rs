@@ -21,11 +21,11 @@ pub(crate) static CHECK: Check = Check {
         Remedy::setting("block", "1MiB", "Use bigger blocks"),
         Remedy::setting("count", "4", "Use more workers"),
     ],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
-    // What a job's checks cost is not measured.
+fn examine(view: &PhaseView<'_>) -> Outcome {
+    // The cost of a job's checks is not measured.
     let verifies =
         view.plan.workers.iter().any(|group| group.verify.is_some() && group.work.foreign_stream().is_none());
     let moved = view.ops(OpKind::Write) > 0 || (verifies && view.ops(OpKind::Read) > 0);
@@ -60,15 +60,15 @@ mod tests {
 
     /// The scene's ops take 10 s together.
     #[test]
-    fn dear_content_warns() {
+    fn expensive_content_warns() {
         assert_eq!(Scene::writing(MIB).fill(500_000_000).level("B5"), Some(Level::Pass));
         assert_eq!(Scene::writing(MIB).fill(510_000_000).level("B5"), Some(Level::Warn));
     }
 
-    // Protects clean runs that flush what they write: the number is that of both.
+    // Protects clean runs that flush their writes: the time is that of both.
     #[test]
-    fn a_flush_is_a_part_of_the_ops_that_content_is_held_against() {
-        // 256 writes of 10 ms, with 6 % as much for content.
+    fn the_time_of_content_is_compared_with_writes_and_flushes() {
+        // 256 writes of 10 ms, with 6 % of that for content.
         let written = || Scene::writing(MIB).op_time(10_000_000).fill(154_000_000);
         assert_eq!(written().level("B5"), Some(Level::Warn));
         assert_eq!(written().fsyncs(10, 100_000_000).level("B5"), Some(Level::Pass));

@@ -8,7 +8,7 @@ use plumb_workload::CachePolicy;
 const CLIFF_FROM: f64 = 0.5;
 /// Up to this ratio, a little more or less memory changes everything.
 const CLIFF_TO: f64 = 1.5;
-/// A cold or written set that is gone over more often than this is met again in the cache.
+/// Above this number of passes, a cold or newly written set meets its own blocks in the cache.
 const AGAIN: f64 = 1.1;
 
 pub(crate) static CHECK: Check = Check {
@@ -30,10 +30,10 @@ pub(crate) static CHECK: Check = Check {
         Remedy::words("Choose a working set well inside or well beyond memory."),
         Remedy::words("See where the cache ends: `plumb sweep size=64M,256M,1G,4G`."),
     ],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     let moved = view.traffic.app_read + view.traffic.app_write;
     let in_question = matches!(view.ground, Ground::Device | Ground::Remote);
     if moved == 0 || !in_question || view.cache() == CachePolicy::Direct || view.is_virtual_time() {

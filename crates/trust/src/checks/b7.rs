@@ -21,10 +21,10 @@ pub(crate) static CHECK: Check = Check {
     fix: &[Remedy::words(
         "Give each worker its own part: `offset-increment` with `span`, or a `files` target with one file per worker.",
     )],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-/// A contiguous piece of one file of a target that a worker went over.
+/// A contiguous part of one file of a target that a worker covered.
 #[derive(Debug, Clone, PartialEq)]
 struct Stretch<'a> {
     target: &'a str,
@@ -35,7 +35,7 @@ struct Stretch<'a> {
     worker: usize,
 }
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.ground == Ground::Nothing {
         return Outcome::NotApplicable;
     }
@@ -47,7 +47,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     if walkers.len() < 2 {
         return Outcome::NotApplicable;
     }
-    let Met { workers: meeting, most } = met(&mut stretches);
+    let Overlaps { workers: meeting, most } = overlaps(&mut stretches);
     if meeting.is_empty() {
         return Outcome::pass(format!("{} without overlap", count(walkers.len() as u64, "stream")));
     }
@@ -56,17 +56,17 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     Outcome::warn(observed, message)
 }
 
-/// Workers that met.
-struct Met {
+/// Workers that covered the same bytes.
+struct Overlaps {
     workers: BTreeSet<usize>,
-    /// The largest number of bytes that two of them share in one piece.
+    /// The largest number of bytes that two of them share in one stretch.
     most: u64,
 }
 
-/// Goes over the pieces in their order, and holds each against the piece of another worker that reaches furthest.
-fn met(stretches: &mut [Stretch<'_>]) -> Met {
+/// Walks the stretches in order, and compares each with the stretch of another worker that reaches furthest.
+fn overlaps(stretches: &mut [Stretch<'_>]) -> Overlaps {
     stretches.sort_by(|one, other| (one.target, one.file, one.start).cmp(&(other.target, other.file, other.start)));
-    let mut met = Met { workers: BTreeSet::new(), most: 0 };
+    let mut overlaps = Overlaps { workers: BTreeSet::new(), most: 0 };
     // The furthest so far, and the furthest of any other worker.
     let mut furthest: [Option<&Stretch<'_>>; 2] = [None, None];
     for here in &*stretches {
@@ -77,8 +77,8 @@ fn met(stretches: &mut [Stretch<'_>]) -> Met {
         if let Some(other) = furthest.into_iter().flatten().find(|other| other.worker != here.worker)
             && other.end > here.start
         {
-            met.most = met.most.max(here.end.min(other.end) - here.start);
-            met.workers.extend([here.worker, other.worker]);
+            overlaps.most = overlaps.most.max(here.end.min(other.end) - here.start);
+            overlaps.workers.extend([here.worker, other.worker]);
         }
         furthest = match furthest {
             [Some(first), second] if first.worker == here.worker => {
@@ -90,10 +90,10 @@ fn met(stretches: &mut [Stretch<'_>]) -> Met {
             [None, _] => [Some(here), None],
         };
     }
-    met
+    overlaps
 }
 
-/// What each worker that goes in order went over.
+/// Returns the stretches that each sequential worker covered.
 fn stretches<'a>(view: &'a PhaseView<'_>) -> Result<Vec<Stretch<'a>>, NotSeen> {
     let mut stretches = Vec::new();
     let mut worker = 0;
@@ -104,7 +104,7 @@ fn stretches<'a>(view: &'a PhaseView<'_>) -> Result<Vec<Stretch<'a>>, NotSeen> {
                 && goes_in_order(blocks)
             {
                 let Some(measured) = measured else { return Err(NotSeen::NoWorkers) };
-                // What was done during the ramp is not counted, and is taken to have gone as fast.
+                // Ops during the ramp are not counted; assume that they ran at the same speed.
                 let ramp = 1.0 + view.plan.ramp.0 as f64 / measured.wall_ns.max(1) as f64;
                 let went = (measured.bytes as f64 * ramp) as u64;
                 for piece in walked(view.workload, &group.target, blocks, number, went)? {
@@ -121,8 +121,8 @@ fn goes_in_order(blocks: &Blocks) -> bool {
     matches!(blocks.pattern, Pattern::Sequential | Pattern::Reverse | Pattern::Stride { .. })
 }
 
-/// The pieces that a worker covered with `went` bytes. They are those of the engine's plan: the files in turn, worker
-/// `i` from file `i` on, each worker's offset further by the increment.
+/// Returns the stretches that a worker covered with `went` bytes. They follow the engine's plan: the files in turn,
+/// worker `i` from file `i` on, each worker's offset further by the increment.
 fn walked(
     workload: &Workload,
     target: &str,
@@ -135,7 +135,7 @@ fn walked(
     let offset = blocks.offset.0.saturating_add(blocks.offset_increment.0.saturating_mul(u64::from(number)));
     let length = blocks.span.map_or(whole.saturating_sub(offset), |span| span.0);
     let end = offset.saturating_add(length).min(whole);
-    // A stride touches all of its range from the start on; once round, everything.
+    // A stride touches all of its range from the start; after one pass, every pattern has covered everything.
     let (from, to) = match blocks.pattern {
         _ if went >= end.saturating_sub(offset) => (offset, end),
         Pattern::Reverse => (end - went, end),
@@ -159,15 +159,15 @@ fn walked(
     Ok(pieces)
 }
 
-/// A target's files.
+/// The lengths of a target's files.
 struct Lengths {
     files: u64,
-    /// Bytes of each.
+    /// Bytes of each file.
     each: u64,
 }
 
 fn lengths(workload: &Workload, target: &str) -> Result<Lengths, NotSeen> {
-    // Where the length is not stated, a range ends where the target does, wherever that is.
+    // If the length is not stated, a range ends where the target does.
     let of = |size: Option<Size>| size.and_then(Size::fixed).map_or(u64::MAX, |bytes| bytes.0);
     match workload.target.get(target) {
         Some(Target::File(file)) => Ok(Lengths { files: 1, each: of(file.size) }),
@@ -208,9 +208,9 @@ mod tests {
         assert_eq!(parts(251).level("B7"), Some(Level::Warn));
     }
 
-    /// Without a span, a worker's range runs to the end of the target: what counts is how far it got.
+    /// Without a span, a worker's range extends to the end of the target: only its progress counts.
     #[test]
-    fn what_counts_is_how_far_each_one_got() {
+    fn the_progress_of_each_worker_counts() {
         let got = |each: u64| Scene::reading(1000 * MIB).workers(4, each * MIB).offset_increment(250 * MIB);
         assert_eq!(got(250).level("B7"), Some(Level::Pass));
         assert_eq!(got(251).level("B7"), Some(Level::Warn));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_behind_a_reader_is_met_too() {
+    fn a_writer_that_follows_a_reader_overlaps_too() {
         let two = |offset: u64| Scene::reading(1000 * MIB).workers(1, 400 * MIB).second_group(Mix::WRITE, offset * MIB);
         assert_eq!(two(0).level("B7"), Some(Level::Warn));
         assert_eq!(two(400).level("B7"), Some(Level::Pass));
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(Scene::stats(100).level("B7"), None);
     }
 
-    /// Both go over the whole, whichever way.
+    /// Both cover the whole file, in different directions.
     #[test]
     fn directions_meet_in_the_middle() {
         let reverse = |each: u64| {

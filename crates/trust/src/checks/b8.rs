@@ -5,8 +5,8 @@ use plumb_result::Remedy;
 use plumb_result::observe::{BlockLayer, LayerKind};
 use plumb_workload::{CachePolicy, OpKind};
 
-/// Flash and the page cache work in pages of at least this size, whatever the device reports as its physical block: most
-/// SSDs and all loop devices report 512.
+/// Flash and the page cache work in pages of at least this size, even if the device reports a smaller physical block:
+/// most SSDs and all loop devices report 512.
 const PAGE_BYTES: u64 = 4096;
 
 pub(crate) static CHECK: Check = Check {
@@ -28,10 +28,10 @@ pub(crate) static CHECK: Check = Check {
         "Start partitions at multiples of 1 MiB, or of the stripe; use blocks that are a multiple of the physical \
           block size.",
     )],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.ground != Ground::Device {
         return Outcome::NotApplicable;
     }
@@ -77,13 +77,13 @@ fn misplaced(layer: &BlockLayer, stack: &[BlockLayer]) -> Option<Outcome> {
     })
 }
 
-/// Where a loop device begins in its file, bytes.
+/// Returns the start of a loop device in its file, in bytes.
 fn offset_in_file(layer: &BlockLayer) -> Option<u64> {
     layer.settings.get("offset").filter(|_| layer.kind == LayerKind::Loop)?.parse().ok()
 }
 
-/// What a partition over this layer should be a multiple of. Optimal I/O sizes of single disks are often nonsense (USB
-/// bridges report 33 553 920), so that only md's are taken for a stripe.
+/// Returns the size that a partition over this layer should be aligned to. Optimal I/O sizes of single disks are
+/// often nonsense (USB bridges report 33 553 920), so only md's count as a stripe.
 fn stripe_or_block(layer: &BlockLayer) -> Option<u64> {
     let optimal = layer.optimal_io_bytes.filter(|size| *size > 0 && layer.kind == LayerKind::Md);
     let has_pages = layer.kind == LayerKind::Loop || layer.rotational == Some(false);
@@ -127,9 +127,9 @@ mod tests {
         assert_eq!(Scene::reading(MIB).partition(63 * 512, 512).level("B8"), Some(Level::Pass));
     }
 
-    /// Most SSDs call their physical block 512 bytes, and have pages of 4 KiB and more.
+    /// Most SSDs report a physical block of 512 bytes, and have pages of 4 KiB and more.
     #[test]
-    fn a_partition_at_sector_63_of_flash_and_of_a_loop_device_warns_whatever_the_device_says() {
+    fn a_partition_at_sector_63_of_flash_and_of_a_loop_device_always_warns() {
         let at = |start: u64, kind, rotational| {
             Scene::reading(MIB).disk_kind(kind, rotational).partition(start * 512, 512).level("B8")
         };

@@ -16,10 +16,10 @@ pub(crate) static CHECK: Check = Check {
                 storage is noted, and warns where the stack is not known",
     settled: "Nothing to settle: one failed op or one wrong byte is one too many.",
     fix: &[Remedy::words("Check the cable, the drive's health and the free space, then run again.")],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     let faults = view.measured.fault_count.max(view.measured.faults.len() as u64);
     if faults > 0 {
         let message = match view.measured.faults.first() {
@@ -49,7 +49,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let observed = count(lines.len() as u64, "line");
     match lines.iter().find(|line| names.iter().any(|name| names_device(line, name))) {
         Some(line) => Outcome::fail(observed, format!("The kernel reported trouble with this storage: {line}")),
-        // Where the storage's devices are not known, any line may be about them.
+        // If the storage's devices are unknown, any line may be about them.
         None if names.is_empty() => {
             Outcome::warn(observed, format!("The kernel reported trouble during the phase: {first}"))
                 .remedy("Check whether the line is about this storage.")
@@ -59,7 +59,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
 }
 
-/// The line names the device itself (`sda`, or its partition `sda1`), not one whose name merely begins alike (`sdab`).
+/// Returns `true` if the line names the device itself (`sda`, or its partition `sda1`), not one
+/// with a similar name (`sdab`).
 fn names_device(line: &str, name: &str) -> bool {
     line.match_indices(name).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_was_not_seen_is_no_clean_bill() {
+    fn an_unseen_log_is_not_a_pass() {
         assert_eq!(Scene::reading(MIB).unseen_kernel_log("EPERM").level("B9"), Some(Level::Skipped));
     }
 

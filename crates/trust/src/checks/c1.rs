@@ -9,28 +9,30 @@ use plumb_workload::{CachePolicy, OpKind};
 
 /// Above this share of the device's time, others were part of the number.
 const WARN_SHARE: f64 = 0.02;
-/// Above this share, the number is not of this load.
+/// Above this share, the number does not describe this load.
 const FAIL_SHARE: f64 = 0.10;
-/// What any living system writes and reads within a phase.
+/// Bytes that any living system writes and reads within a phase.
 const TOLERATED_BYTES: u64 = 1 << 20;
-/// The same if writers are out of sight: it includes the structures that a file system makes for its first files.
+/// Tolerated bytes if writers are out of sight: includes the structures that a file system
+/// creates for its first files.
 const UNSEEN_TOLERATED_BYTES: u64 = 16 << 20;
 /// A file system that copies on write may write its own structures several times as large as the load's bytes.
 const AMPLIFICATION: u64 = 4;
-/// What a request costs on a disk that seeks, in bytes that it could move meanwhile: about 8 ms at 130 MB/s.
+/// Cost of a request on a disk that seeks, in bytes that it could move in that time: about 8 ms at 130 MB/s.
 const SEEK_BYTES: f64 = (1 << 20) as f64;
-/// The same on flash, for one request at a time: 80 µs at 550 MB/s are 44 kB, 70 µs at 3.5 GB/s 245 kB; the lower end, so
-/// that small writes of a living system do not weigh more than they take. Requests in flight together share it.
+/// Cost of a request on flash, with one request at a time: 80 µs at 550 MB/s are 44 kB, 70 µs at 3.5 GB/s 245
+/// kB. This is the lower end, so that small writes of a living system do not weigh more than they take.
+/// Requests in flight together share it.
 const FLASH_BYTES: f64 = (64 << 10) as f64;
-/// A larger direct request may be split by the kernel, so that ops no longer count requests.
+/// The kernel may split a larger direct request, so that ops no longer count requests.
 const UNSPLIT_BYTES: u64 = 64 << 10;
-/// The largest request that a neighbour is taken to make.
+/// The largest request that a neighbour is assumed to make.
 const LARGEST_REQUEST_BYTES: f64 = (1 << 20) as f64;
 /// A block of metadata that an op may dirty.
 const METADATA_BYTES: u64 = 4096;
 /// Bytes that a flush may commit: a journal's descriptor, metadata and commit blocks, or a log tree.
 const COMMIT_BYTES: u64 = 64 << 10;
-/// The smallest one: a page.
+/// The smallest request: a page.
 const SMALLEST_REQUEST_BYTES: f64 = 4096.0;
 
 pub(crate) static CHECK: Check = Check {
@@ -67,11 +69,11 @@ pub(crate) static CHECK: Check = Check {
               system's. A declared load is in most cases a program that takes what the device leaves it, so its own rate \
               depends on the side that is measured: below a factor of 1.2 it is taken to be the same.",
     fix: &[Remedy::words("Stop the named process or wait for it, or use a separate device."), Remedy::DeclareLoad],
-    judges: &[Judge::Phase(look), Judge::Comparison(alike)],
+    judges: &[Judge::Phase(examine), Judge::Comparison(alike)],
 };
 
-/// Whether I/O of other processes between two samples can change the answer of this check. It cannot where the devices moved no
-/// more than is tolerated; then the counters of processes need not be read.
+/// Returns `true` if I/O of other processes between two samples can change the answer of this check. It cannot if the
+/// devices moved no more than is tolerated; then the counters of processes need not be read.
 pub fn others_can_matter(before: &Counters, after: &Counters) -> bool {
     let moved = |(name, after): (&String, &Seen<DeviceCounters>)| {
         let (after, before) = (after.value()?, before.devices.get(name)?.value()?);
@@ -93,13 +95,14 @@ struct OthersIo<'a> {
 }
 
 impl OthersIo<'_> {
-    /// Whether it is more than any living system does.
+    /// Returns a level if it is more than any living system does.
     fn level(&self) -> Option<Level> {
         if self.foreign.bytes() > TOLERATED_BYTES { grade(self.of_time, WARN_SHARE, FAIL_SHARE) } else { None }
     }
 }
 
-/// Divides what the devices moved into the load's part and that of others. Where that cannot be done, the outcome of the check.
+/// Divides the devices' traffic into the load's part and that of others; if that is impossible, returns
+/// the outcome of the check.
 fn others_io<'a>(view: &'a PhaseView<'_>) -> Result<OthersIo<'a>, Outcome> {
     match &view.ground {
         Ground::Nothing => return Err(Outcome::NotApplicable),
@@ -124,21 +127,21 @@ fn others_io<'a>(view: &'a PhaseView<'_>) -> Result<OthersIo<'a>, Outcome> {
         }
         Err(_) => device.read_bytes.saturating_sub(view.traffic.app_read).min(named_reads),
     };
-    // Over RAID the array's own counters are asked, since a mirror or parity writes more than it is given.
+    // Over RAID use the array's own counters, since a mirror or parity writes more than it is given.
     let written = view.traffic.top.filter(|_| view.has_layer(LayerKind::Md)).unwrap_or(*device).write_bytes;
     let beyond = written.saturating_sub(view.traffic.app_write.saturating_mul(view.traffic.copies));
     let foreign = Foreign { reads, writes: beyond.min(named_writes) };
     Ok(OthersIo { device, foreign, beyond, of_time: share_of_time(view, device, foreign) })
 }
 
-/// The process that moved most, if it is in sight and moved more than any living system does.
+/// Returns the process that moved most, if it is visible and moved more than any living system does.
 fn culprit<'a>(view: &'a PhaseView<'_>) -> Option<&'a ProcessIo> {
     let list = view.seen.other_io.as_result().ok()?;
     let largest = list.iter().max_by_key(|other| other.read_bytes + other.write_bytes)?;
     (largest.read_bytes + largest.write_bytes > TOLERATED_BYTES).then_some(largest)
 }
 
-/// The load of others in a phase, where it was a part of the phase's numbers.
+/// Returns the load of others in a phase, if it was a part of the phase's numbers.
 pub(crate) fn load_of(view: &PhaseView<'_>) -> Option<UnderLoad> {
     let io = others_io(view).ok()?;
     let (foreign, of_time) = match (io.level(), unseen_writes(view, &io)) {
@@ -165,7 +168,7 @@ pub(crate) fn load_of(view: &PhaseView<'_>) -> Option<UnderLoad> {
     })
 }
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     let io = match others_io(view) {
         Ok(io) => io,
         Err(outcome) => return outcome,
@@ -177,7 +180,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let who = match culprit(view) {
         Some(process) => format!(
             "most of it by {} (process {}: {} read, {} written)",
-            by_whom(process),
+            describe_process(process),
             process.pid,
             bytes(process.read_bytes),
             bytes(process.write_bytes)
@@ -189,8 +192,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     };
     let message =
         format!("Others used about {} of the device's time ({}), {who}.", percent(io.of_time), bytes(foreign));
-    // Without reads and writes there is no expected traffic to compare with; and what memory answered, the device's other
-    // users did not slow down.
+    // Without reads and writes there is no expected traffic to compare with. And the device's other users did not
+    // slow down reads from memory.
     let is_expected = view.traffic.app_read + view.traffic.app_write > 0 && !all_from_memory(view);
     let outcome = Outcome::found(if is_expected { level } else { Level::Note }, observed, message);
     match (hidden, culprit(view)) {
@@ -211,8 +214,8 @@ fn out_of_sight_remedies() -> Vec<Remedy> {
     vec![Remedy::RunAsRoot, Remedy::words("Use a device of its own."), Remedy::DeclareLoad]
 }
 
-/// The kernel adds what ended children did to the parent that waited for them.
-fn by_whom(process: &ProcessIo) -> String {
+/// The kernel adds the I/O of ended children to the parent that waited for them.
+fn describe_process(process: &ProcessIo) -> String {
     match process.with_children {
         true => format!("programs that {} ran and waited for, or by itself", process.command),
         false => process.command.clone(),
@@ -227,8 +230,8 @@ struct UnseenWrites {
     level: Level,
 }
 
-/// Writes of processes out of sight, where they are more than a file system adds by itself. Rejects only where they are also
-/// more than one that copies on write could add.
+/// Returns writes of processes out of sight, if they are more than a file system adds by itself. They reject a run
+/// only if they are also more than a file system that copies on write could add.
 fn unseen_writes(view: &PhaseView<'_>, io: &OthersIo<'_>) -> Option<UnseenWrites> {
     hidden(view)?;
     let beyond = io.beyond.saturating_sub(io.foreign.writes);
@@ -244,7 +247,7 @@ fn unseen_writes(view: &PhaseView<'_>, io: &OthersIo<'_>) -> Option<UnseenWrites
     Some(UnseenWrites { bytes, of_time, level })
 }
 
-/// Judges a phase in which no process in sight took much. It does not pass if some processes are out of sight and the
+/// Judges a phase in which no visible process took much. It does not pass if some processes are out of sight and the
 /// device wrote more than a file system adds by itself.
 fn none_named(view: &PhaseView<'_>, io: &OthersIo<'_>, observed: String) -> Outcome {
     let Some(reason) = hidden(view) else { return Outcome::pass(observed) };
@@ -260,8 +263,8 @@ fn none_named(view: &PhaseView<'_>, io: &OthersIo<'_>, observed: String) -> Outc
         return Outcome::found(level, observed, message).remedies(out_of_sight_remedies());
     }
     let beyond = io.beyond.saturating_sub(io.foreign.writes);
-    // Direct writes are on the device, so that others can have written no more than the rest. Buffered ones may still be in
-    // memory, and all that the device wrote others'.
+    // Direct writes are on the device, so others can have written only the rest. Buffered ones may still be in
+    // memory, and then all of the device's writes may be others'.
     let is_little = view.cache() == CachePolicy::Direct
         && (beyond <= TOLERATED_BYTES
             || share_of_time(view, io.device, Foreign { reads: 0, writes: beyond }) <= WARN_SHARE);
@@ -271,13 +274,14 @@ fn none_named(view: &PhaseView<'_>, io: &OthersIo<'_>, observed: String) -> Outc
     Outcome::pass(observed)
 }
 
-/// Dirty pages of the machine as the clock started: the device writes them sooner or later, for any process.
+/// Returns the dirty pages of the machine when the clock started: the device writes them sooner
+/// or later, for any process.
 fn dirty_before(view: &PhaseView<'_>) -> u64 {
     view.seen.before.memory.value().map_or(0, |memory| memory.dirty_bytes.saturating_add(memory.writeback_bytes))
 }
 
-/// Bytes that a file system may write on its own for this load: a block of metadata for each op, a commit for each flush,
-/// and a little of everything. With data in the journal, all of it twice.
+/// Returns the bytes that a file system may write on its own for this load: a block of metadata for each op, a commit
+/// for each flush, and a little of everything. With data in the journal, all of it twice.
 fn added_by_itself(view: &PhaseView<'_>) -> u64 {
     const FLUSHES: [OpKind; 3] = [OpKind::Fsync, OpKind::Fdatasync, OpKind::EndFsync];
     let flushes: u64 = FLUSHES.iter().map(|kind| view.ops(*kind)).sum();
@@ -300,7 +304,7 @@ fn added_by_itself(view: &PhaseView<'_>) -> u64 {
         .saturating_add(twice)
 }
 
-/// The phase only read, and hardly any of it came from the devices.
+/// Returns `true` if the phase only read, and hardly any of it came from the devices.
 fn all_from_memory(view: &PhaseView<'_>) -> bool {
     let Traffic { app_read, app_write, .. } = view.traffic;
     let served = view.traffic.read_sources().ok().and_then(|sources| share(sources.device, app_read));
@@ -320,10 +324,10 @@ impl Foreign {
     }
 }
 
-/// Part of the device's time that others took, 0–1.
+/// Returns the share of the device's time that others took, 0–1.
 ///
-/// A request costs an overhead and its bytes. Of the two only their ratio is needed, since the load itself shows what the
-/// device does with them: others' cost over the cost of all is their share of the time in which the device was busy.
+/// A request costs an overhead and its bytes. Only the ratio of the two is needed, since the load itself shows the
+/// speed of the device: others' cost over the total cost is their share of the time in which the device was busy.
 fn share_of_time(view: &PhaseView<'_>, device: &DeviceCounters, foreign: Foreign) -> f64 {
     let overhead = request_bytes(view);
     let requests = |all: u64, all_bytes: u64, foreign_bytes: u64, kind: OpKind| {
@@ -333,7 +337,7 @@ fn share_of_time(view: &PhaseView<'_>, device: &DeviceCounters, foreign: Foreign
         + requests(device.writes, device.write_bytes, foreign.writes, OpKind::Write);
     let others = others_requests * overhead + (foreign.reads + foreign.writes) as f64;
     let all_requests = (device.reads + device.writes + device.flushes.unwrap_or(0)) as f64;
-    // Against the load where that is larger: what others do to the device matters little to a read from memory.
+    // Compare with the load if that is larger: others' I/O matters little to reads from memory.
     let moved = (device.read_bytes + device.write_bytes).max(view.traffic.app_read + view.traffic.app_write) as f64;
     let all = (all_requests.max(others_requests) * overhead + moved).max(others);
     if all > 0.0 { others / all * busy_share(view, device) } else { 0.0 }
@@ -347,8 +351,9 @@ struct Direction {
     kind: OpKind,
 }
 
-/// Requests that others made. Small direct ops are requests of the load's own, and the rest is others'; else others' are
-/// taken to be as large as all, but each flush that was asked for had a request of the load's own before it.
+/// Returns the number of requests of others. Small direct ops are the load's own requests, and the rest are
+/// others'. Otherwise others' requests are assumed to be as large as all, but each requested flush had a request of
+/// the load's own before it.
 fn others_requests(view: &PhaseView<'_>, direction: Direction) -> f64 {
     let Direction { requests, bytes, foreign_bytes, kind } = direction;
     if foreign_bytes == 0 || requests == 0 || bytes == 0 {
@@ -373,8 +378,8 @@ fn ops_are_requests(view: &PhaseView<'_>) -> bool {
         && view.plan.workers.iter().all(|group| group.work.largest_op_bytes().is_some_and(|most| most <= UNSPLIT_BYTES))
 }
 
-/// What a request costs, in bytes that the device could move meanwhile. Hypervisors call their disks rotational whatever
-/// they are.
+/// Returns the cost of a request, in bytes that the device could move in that time. Hypervisors report
+/// all their disks as rotational.
 fn request_bytes(view: &PhaseView<'_>) -> f64 {
     let seeks = view.leaves().iter().any(|leaf| {
         leaf.rotational == Some(true)
@@ -384,7 +389,7 @@ fn request_bytes(view: &PhaseView<'_>) -> f64 {
     if seeks { SEEK_BYTES } else { FLASH_BYTES / view.measured.in_flight_mean.max(1.0) }
 }
 
-/// Share of the phase in which the devices had something to do; 1 where they do not say.
+/// Returns the share of the phase in which the devices were busy; 1 if they do not report it.
 fn busy_share(view: &PhaseView<'_>, device: &DeviceCounters) -> f64 {
     let passed_ms = view.seen.after.at_ns.saturating_sub(view.seen.before.at_ns) as f64 / 1e6;
     let leaves = view.leaves().len().max(1) as f64;
@@ -394,8 +399,8 @@ fn busy_share(view: &PhaseView<'_>, device: &DeviceCounters) -> f64 {
     (device.busy_ms as f64 / leaves / passed_ms).min(1.0)
 }
 
-/// A layer that reads what nobody asked for: parity of a partial stripe, a snapshot's original, readahead of a backing
-/// file.
+/// Returns `true` if a layer makes reads of its own: parity of a partial stripe, a snapshot's original,
+/// readahead of a backing file.
 fn reads_by_itself(view: &PhaseView<'_>) -> bool {
     const PLAIN: [LayerKind; 4] = [LayerKind::Disk, LayerKind::Partition, LayerKind::Crypt, LayerKind::Sim];
     view.has_layer(LayerKind::Loop)
@@ -423,12 +428,13 @@ mod tests {
         assert_eq!(Scene::stats(1000).device_write(4 * MIB).level("C1"), Some(Level::Pass));
     }
 
-    // Protects: what the processes did is asked only where it can change the answer, and is never called missing otherwise.
+    // Protects: the I/O of processes is only read if it can change the answer, and
+    // is never reported missing otherwise.
     #[test]
-    fn where_devices_hardly_moved_nobody_is_asked_for() {
-        let little = Scene::writing(MIB).device_write(MIB / 2).unseen_others("not looked at");
+    fn processes_are_not_examined_if_devices_hardly_moved() {
+        let little = Scene::writing(MIB).device_write(MIB / 2).unseen_others("not read");
         assert_eq!(little.level("C1"), Some(Level::Pass));
-        let much = Scene::writing(MIB).device_write(5 * MIB).unseen_others("not looked at");
+        let much = Scene::writing(MIB).device_write(5 * MIB).unseen_others("not read");
         assert_eq!(much.level("C1"), Some(Level::Skipped), "what others wrote cannot be seen");
         let devices = |bytes: u64| {
             let counters = DeviceCounters { write_bytes: bytes, ..DeviceCounters::default() };
@@ -444,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_beside_is_named() {
+    fn a_concurrent_reader_is_named() {
         let scene =
             |other: u64| Scene::reading(1000 * MIB).device_read((1000 + other) * MIB).other("updatedb", other * MIB, 0);
         assert_eq!(scene(20).level("C1"), Some(Level::Pass));
@@ -454,7 +460,7 @@ mod tests {
         assert!(finding.message.contains("updatedb"), "{}", finding.message);
     }
 
-    /// Memory answered: who kept the disk busy meanwhile took nothing from it.
+    /// Memory answered: others on the disk did not slow it down.
     #[test]
     fn others_on_a_disk_that_was_not_needed_are_noted() {
         let cached = Scene::reading(1000 * MIB).cache(CachePolicy::AsIs).own_read(0);
@@ -463,23 +469,23 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_counts_only_where_the_device_wrote_more_than_it_was_given() {
+    fn a_writer_counts_only_if_the_device_wrote_more_than_the_load() {
         let scene = |wrote: u64| Scene::writing(1000 * MIB).device_write(wrote * MIB).other("backup", 0, 500 * MIB);
         assert_eq!(scene(1000).level("C1"), Some(Level::Pass));
         assert_eq!(scene(1500).level("C1"), Some(Level::Fail));
     }
 
-    /// A resync reads without being anybody's.
+    /// A resync reads without any process.
     #[test]
-    fn reads_of_nobody_still_count() {
+    fn reads_without_a_process_still_count() {
         let finding = Scene::reading(1000 * MIB).device_read(2000 * MIB).finding("C1").unwrap();
         assert_eq!(finding.level, Level::Fail);
         assert!(finding.message.contains("no visible process"), "{}", finding.message);
     }
 
-    /// A loop device over memory keeps count as any other does.
+    /// A loop device over memory has counters like any other.
     #[test]
-    fn a_writer_beside_on_a_loop_device_over_memory_is_named() {
+    fn a_concurrent_writer_on_a_loop_device_over_memory_is_named() {
         let scene = |wrote: u64| {
             Scene::writing(1000 * MIB)
                 .leaf_layer(|disk| {
@@ -496,7 +502,7 @@ mod tests {
         assert_eq!(Scene::writing(MIB).in_memory().level("C1"), None, "tmpfs has no device");
     }
 
-    /// Readahead of the backing file is nobody's but the load's.
+    /// Readahead of the backing file belongs to the load.
     #[test]
     fn a_loop_device_may_read_ahead() {
         let scene = || Scene::reading(1000 * MIB).on_loop().device_read(1100 * MIB);
@@ -505,13 +511,13 @@ mod tests {
     }
 
     #[test]
-    fn the_second_copy_of_a_mirror_is_not_anothers() {
+    fn the_second_copy_of_a_mirror_belongs_to_the_load() {
         let scene = Scene::writing(1000 * MIB).mirror(1000 * MIB).other("backup", 0, 1000 * MIB);
         assert_eq!(scene.level("C1"), Some(Level::Pass));
     }
 
-    /// 400 direct reads of 4 KiB take a disk 4 s, and a journal's three writes beside them 30 ms: 43 % of the bytes, and
-    /// 1 % of the time.
+    /// 400 direct reads of 4 KiB take a disk 4 s, and a journal's three writes during them 30 ms: 43 % of the bytes,
+    /// and 1 % of the time.
     #[test]
     fn a_neighbours_journal_does_not_reject_a_small_random_load() {
         let load = |others: u64, requests: u64| {
@@ -523,13 +529,13 @@ mod tests {
                 .other("jbd2/vda", 0, others)
         };
         assert_eq!(load(1_200_000, 3).level("C1"), Some(Level::Pass));
-        // As many bytes again in small requests are as many seeks as the load's own.
+        // The same number of bytes in small requests are as many seeks as the load's own.
         assert_eq!(load(1_200_000, 290).level("C1"), Some(Level::Fail));
     }
 
     /// 1000 appends that are each made durable, and a neighbour's ten large writes.
     #[test]
-    fn a_log_is_not_rejected_for_ten_writes_beside_it() {
+    fn a_log_is_not_rejected_for_ten_concurrent_writes() {
         let log = |requests: u64| {
             Scene::writing(1000 * 4096)
                 .fsyncs(1000, 800_000)
@@ -542,9 +548,9 @@ mod tests {
         assert_eq!(log(1500).level("C1"), Some(Level::Fail));
     }
 
-    /// On flash a neighbour's stream beside 4 KiB reads takes the link, and the reads' own number does not hide it.
+    /// On flash a neighbour's stream next to 4 KiB reads takes the link, although the number of reads is larger.
     #[test]
-    fn a_stream_beside_small_reads_is_seen_by_its_bytes() {
+    fn a_stream_next_to_small_reads_is_seen_by_its_bytes() {
         let load = |others: u64| {
             Scene::reading(100_000 * 4096)
                 .cache(CachePolicy::Direct)
@@ -557,7 +563,7 @@ mod tests {
         assert_eq!(load(5000).level("C1"), Some(Level::Fail));
     }
 
-    /// A load of ten reads a second leaves the device idle; what others do meanwhile seldom meets it.
+    /// A load of ten reads per second leaves the device idle; others' I/O rarely meets it.
     #[test]
     fn an_idle_device_has_time_for_others() {
         let load = || Scene::reading(1000 * MIB).device_read(1500 * MIB).other("updatedb", 500 * MIB, 0);
@@ -572,7 +578,7 @@ mod tests {
         assert_eq!(scene.level("C1"), Some(Level::Note));
     }
 
-    /// An ordinary user cannot read the counters of others, even if a process of their own moved a little.
+    /// An ordinary user cannot read the counters of others, even if one of their own processes moved a little.
     #[test]
     fn writes_of_processes_out_of_sight_are_a_caution() {
         let hidden = |scene: Scene| scene.hidden_others("the I/O of 70 of 75 processes is hidden from this user");
@@ -618,7 +624,7 @@ mod tests {
         }
         let message = scene.finding("C1").unwrap().message;
         assert!(message.contains("by programs that sleep ran and waited for, or by itself"), "{message}");
-        // The verdict above the table says the same.
+        // The verdict above the table agrees.
         let load = scene.judge().under_load.unwrap();
         assert_eq!(load.who(), "programs run by sleep (pid 4711)");
     }

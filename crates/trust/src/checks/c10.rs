@@ -21,10 +21,10 @@ pub(crate) static CHECK: Check = Check {
         "Plug the machine in; `echo max_performance > /sys/class/scsi_host/hostN/link_power_management_policy`; `echo \
           0 > /sys/class/nvme/nvmeN/power/pm_qos_latency_tolerance_us`.",
     )],
-    judges: &[Judge::Run(look)],
+    judges: &[Judge::Run(examine)],
 };
 
-fn look(view: &RunView<'_>) -> Outcome {
+fn examine(view: &RunView<'_>) -> Outcome {
     let on_devices = || view.phases.iter().filter(|phase| !phase.is_virtual_time());
     if !on_devices().any(|phase| matches!(phase.ground, Ground::Device)) {
         return Outcome::NotApplicable;
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_looked_at_is_skipped() {
+    fn unexamined_conditions_are_skipped() {
         assert_eq!(Scene::reading(MIB).unseen_conditions().level("C10"), Some(Level::Skipped));
         assert_eq!(Scene::reading(MIB).virtual_time().level("C10"), None);
         assert_eq!(Scene::reading(MIB).in_memory().level("C10"), None);

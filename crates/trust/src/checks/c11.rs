@@ -10,11 +10,11 @@ const OP_PER_COST: f64 = 20.0;
 const SLOW_SOURCES: &[&str] = &["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"];
 /// Clock sources of the processor itself.
 const FAST_SOURCES: &[&str] = &["tsc", "arch_sys_counter"];
-/// Ops that make durable what was written.
+/// Ops that make writes durable.
 const FLUSHES: [OpKind; 3] = [OpKind::Fsync, OpKind::Fdatasync, OpKind::EndFsync];
-/// A step beyond this is a clock that was set …
+/// After a step beyond this, the clock was set …
 const STEP_NS: f64 = 10e6;
-/// … once what NTP may slew (500 ppm, adjtimex(2)) is allowed for twice over.
+/// … allowing for twice the slew rate of NTP (500 ppm, adjtimex(2)).
 const SLEW: f64 = 1e-3;
 
 pub(crate) static CHECK: Check = Check {
@@ -36,15 +36,15 @@ pub(crate) static CHECK: Check = Check {
         "Boot with `clocksource=tsc tsc=reliable` where the hardware allows it; for very short ops read rates, not \
           latencies.",
     )],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.is_virtual_time() || view.ground == Ground::Nothing || view.measured.count() == 0 {
         return Outcome::NotApplicable;
     }
     let cost = view.measured.clock_cost_ns;
-    // A flush of memory does nothing; nobody reads how long that takes.
+    // A flush of memory does nothing, and its time is of no interest.
     let is_timed = |kind: OpKind| view.ground != Ground::Memory || !FLUSHES.contains(&kind);
     let timed = view.measured.ops.iter().filter(|(kind, _)| is_timed(**kind));
     let medians = timed.filter_map(|(kind, op)| Some((*kind, op, op.service.quantile(0.5)?)));
@@ -75,7 +75,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
     let source = match view.environment.clocksource.as_result() {
         Ok(source) => source.as_str(),
-        // The engine trusts the processor's counter only where the kernel does.
+        // The engine trusts the processor's counter only if the kernel does.
         Err(_) if view.measured.clock == "tsc" => "tsc",
         Err(reason) => return Outcome::skipped(reason),
     };
@@ -130,14 +130,14 @@ mod tests {
         assert_eq!(Scene::reading(MIB).op_time(2048).clock_cost(104.0).level("C11"), Some(Level::Warn));
     }
 
-    // Protects: a distribution that stands on a sample says so.
+    // Protects: a distribution from a sample says so.
     #[test]
-    fn ops_that_were_not_timed_are_said() {
+    fn untimed_ops_are_reported() {
         let scene = |untimed| Scene::reading(MIB).op_time(500).clock_cost(50.0).untimed(untimed);
-        let told = |scene: Scene| scene.finding("C11").expect("a finding").message;
-        assert!(!told(scene(0)).contains("not timed"), "{}", told(scene(0)));
-        assert!(told(scene(93)).contains("93 of "), "{}", told(scene(93)));
-        let passed = told(scene(93).clock_cost(10.0));
+        let message = |scene: Scene| scene.finding("C11").expect("a finding").message;
+        assert!(!message(scene(0)).contains("not timed"), "{}", message(scene(0)));
+        assert!(message(scene(93)).contains("93 of "), "{}", message(scene(93)));
+        let passed = message(scene(93).clock_cost(10.0));
         assert!(passed.starts_with("OK: ") && passed.contains("93 of "), "{passed}");
     }
 

@@ -5,8 +5,8 @@ use plumb_result::observe::DeviceCounters;
 use plumb_result::{Level, Remedy};
 use plumb_workload::{Backend, OpKind, Size, Target};
 
-/// From this share of a limit on, the limit is taken for what held the load back: a token bucket lets through all that it
-/// may, less what falls between two refills.
+/// From this share of a limit on, the limit held the load back: a token bucket lets through its full rate,
+/// less losses between two refills.
 const BINDS_SHARE: f64 = 0.80;
 /// Files that Plumb itself keeps open: its store, counters, signals.
 const OWN_FILES: u64 = 64;
@@ -27,17 +27,17 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: a token bucket lets through its rate, less what falls between two refills and at both ends \
               of the phase; a load that reached 80 % of its limit was held back by it.",
     fix: &[Remedy::words("Raise the limit, or run outside the group. If the limit is what you measure, say so.")],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-/// What a check of one limit says.
+/// A limit, with its level and message.
 struct Limit {
     level: Level,
     observed: String,
     message: String,
 }
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.is_virtual_time() || view.ground == Ground::Nothing {
         return Outcome::NotApplicable;
     }
@@ -72,16 +72,16 @@ enum LimitUnit {
 /// One number of `io.max` or `blkio.throttle.*`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct IoLimit<'a> {
-    /// `254:0`.
+    /// Device number, such as `254:0`.
     device: &'a str,
     way: Way,
     unit: LimitUnit,
     per_second: f64,
-    /// Where it stands.
+    /// Name of the file that has the limit.
     file: &'a str,
 }
 
-/// The limits of one line, as the probe keeps it: the file's name, then what stands there.
+/// Parses the limits of one line in the form that the probe keeps: the file's name, then its content.
 fn parse(line: &str) -> Vec<IoLimit<'_>> {
     let mut words = line.split_whitespace();
     let (Some(file), Some(device)) = (words.next(), words.next()) else { return Vec::new() };
@@ -140,8 +140,8 @@ fn io_limits(view: &PhaseView<'_>) -> Vec<Limit> {
     found
 }
 
-/// What the load got from the device per second: what the device did, less what it cannot have done for this process. `None`
-/// where the counters were not seen.
+/// Returns the load's rate on the device: the device's rate, limited to the I/O of this process. `None`
+/// if the counters are unknown.
 fn reached(view: &PhaseView<'_>, name: &str, limit: IoLimit<'_>) -> Option<f64> {
     let (before, after) = (view.seen.before.devices.get(name)?.value()?, view.seen.after.devices.get(name)?.value()?);
     let pick = |counters: &DeviceCounters| match (limit.way, limit.unit) {
@@ -154,7 +154,7 @@ fn reached(view: &PhaseView<'_>, name: &str, limit: IoLimit<'_>) -> Option<f64> 
     let own = match (limit.way, limit.unit) {
         (Way::Read, LimitUnit::Bytes) => view.traffic.own.as_ref().map_or(u64::MAX, |own| own.read_bytes),
         (Way::Write, LimitUnit::Bytes) => view.traffic.app_write.saturating_mul(view.traffic.copies),
-        // Merging and readahead make other requests of ops.
+        // Merging and readahead turn ops into different requests.
         (_, LimitUnit::Ops) => u64::MAX,
     };
     let done = pick(after).saturating_sub(pick(before)).min(own);
@@ -232,7 +232,7 @@ fn phase_targets<'a>(view: &PhaseView<'a>) -> impl Iterator<Item = &'a Target> {
     view.target_names().into_iter().filter_map(move |name| workload.target.get(name))
 }
 
-/// The longest file of the phase's targets, bytes.
+/// Returns the length of the longest file of the phase's targets, in bytes.
 fn largest_file(view: &PhaseView<'_>) -> Option<u64> {
     let size = |size: Size| size.fixed().map(|bytes| bytes.0);
     phase_targets(view)
@@ -252,7 +252,7 @@ fn largest_file(view: &PhaseView<'_>) -> Option<u64> {
         .max()
 }
 
-/// Files that are open at once: a worker has its own descriptor of each.
+/// Counts files that are open at once: each worker has its own descriptor for each.
 fn open_files(view: &PhaseView<'_>) -> u64 {
     let files = |name: &str| match view.workload.target.get(name) {
         Some(Target::Files(files)) => u64::from(files.count),
@@ -264,7 +264,7 @@ fn open_files(view: &PhaseView<'_>) -> u64 {
     view.plan.workers.iter().map(of_group).fold(OWN_FILES, u64::saturating_add)
 }
 
-/// Buffers that io_uring registers, which the kernel locks: one for each op in flight.
+/// Returns the bytes of buffers that io_uring registers and the kernel locks: one for each op in flight.
 fn locked_bytes(view: &PhaseView<'_>) -> u64 {
     let of_group = |group: &plumb_workload::WorkerGroup| {
         let (Backend::IoUring { .. }, Some(blocks)) = (&group.backend, group.work.blocks()) else { return 0 };
@@ -295,7 +295,7 @@ mod tests {
         assert!(parse("io.max").is_empty() && parse("blkio.throttle.write_iops_device 8:0 x").is_empty());
     }
 
-    /// The same line is a limit or a note, by what was reached of it.
+    /// The same line is a limit or a note, depending on the share that was reached.
     #[test]
     fn an_io_limit_that_was_reached_warns() {
         let scene = |reached: u64| {
@@ -308,14 +308,14 @@ mod tests {
             "A control group limits reads on vda to 10.5 MB/s (io.max); 10.5 MB/s was reached."
         );
         assert_eq!(scene(5 * MIB).level("C12"), Some(Level::Note));
-        // What others read is not under this group's limit.
+        // Others' reads do not count against this group's limit.
         assert_eq!(scene(10 * MIB).own_read(MIB).level("C12"), Some(Level::Note));
         assert_eq!(Scene::reading(MIB).cgroup_io("io.max 8:0 rbps=1").level("C12"), Some(Level::Pass), "another disk");
         let ops = Scene::writing(MIB).cgroup_io("blkio.throttle.write_iops_device 254:0 100");
         assert_eq!(ops.device_counts(|counters| counters.writes = 990).level("C12"), Some(Level::Warn));
     }
 
-    /// Without a load nothing is reached, and the limit is waiting all the same.
+    /// Without a load no limit is reached, but it still applies.
     #[test]
     fn at_rest_an_io_limit_warns_and_a_quota_is_noted() {
         let limited = Scene::reading(MIB).cgroup_io("io.max 254:0 wbps=1000000").at_rest();
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn resource_limits_are_held_against_the_need() {
+    fn resource_limits_are_compared_with_the_need() {
         let level = |name: &str, value: &str| Scene::writing(MIB).resource_limit(name, value).level("C12");
         assert_eq!(
             (level("file_size", "unlimited"), level("file_size", "1048575")),

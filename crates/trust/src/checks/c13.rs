@@ -28,11 +28,11 @@ pub(crate) static CHECK: Check = Check {
         "Check whether the volume or control group has a burst allowance. Run until it is used up and leave the burst \
              out, or report both rates.",
     )],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
-    // What memory takes first has no credits.
+fn examine(view: &PhaseView<'_>) -> Outcome {
+    // Writes into memory use no credits.
     if view.ground == Ground::Nothing || view.measured.count() == 0 || memory_takes_the_writes(view) {
         return Outcome::NotApplicable;
     }
@@ -50,7 +50,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     if change.after >= change.before {
         return Outcome::pass("the level did not fall");
     }
-    // The second of the change may hold some of the burst, whichever side it was counted to.
+    // The second of the change may contain some of the burst, on either side.
     let plateau = &series.rates[change.at + 1..];
     let Some(cov) = cov(plateau).filter(|_| plateau.len() >= PLATEAU_SECONDS_MIN) else {
         return Outcome::skipped("the lower level is too short to judge");
@@ -68,7 +68,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     Outcome::warn(observed, message)
 }
 
-/// The coefficient of variation; `None` where the mean is not above 0.
+/// Returns the coefficient of variation; `None` if the mean is not above 0.
 fn cov(values: &[f64]) -> Option<f64> {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -104,14 +104,14 @@ mod tests {
     }
 
     #[test]
-    fn a_flat_rate_and_a_rise_are_no_credits() {
+    fn a_flat_rate_and_a_rise_are_not_credits() {
         assert_eq!(Scene::reading(1000 * MIB).rates(&[100e6; 60]).level("C13"), Some(Level::Pass));
         let rising = noisy(60, 0.001, 1, |second| if second < 30 { 100e6 } else { 300e6 });
         assert_eq!(Scene::reading(1000 * MIB).rates(&rising).level("C13"), Some(Level::Pass));
     }
 
     #[test]
-    fn buffered_writes_are_not_asked_and_short_runs_are_skipped() {
+    fn buffered_writes_are_exempt_and_short_runs_are_skipped() {
         assert_eq!(Scene::writing(1000 * MIB).rates(&[100e6; 60]).level("C13"), None);
         assert_eq!(Scene::reading(1000 * MIB).rates(&[100e6; 6]).level("C13"), Some(Level::Skipped));
     }

@@ -14,17 +14,17 @@ pub(crate) static CHECK: Check = Check {
     fix: &[Remedy::words(
         "State the virtual disk's type, cache mode and host; for claims about hardware, run on the host.",
     )],
-    judges: &[Judge::Run(look)],
+    judges: &[Judge::Run(examine)],
 };
 
-fn look(view: &RunView<'_>) -> Outcome {
+fn examine(view: &RunView<'_>) -> Outcome {
     if view.is_synthetic() {
         return Outcome::NotApplicable;
     }
     match view.observations.environment.virtualisation.as_result() {
         Err(reason) => Outcome::skipped(reason),
         Ok(name) if name == "none" => Outcome::pass("no hypervisor"),
-        // The only name that tells of emulation: under KVM the processor says `kvm`.
+        // The only name that shows emulation: under KVM the processor reports `kvm`.
         Ok(name) if name == "qemu" => Outcome::note(
             name.clone(),
             "Emulated machine (QEMU): speeds mean nothing here; counts of device I/O do.".to_owned(),

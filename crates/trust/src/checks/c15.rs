@@ -6,7 +6,7 @@ use plumb_workload::RunAs;
 
 /// Above this share of the phase, pauses moved the number.
 const WARN_SHARE: f64 = 0.02;
-/// Above this share, the number is not the load's.
+/// Above this share, the number does not describe the load.
 pub(crate) const FAIL_SHARE: f64 = 0.10;
 
 pub(crate) static CHECK: Check = Check {
@@ -25,10 +25,10 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: the limits of C5. A stop counts from 10 ms on, since its signal is the witness; without a \
               witness only 100 ms do, which is more than late timers and page faults take.",
     fix: &[Remedy::words("Run it again without the pause.")],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.is_virtual_time() || view.is_at_rest() {
         return Outcome::NotApplicable;
     }
@@ -53,7 +53,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     Outcome::found(level, observed, format!("{why} for {long} of the phase ({}), in {times}.", percent(share)))
 }
 
-/// Pauses of the phase; stalls are left out where the control group's quota explains them (C5).
+/// Returns the pauses of the phase, without stalls that the control group's quota explains (C5).
 fn pauses<'a>(view: &'a PhaseView<'_>) -> Vec<&'a Pause> {
     let all = view.seen.processors.pauses.value().map_or(&[][..], Vec::as_slice);
     let stalled_ns: u64 =
@@ -63,7 +63,7 @@ fn pauses<'a>(view: &'a PhaseView<'_>) -> Vec<&'a Pause> {
     all.iter().filter(|pause| pause.cause != PauseCause::Stalled || !is_quota).collect()
 }
 
-/// Part of the phase in which Plumb stood still, 0–1. Some clocks leave suspension out.
+/// Returns the share of the phase in which Plumb stood still, 0–1. Some clocks exclude suspension.
 pub(crate) fn paused_share(view: &PhaseView<'_>) -> f64 {
     let paused_ns: u64 = pauses(view).iter().map(|pause| pause.length_ns).sum();
     match view.measured.wall_ns {
@@ -72,12 +72,13 @@ pub(crate) fn paused_share(view: &PhaseView<'_>) -> f64 {
     }
 }
 
-/// The reason if pauses make a phase's seconds useless for trends and levels.
+/// Returns the reason if pauses make a phase's seconds useless for trends and levels.
 pub(crate) fn breaks_series(view: &PhaseView<'_>) -> Option<String> {
     (paused_share(view) > WARN_SHARE).then(|| "the process stood still for a part of the phase (C15)".to_owned())
 }
 
-/// Workers are processes, and none of their ops took as long as the pause: a signal to the coordinator alone.
+/// Returns `true` if workers are processes, and none of their ops took as long as the pause: then the
+/// signal only stopped the coordinator.
 fn by_workers_of_their_own(view: &PhaseView<'_>, longest_ns: u64) -> bool {
     let apart = view.plan.workers.iter().all(|group| group.run_as == RunAs::Process) && !view.plan.workers.is_empty();
     let longest_op = view.measured.ops.values().filter_map(|op| op.service.max()).max();
@@ -121,7 +122,7 @@ mod tests {
 
     /// The review's trap: 4 s of 14, which E7 called a falling rate.
     #[test]
-    fn a_pause_is_no_trend_and_no_level() {
+    fn a_pause_is_neither_a_trend_nor_a_level() {
         let rates = noisy(14, 0.01, 3, |second| if (8..12).contains(&second) { 1.0 } else { 100e6 });
         let falling = noisy(12, 0.01, 3, |second| 100e6 * (1.0 - second as f64 * 0.07));
         for rates in [&rates, &falling] {

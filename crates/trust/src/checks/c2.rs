@@ -21,10 +21,10 @@ pub(crate) static CHECK: Check = Check {
     fix: &[Remedy::words(
         "Wait until it is done (`cat /proc/mdstat`, `btrfs scrub status`, `zpool status`), then measure again.",
     )],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     match &view.ground {
         Ground::Nothing | Ground::Memory => return Outcome::NotApplicable,
         Ground::Remote => return Outcome::skipped("the arrays of a server cannot be seen from here"),
@@ -61,7 +61,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
 }
 
-/// A simulated device reports its rebuild as md does.
+/// Returns the rebuild of a simulated device, which reports it as md does.
 fn simulated(view: &PhaseView<'_>) -> Option<Upkeep> {
     let layer = view.layers().find(|layer| {
         layer.kind == LayerKind::Sim && layer.settings.get("sync_action").is_some_and(|action| action != "idle")
@@ -94,17 +94,20 @@ const fn remedy(kind: UpkeepKind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::{Look, MIB, Scene};
+    use crate::fixture::{MIB, Moment, Scene};
     use plumb_result::Level;
     use plumb_result::conditions::{Upkeep, UpkeepKind};
 
-    /// A rebuild that ran only for a part of the phase was part of the number all the same.
+    /// A rebuild during only a part of the phase still affected the number.
     #[test]
     fn a_rebuild_at_any_time_fails() {
         let scene = || Scene::reading(MIB);
         assert_eq!(scene().level("C2"), Some(Level::Pass));
-        assert_eq!(scene().upkeep(Look::Before, UpkeepKind::Resync, "3 % done").level("C2"), Some(Level::Fail));
-        assert_eq!(scene().upkeep(Look::After, UpkeepKind::Degraded, "1 of 3 missing").level("C2"), Some(Level::Fail));
+        assert_eq!(scene().upkeep(Moment::Before, UpkeepKind::Resync, "3 % done").level("C2"), Some(Level::Fail));
+        assert_eq!(
+            scene().upkeep(Moment::After, UpkeepKind::Degraded, "1 of 3 missing").level("C2"),
+            Some(Level::Fail)
+        );
         let meanwhile = scene().conditions(|seen| {
             let balance = Upkeep { on: "btrfs pool".to_owned(), kind: UpkeepKind::Balance, detail: String::new() };
             seen.meanwhile.push(balance);
@@ -115,9 +118,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_twice_is_said_once() {
-        let scene = Scene::reading(MIB).upkeep(Look::Before, UpkeepKind::Resync, "3 % done").upkeep(
-            Look::After,
+    fn a_repeated_observation_is_reported_once() {
+        let scene = Scene::reading(MIB).upkeep(Moment::Before, UpkeepKind::Resync, "3 % done").upkeep(
+            Moment::After,
             UpkeepKind::Resync,
             "4 % done",
         );
@@ -125,11 +128,11 @@ mod tests {
         assert_eq!(message, "During the phase md0 was resyncing (3 % done).");
     }
 
-    /// The hook for studies of degraded arrays: only what is declared is let through.
+    /// The hook for studies of degraded arrays: only the declared state is accepted.
     #[test]
     fn a_declared_state_is_noted() {
         let degraded = |kind| {
-            Scene::reading(MIB).upkeep(Look::Before, kind, "").conditions(|seen| {
+            Scene::reading(MIB).upkeep(Moment::Before, kind, "").conditions(|seen| {
                 seen.declared.push(UpkeepKind::Degraded);
             })
         };
@@ -145,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_skipped() {
+    fn unseen_upkeep_is_skipped() {
         assert_eq!(Scene::reading(MIB).unseen_conditions().level("C2"), Some(Level::Skipped));
         assert_eq!(Scene::reading(MIB).unseen_upkeep("LVM RAID").level("C2"), Some(Level::Skipped));
         assert_eq!(Scene::reading(MIB).remote().level("C2"), Some(Level::Skipped));

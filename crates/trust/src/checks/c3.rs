@@ -19,10 +19,10 @@ pub(crate) static CHECK: Check = Check {
     fix: &[Remedy::words(
         "Wait until `pgrep ext4lazyinit` finds nothing, or use `mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0`.",
     )],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     let on_ext4 = view.facts().any(|facts| facts.filesystem.value().is_some_and(|fs| fs.kind == "ext4"));
     if view.is_virtual_time() {
         return Outcome::NotApplicable;
@@ -56,7 +56,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let looks = [&view.seen.conditions.before, &view.seen.conditions.after];
     let at_work: Vec<&LazyInit> =
         looks.iter().filter_map(|seen| seen.lazy_init.value()).filter(|lazy| lazy.thread_alive).collect();
-    // Behind the last file system that it had to complete, the thread is asleep for some seconds before it ends.
+    // After the last file system, the thread sleeps for some seconds before it ends.
     if let [before, after] = at_work[..]
         && before.turns.is_some()
         && before.turns == after.turns
@@ -64,7 +64,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::pass("ext4lazyinit is alive and did not run");
     }
     let mut elsewhere = at_work.iter().flat_map(|lazy| &lazy.elsewhere);
-    // In one look alone, another file system may have gone between the thread and the list of what is mounted.
+    // With a single observation, another file system may have been unmounted between the thread
+    // list and the mount list.
     let whole_phase = at_work.len() == looks.len();
     if whole_phase && elsewhere.clone().next().is_none() && before.filesystems.len() == 1 {
         let message = format!(
@@ -83,7 +84,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::{Look, MIB, Scene};
+    use crate::fixture::{MIB, Moment, Scene};
     use plumb_result::conditions::{Ext4Tables, GroupCount, ThreadTurns};
     use plumb_result::{Level, Seen};
 
@@ -95,18 +96,19 @@ mod tests {
     fn a_fresh_ext4_fails_and_another_ones_tables_do_not() {
         let scene = || Scene::writing(MIB);
         assert_eq!(scene().level("C3"), Some(Level::Pass));
-        let finding = scene().lazy_init(Look::Before, groups(312)).finding("C3").unwrap();
+        let finding = scene().lazy_init(Moment::Before, groups(312)).finding("C3").unwrap();
         assert_eq!(finding.level, Level::Fail);
         assert!(finding.message.contains("312 of 640 inode tables left"), "{}", finding.message);
-        assert_eq!(scene().lazy_init(Look::Before, groups(0)).level("C3"), Some(Level::Pass));
+        assert_eq!(scene().lazy_init(Moment::Before, groups(0)).level("C3"), Some(Level::Pass));
     }
 
-    /// Without the tables nobody knows whose they are: no reason for a warning, unless there is no other ext4.
+    /// If the tables cannot be read, their owner is unknown: not a reason for a warning, unless
+    /// there is no other ext4.
     #[test]
     fn tables_that_cannot_be_read_are_noted() {
         let closed = || Seen::no("cannot read /dev/vda: permission denied");
         let level = |elsewhere: &[Seen<GroupCount>]| {
-            let scene = Scene::writing(MIB).lazy_init(Look::Before, closed()).lazy_init(Look::After, closed());
+            let scene = Scene::writing(MIB).lazy_init(Moment::Before, closed()).lazy_init(Moment::After, closed());
             let scene = scene.conditions(|seen| {
                 if let Seen::Yes(lazy) = &mut seen.before.lazy_init {
                     let other =
@@ -120,7 +122,7 @@ mod tests {
         assert_eq!(level(&[groups(0)]), Some(Level::Note));
         assert_eq!(level(&[groups(0), groups(9)]), Some(Level::Note), "another one explains it");
         assert_eq!(level(&[]), Some(Level::Fail), "there is no other");
-        let once = Scene::writing(MIB).lazy_init(Look::Before, closed()).lazy_init(Look::After, closed());
+        let once = Scene::writing(MIB).lazy_init(Moment::Before, closed()).lazy_init(Moment::After, closed());
         let once = once.conditions(|seen| {
             if let Seen::Yes(lazy) = &mut seen.before.lazy_init {
                 lazy.thread_alive = false;
@@ -129,12 +131,12 @@ mod tests {
         assert_eq!(once.level("C3"), Some(Level::Note), "another may have gone since");
     }
 
-    /// The thread is asleep for seconds behind another file system that is gone: nothing was written in this phase.
+    /// The thread sleeps for seconds after another file system is gone: nothing was written in this phase.
     #[test]
     fn a_thread_that_did_not_run_disturbed_nothing() {
         let closed = || Seen::no("cannot read /dev/vda: operation not permitted");
         let level = |turns: [Option<ThreadTurns>; 2]| {
-            let scene = Scene::writing(MIB).lazy_init(Look::Before, closed()).lazy_init(Look::After, closed());
+            let scene = Scene::writing(MIB).lazy_init(Moment::Before, closed()).lazy_init(Moment::After, closed());
             let scene = scene.conditions(|seen| {
                 for (look, turns) in [&mut seen.before, &mut seen.after].into_iter().zip(turns) {
                     if let Seen::Yes(lazy) = &mut look.lazy_init {
@@ -151,10 +153,10 @@ mod tests {
         assert_eq!(level([None, None]), Some(Level::Fail), "nobody knows whether it ran");
     }
 
-    /// A loop device's own ext4 is finished and readable; the one that holds its backing file is not readable.
+    /// A loop device's own ext4 is finished and readable; the one with its backing file is not readable.
     #[test]
-    fn a_finished_ext4_over_one_that_cannot_be_read_is_no_reason_to_warn() {
-        let scene = Scene::writing(MIB).lazy_init(Look::Before, groups(0)).lazy_init(Look::After, groups(0));
+    fn a_finished_ext4_over_an_unreadable_one_does_not_warn() {
+        let scene = Scene::writing(MIB).lazy_init(Moment::Before, groups(0)).lazy_init(Moment::After, groups(0));
         let scene = scene.conditions(|seen| {
             for look in [&mut seen.before, &mut seen.after] {
                 if let Seen::Yes(lazy) = &mut look.lazy_init {

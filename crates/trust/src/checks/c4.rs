@@ -4,10 +4,10 @@ use crate::text::count;
 use plumb_result::Remedy;
 use plumb_result::conditions::TimerDue;
 
-/// What went off so long before the phase may still be at work, seconds.
+/// A job that started this many seconds before the phase may still be running.
 const STILL_AT_WORK_S: u64 = 120;
 
-/// Words in the names of timers whose work loads storage, and what it is.
+/// Words in the names of timers whose work loads storage, with a description of it.
 const HEAVY: &[(&str, &str)] = &[
     ("fstrim", "trims free blocks"),
     ("updatedb", "walks through all directories"),
@@ -43,10 +43,10 @@ pub(crate) static CHECK: Check = Check {
     fix: &[Remedy::words(
         "Stop it for the run (`systemctl stop NAME.timer`, and start it afterwards), or measure at another time.",
     )],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.is_virtual_time() || matches!(view.ground, Ground::Nothing | Ground::Memory) {
         return Outcome::NotApplicable;
     }
@@ -79,7 +79,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     Outcome::note(names, format!("Scheduled jobs run at this time: {list}."))
 }
 
-/// A timer that goes off in the time of the phase.
+/// A timer that fires during the phase.
 struct Firing<'a> {
     name: &'a str,
     does: &'static str,
@@ -115,7 +115,7 @@ mod tests {
 
     /// `plumb check` looks an hour ahead.
     #[test]
-    fn what_is_due_soon_is_noted_where_that_matters() {
+    fn jobs_due_soon_are_noted_if_they_matter() {
         let scene = Scene::reading(MIB).timer("raid-check.timer", BEGAN_S + 1200);
         let ahead = scene.conditions(|seen| seen.matters_until_unix_s = Some(BEGAN_S + 3600));
         let finding = ahead.finding("C4").unwrap();

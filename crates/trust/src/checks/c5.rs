@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 
 /// Above this share of the workers' time, others were part of the number.
 const WARN_SHARE: f64 = 0.02;
-/// Above this share, the processors were not the load's.
+/// Above this share, the load did not have its processors.
 const FAIL_SHARE: f64 = 0.10;
 /// Processor times are counted in ticks of 10 ms: less than this proves nothing.
 const LEAST_NS: f64 = 20_000_000.0;
-/// Time to put a thread on an idle processor, ns: no other program causes it.
+/// Time to put a thread on an idle processor, in ns: no other program causes it.
 const WAKE_UP_NS: u64 = 10_000;
-/// A program with less than this share of what others used is not named.
+/// A program with less than this share of others' use is not named.
 const NAMED_SHARE: f64 = 0.20;
 
 pub(crate) static CHECK: Check = Check {
@@ -39,10 +39,10 @@ pub(crate) static CHECK: Check = Check {
         Remedy::words("Stop the named programs, raise the quota, or run when the host is quiet."),
         Remedy::DeclareLoad,
     ],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.is_virtual_time() {
         return Outcome::NotApplicable;
     }
@@ -64,25 +64,25 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let mut parts = [
         Part {
             share: taken.share,
-            said: format!("Workers waited {} of the time for processors that {} took", percent(taken.share), taken.by),
+            text: format!("Workers waited {} of the time for processors that {} took", percent(taken.share), taken.by),
         },
         Part {
             share: held,
-            said: format!("The control group's CPU quota held the workers back {} of the time", percent(held)),
+            text: format!("The control group's CPU quota held the workers back {} of the time", percent(held)),
         },
         Part {
             share: stolen,
-            said: format!("The hypervisor gave {} of the processor time to other guests", percent(stolen)),
+            text: format!("The hypervisor gave {} of the processor time to other guests", percent(stolen)),
         },
     ];
     parts.sort_by(|one, other| other.share.total_cmp(&one.share));
     // A small part is not the cause if another one is five times as large.
-    let said: Vec<String> =
-        parts.iter().filter(|part| part.share > share * NAMED_SHARE).map(|part| format!("{}.", part.said)).collect();
+    let text: Vec<String> =
+        parts.iter().filter(|part| part.share > share * NAMED_SHARE).map(|part| format!("{}.", part.text)).collect();
     // A part that is only an estimate rejects nothing.
     let certain = share - if taken.is_certain { 0.0 } else { taken.share };
     let level = if taken.is_certain || certain > FAIL_SHARE { level } else { level.min(Level::Warn) };
-    Outcome::found(level, observed, said.join(" "))
+    Outcome::found(level, observed, text.join(" "))
 }
 
 /// Processor time that other programs took from the workers.
@@ -111,21 +111,21 @@ pub(crate) fn taken_by_programs(view: &PhaseView<'_>) -> Option<TakenByPrograms>
 
 struct Part {
     share: f64,
-    said: String,
+    text: String,
 }
 
-/// Workers that do I/O and were measured.
+/// Returns the workers that do I/O and were measured.
 fn workers<'a>(view: &PhaseView<'a>) -> Vec<&'a WorkerMeasurement> {
     view.measured.workers.iter().filter(|worker| worker.depth_asked > 0 && worker.wall_ns > 0).collect()
 }
 
-/// Time of all workers together, ns.
+/// Returns the time of all workers together, in ns.
 fn time_ns(workers: &[&WorkerMeasurement]) -> f64 {
     workers.iter().map(|worker| worker.wall_ns as f64).sum()
 }
 
-/// Part of the time that the hypervisor took: of all processors, or of the workers, the larger of the two. One busy worker among
-/// many idle processors loses what its own processor loses.
+/// Returns the share of time that the hypervisor took: of all processors, or of the workers, whichever is larger. A
+/// single busy worker loses all the time stolen from its processor, however many others are idle.
 fn stolen(view: &PhaseView<'_>, used: Option<&ProcessorUse>) -> Result<f64, String> {
     let Some(used) = used else {
         let (before, after) = (view.seen.before.cpu.as_result()?, view.seen.after.cpu.as_result()?);
@@ -148,8 +148,8 @@ fn stolen(view: &PhaseView<'_>, used: Option<&ProcessorUse>) -> Result<f64, Stri
     Ok((stolen_ns / all_ns).max(from_workers).min(1.0))
 }
 
-/// Part of the time in which the quota of a control group was used up. The kernel adds the times of all processors on which
-/// the group had something to run.
+/// Returns the share of time in which the quota of a control group was used up. The kernel adds the times of all
+/// processors on which the group was runnable.
 fn held_by_quota(view: &PhaseView<'_>, used: Option<&ProcessorUse>) -> f64 {
     let Some(quota) = view.seen.limits.cpu_quota.value() else { return 0.0 };
     let held_ns = quota.throttled_us as f64 * 1000.0;
@@ -172,7 +172,7 @@ impl Default for Taken {
     }
 }
 
-/// Of the time that workers waited for a processor, what is owed to others.
+/// Returns the part of the workers' waits for a processor that others caused.
 fn taken(view: &PhaseView<'_>, used: &ProcessorUse, held: f64) -> Option<Taken> {
     let workers = workers(view);
     let (time_ns, length_ns) = (time_ns(&workers), used.length_ns as f64);
@@ -192,10 +192,10 @@ fn taken(view: &PhaseView<'_>, used: &ProcessorUse, held: f64) -> Option<Taken> 
     let rate = |ns: u64| ns as f64 / length_ns;
     let others = rate(named.iter().map(|one| one.total_ns()).sum());
     let all_others = rate(used.others.iter().map(ProcessCpu::total_ns).sum());
-    // Kernel threads and unseen programs: only if all programs are in sight is it known to be the former.
+    // Kernel threads and unseen programs. It is only known to be kernel threads if all programs are visible.
     let rest = (rate(used.busy_ns) - rate(used.own_ns) - all_others).max(0.0) * processors / f64::from(used.processors);
     let (foreign, kernel) = if used.sees_all { (others, rest) } else { (others + rest, 0.0) };
-    // Workers wait for each other only as far as there are more of them than processors.
+    // Workers only wait for each other if there are more of them than processors.
     let among_themselves = rate(used.own_ns) * (1.0 - processors / workers.len() as f64).max(0.0);
     let competing = foreign + kernel + among_themselves;
     if foreign <= 0.0 || competing <= 0.0 {
@@ -209,7 +209,7 @@ fn taken(view: &PhaseView<'_>, used: &ProcessorUse, held: f64) -> Option<Taken> 
     Some(Taken { share, by: by(&named, foreign * length_ns), is_certain })
 }
 
-/// Processors that the workers are bound to; `None` where one of them is not.
+/// Returns the processors that the workers are bound to; `None` if one of them is not bound.
 fn pinned(view: &PhaseView<'_>) -> Option<BTreeSet<u32>> {
     let groups = || view.plan.workers.iter();
     if groups().count() == 0 || groups().any(|group| group.cpus.is_empty()) {
@@ -221,7 +221,7 @@ fn pinned(view: &PhaseView<'_>) -> Option<BTreeSet<u32>> {
 /// Waits of workers for processors, as a share of their time.
 struct Waits {
     share: f64,
-    /// Whether the kernel counted it, thread by thread.
+    /// Whether the kernel counted them, thread by thread.
     is_counted: bool,
 }
 
@@ -260,7 +260,7 @@ impl Program<'_> {
     }
 }
 
-/// The programs that used most; the largest is always named. `named` has the largest processes first.
+/// Names the programs that used most, at least the largest. `named` has the largest processes first.
 fn by(named: &[&ProcessCpu], foreign_ns: f64) -> String {
     let mut programs: Vec<Program<'_>> = Vec::new();
     for one in named {
@@ -347,7 +347,7 @@ mod tests {
         );
     }
 
-    /// Eight workers on two processors wait most of the time, for each other.
+    /// Eight workers on two processors wait for each other most of the time.
     #[test]
     fn workers_that_wait_for_each_other_are_the_loads_own() {
         let eight = || Scene::reading(MIB).on_processors(2).alike_workers(8, 0.25).waited(0.75, 2500);
@@ -363,7 +363,7 @@ mod tests {
         let scene = || Scene::reading(MIB).on_processors(1).alike_workers(1, 0.5).kernel_work(0.5).waited(0.4, 1000);
         assert_eq!(scene().level("C5"), Some(Level::Pass));
         assert_eq!(scene().hog("cron", 0.01).level("C5"), Some(Level::Pass));
-        // In a container both look alike, so that nothing is rejected.
+        // In a container both look alike, so nothing is rejected.
         assert_eq!(scene().used(|used| used.sees_all = false).level("C5"), Some(Level::Warn));
     }
 
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_those_of_the_page() {
+    fn limits_agree_with_the_documentation() {
         let waited =
             |share: f64| Scene::reading(MIB).on_processors(1).alike_workers(1, 0.5).hog("sh", 0.5).waited(share, 0);
         assert_eq!(waited(0.02).level("C5"), Some(Level::Pass));
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn where_waiting_is_not_counted_pressure_warns_at_most() {
+    fn without_counted_waits_pressure_warns_at_most() {
         let scene = |pressure: f64| Scene::reading(MIB).alike_workers(1, 0.5).hog("sh", 4.0).uncounted_waits(pressure);
         assert_eq!(scene(0.9).level("C5"), Some(Level::Warn));
         assert_eq!(scene(0.0).level("C5"), Some(Level::Pass));
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_ended_are_told_by_who_ran_them() {
+    fn ended_programs_are_reported_by_their_parent() {
         let scene = Scene::reading(MIB).on_processors(1).alike_workers(1, 0.5).hog("make", 0.5).waited(0.5, 0);
         let scene = scene.used(|used| {
             let make = &mut used.others[0];

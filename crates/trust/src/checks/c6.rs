@@ -3,9 +3,9 @@ use crate::evidence::PhaseView;
 use crate::text::{count, percent};
 use plumb_result::Remedy;
 
-/// Above this, more than ordinary turbo moved the frequency. A processor that spends half of its time at its one-core turbo
-/// and half at its all-core turbo (4.8 and 4.2 GHz) varies by 7 %; one that falls from turbo to its base clock half-way
-/// (4.2 and 2.4 GHz), by 27 %.
+/// Above this, more than ordinary turbo moved the frequency. A processor that spends half of its time at its one-core
+/// turbo and half at its all-core turbo (4.8 and 4.2 GHz) varies by 7 %; one that falls from turbo to its base clock
+/// half-way (4.2 and 2.4 GHz), by 27 %.
 const WARN_COV: f64 = 0.10;
 
 pub(crate) static CHECK: Check = Check {
@@ -24,10 +24,10 @@ pub(crate) static CHECK: Check = Check {
               turbo (4.8 and 4.2 GHz) varies by 7 %; one that falls from turbo to its base clock half-way (4.2 and 2.4 \
               GHz), by 27 %. 10 % lies between.",
     fix: &[Remedy::words("Set the governor with `cpupower frequency-set -g performance`, and check the cooling.")],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.is_virtual_time() {
         return Outcome::NotApplicable;
     }
@@ -61,13 +61,13 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             format!("The CPU governor is `{governor}`: processor speed changes with the load."),
         );
     }
-    let mut said: Vec<String> = Vec::new();
-    said.extend(governor.ok().map(|governor| format!("governor {governor}")));
-    said.extend(throttled.ok().map(|_| "no throttling".to_owned()));
-    said.extend(frequency.ok().map(|spread| format!("frequency within {}", percent(spread.cov))));
+    let mut facts: Vec<String> = Vec::new();
+    facts.extend(governor.ok().map(|governor| format!("governor {governor}")));
+    facts.extend(throttled.ok().map(|_| "no throttling".to_owned()));
+    facts.extend(frequency.ok().map(|spread| format!("frequency within {}", percent(spread.cov))));
     match governor.err().into_iter().chain(throttled.err()).chain(frequency.err()).next() {
-        Some(reason) if said.is_empty() => Outcome::skipped(reason),
-        _ => Outcome::pass(said.join(", ")),
+        Some(reason) if facts.is_empty() => Outcome::skipped(reason),
+        _ => Outcome::pass(facts.join(", ")),
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_governor_that_saves_power_is_noted() {
         assert_eq!(Scene::reading(MIB).governor("schedutil").level("C6"), Some(Level::Note));
-        // What really happened outweighs what might.
+        // Actual throttling outweighs a possible one.
         assert_eq!(Scene::reading(MIB).governor("schedutil").throttled(2).level("C6"), Some(Level::Warn));
     }
 

@@ -17,10 +17,10 @@ pub(crate) static CHECK: Check = Check {
     fix: &[Remedy::words(
         "Cool the device and let it rest, then measure again; for a sustained rate, measure until it is steady.",
     )],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.is_virtual_time() || !matches!(view.ground, Ground::Device) {
         return Outcome::NotApplicable;
     }
@@ -81,7 +81,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::{Look, MIB, Scene};
+    use crate::fixture::{MIB, Moment, Scene};
     use plumb_result::Level;
     use plumb_result::conditions::Heat;
 
@@ -92,15 +92,15 @@ mod tests {
     #[test]
     fn above_the_warning_temperature_fails() {
         assert_eq!(Scene::reading(MIB).level("C7"), Some(Level::Pass));
-        assert_eq!(Scene::reading(MIB).heat(Look::After, degrees(70.0)).level("C7"), Some(Level::Pass));
-        let finding = Scene::reading(MIB).heat(Look::After, degrees(71.5)).finding("C7").unwrap();
+        assert_eq!(Scene::reading(MIB).heat(Moment::After, degrees(70.0)).level("C7"), Some(Level::Pass));
+        let finding = Scene::reading(MIB).heat(Moment::After, degrees(71.5)).finding("C7").unwrap();
         assert_eq!(finding.level, Level::Fail);
         assert_eq!(finding.message, "vda at 71.5 °C is too hot: it warns at 70 °C.");
         let alarm = Heat { alarm: true, warning_celsius: None, ..degrees(50.0) };
-        assert_eq!(Scene::reading(MIB).heat(Look::Before, alarm).level("C7"), Some(Level::Fail));
+        assert_eq!(Scene::reading(MIB).heat(Moment::Before, alarm).level("C7"), Some(Level::Fail));
     }
 
-    /// A drive that cooled down again before the last look has still slowed down.
+    /// A drive that cooled down again before the second reading has still slowed down.
     #[test]
     fn a_thermal_transition_fails() {
         let slowed = Scene::reading(MIB).health_after(|health| health.thermal_throttles = Some(5));

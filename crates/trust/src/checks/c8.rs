@@ -21,22 +21,22 @@ pub(crate) static CHECK: Check = Check {
     settled: "Nothing to settle for errors: one during a run is one too many. 80 % of the rated life is a convention, \
               and only noted.",
     fix: &[Remedy::words("Check `smartctl -a`, cables and cooling, and do not measure on a failing disk.")],
-    judges: &[Judge::Run(look)],
+    judges: &[Judge::Run(examine)],
 };
 
-fn look(view: &RunView<'_>) -> Outcome {
+fn examine(view: &RunView<'_>) -> Outcome {
     let on_devices = view.phases.iter().any(|phase| matches!(phase.ground, Ground::Device) && !phase.is_virtual_time());
     if !on_devices {
         return Outcome::NotApplicable;
     }
-    // Looks in the order of time; a look that was not made is none.
-    let looks: Vec<&Conditions> = view
+    // Observations in time order; one that was not made does not count.
+    let observations: Vec<&Conditions> = view
         .phases
         .iter()
         .flat_map(|phase| [&phase.seen.conditions.before, &phase.seen.conditions.after])
-        .filter(|look| look.at_unix_s.is_some())
+        .filter(|observation| observation.at_unix_s.is_some())
         .collect();
-    let Some((first, last)) = looks.first().zip(looks.last()) else {
+    let Some((first, last)) = observations.first().zip(observations.last()) else {
         return Outcome::skipped("the devices' health was not read");
     };
     let mut worst: Option<Outcome> = None;
@@ -130,12 +130,12 @@ mod tests {
 
     /// An error between two phases is an error of the run.
     #[test]
-    fn the_first_look_is_held_against_the_last() {
+    fn the_first_observation_is_compared_with_the_last() {
         let mut scene = Scene::reading(MIB).after_itself_at(1.0);
         for (position, pending) in [2, 2, 3, 3].into_iter().enumerate() {
             let seen = &mut scene.observations.phases[position / 2].conditions;
-            let look = if position % 2 == 0 { &mut seen.before } else { &mut seen.after };
-            if let Some(plumb_result::Seen::Yes(health)) = look.health.get_mut("vda") {
+            let observation = if position % 2 == 0 { &mut seen.before } else { &mut seen.after };
+            if let Some(plumb_result::Seen::Yes(health)) = observation.health.get_mut("vda") {
                 health.errors.insert("pending sectors".to_owned(), pending);
             }
         }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_does_not_tell_is_skipped() {
+    fn a_disk_without_health_data_is_skipped() {
         assert_eq!(Scene::reading(MIB).unseen_drive("only root may read it").level("C8"), Some(Level::Skipped));
         assert_eq!(Scene::reading(MIB).unseen_conditions().level("C8"), Some(Level::Skipped));
         assert_eq!(Scene::reading(MIB).in_memory().level("C8"), None);

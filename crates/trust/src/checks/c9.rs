@@ -3,7 +3,7 @@ use crate::evidence::PhaseView;
 use crate::text::{bytes, count, percent};
 use plumb_result::{Level, Remedy};
 
-/// Above this share of the time in which some task waited for memory, it is worth a word.
+/// Above this share of time in which some task waited for memory, it is noted.
 const STALL_SHARE: f64 = 0.10;
 /// Pages that any living system swaps now and then: 1 MiB of pages of 4 KiB.
 const TOLERATED_PAGES: u64 = 256;
@@ -24,10 +24,10 @@ pub(crate) static CHECK: Check = Check {
     fix: &[Remedy::words(
         "Use smaller blocks, fewer workers or less depth; stop what uses the memory; or turn swap off (`swapoff -a`).",
     )],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.is_virtual_time() {
         return Outcome::NotApplicable;
     }
@@ -42,7 +42,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             format!("{} of Plumb's own memory was swapped out during the phase.", bytes(own)),
         );
     }
-    // What was out already when the clock started comes in and goes out again, and may be less at the end.
+    // Pages already swapped out when the clock started come in and go out again, and may be fewer at the end.
     let swapped_in = after.swap_in_pages.saturating_sub(before.swap_in_pages);
     let own = before.own_swap_bytes.max(after.own_swap_bytes);
     if own > 0 && swapped_in > 0 {
@@ -83,18 +83,18 @@ mod tests {
     use plumb_result::Level;
 
     #[test]
-    fn swapping_is_graded_by_whose_it_is() {
+    fn swapping_is_graded_by_its_owner() {
         assert_eq!(Scene::reading(MIB).level("C9"), Some(Level::Pass));
         assert_eq!(Scene::reading(MIB).swapped_pages(8).level("C9"), Some(Level::Note), "8 pages slow nothing down");
         assert_eq!(Scene::reading(MIB).swapped_pages(257).level("C9"), Some(Level::Warn));
         assert_eq!(Scene::reading(MIB).own_swap(4096).level("C9"), Some(Level::Fail));
     }
 
-    /// A load that thrashes has most of its buffers out before the clock starts, and often fewer at its end.
+    /// A load that thrashes has most of its buffers swapped out before the clock starts, and often fewer at its end.
     #[test]
     fn own_memory_that_was_out_already_fails_where_the_machine_swaps_in() {
         let out = |swapped_in| Scene::reading(MIB).own_swap_from(40 * MIB, 8 * MIB, swapped_in);
-        assert_eq!(out(0).level("C9"), Some(Level::Pass), "what lies idle in swap is in nobody's way");
+        assert_eq!(out(0).level("C9"), Some(Level::Pass), "idle pages in swap do no harm");
         let finding = out(9000).finding("C9").unwrap();
         assert_eq!(finding.level, Level::Fail);
         assert!(finding.message.starts_with("40 MiB of Plumb's own memory was in swap"), "{}", finding.message);

@@ -9,7 +9,7 @@ use plumb_result::observe::FileSystem;
 const WARN_FREE: f64 = 0.15;
 /// Below this share free, it is most of it.
 const FAIL_FREE: f64 = 0.05;
-/// More than this between two sides, and fullness is a difference of its own.
+/// If two sides differ by more than this, fullness is a difference of its own.
 pub(crate) const GAP: f64 = 0.05;
 
 pub(crate) static CHECK: Check = Check {
@@ -23,10 +23,10 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: ext4 itself keeps 5 % free against fragmentation (mke2fs(8), reserved blocks); 15 % is \
               three times that.",
     fix: &[Remedy::words("Free some space, or make a new file system of the same size on both sides.")],
-    judges: &[Judge::Run(look), Judge::Comparison(compare)],
+    judges: &[Judge::Run(examine), Judge::Comparison(compare)],
 };
 
-fn look(view: &RunView<'_>) -> Outcome {
+fn examine(view: &RunView<'_>) -> Outcome {
     // A file system in memory does not slow down as it fills.
     let filesystems = view.observations.targets.values().filter_map(|facts| facts.filesystem.value());
     let fullest = filesystems
@@ -55,7 +55,7 @@ fn compare(view: &ComparisonView<'_>) -> Outcome {
         percent(gap.candidate_free),
         view.candidate.name
     );
-    // A hair above five points is five points: shares of whole blocks are never exact.
+    // Slightly more than five points is five points: shares of whole blocks are never exact.
     if gap.points() > GAP + 1e-9 {
         let message = format!(
             "The sides are not equally full: {} free on {}, {} on {}.",

@@ -6,12 +6,12 @@ use crate::text::{percent, short};
 use plumb_result::observe::{Extents, LayerKind, TargetFacts};
 use plumb_result::{Remedy, Seen};
 
-/// Rates of a disk fall from its outer edge to its inner one by half, about evenly: a tenth of the disk is up to 5 % of the
-/// rate, which is what comparisons call equal.
+/// Rates of a disk fall from its outer edge to its inner one by half, about evenly: a tenth of the disk is up to 5 %
+/// of the rate, the margin of comparisons.
 const WARN_DISTANCE: f64 = 0.10;
 /// From this many extents per GiB on, seeks of 8 ms cost a disk of 200 MB/s about 5 %.
 const MANY_PER_GIB: f64 = 32.0;
-/// This many times as many extents are another layout.
+/// This many times as many extents are a different layout.
 const UNLIKE: f64 = 4.0;
 
 pub(crate) static CHECK: Check = Check {
@@ -32,28 +32,28 @@ pub(crate) static CHECK: Check = Check {
     fix: &[Remedy::words(
         "Measure both sides on the same partition, with a new file system for each, or swap the partitions between two series.",
     )],
-    judges: &[Judge::Comparison(look)],
+    judges: &[Judge::Comparison(examine)],
 };
 
-/// A side's files: what the storage under them is, and where they lie.
-struct Lay<'a> {
+/// A side's files: the storage under them, and their extents.
+struct Placement<'a> {
     side: &'a str,
     facts: &'a TargetFacts,
     extents: Extents,
 }
 
-fn look(view: &ComparisonView<'_>) -> Outcome {
-    let one = match lay(&view.baseline) {
-        Ok(lay) => lay,
+fn examine(view: &ComparisonView<'_>) -> Outcome {
+    let one = match placement(&view.baseline) {
+        Ok(placement) => placement,
         Err(Unseen::NoFiles) => return Outcome::NotApplicable,
         Err(Unseen::Reason(reason)) => return Outcome::skipped(reason),
     };
-    let other = match lay(&view.candidate) {
-        Ok(lay) => lay,
+    let other = match placement(&view.candidate) {
+        Ok(placement) => placement,
         Err(Unseen::NoFiles) => return Outcome::NotApplicable,
         Err(Unseen::Reason(reason)) => return Outcome::skipped(reason),
     };
-    let spins = [&one, &other].into_iter().any(|lay| spins(lay.facts));
+    let spins = [&one, &other].into_iter().any(|placement| spins(placement.facts));
     let mut observed: Vec<String> = Vec::new();
     let mut unplaced: Option<String> = None;
     if spins {
@@ -61,7 +61,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
             (Ok(first), Ok(second)) => {
                 let seen =
                     format!("{} at {} of the disk, {} at {}", one.side, percent(first), other.side, percent(second));
-                // A hair above a tenth is a tenth.
+                // Slightly more than a tenth is a tenth.
                 if (first - second).abs() > WARN_DISTANCE + 1e-9 {
                     let message = format!("The files are on different parts of a spinning disk: {seen}.");
                     let is_virtual = |side: &ComparisonSide<'_>| {
@@ -96,8 +96,8 @@ enum Unseen {
     Reason(String),
 }
 
-/// The first target of a side whose extents are known, over all of its phases.
-fn lay<'a>(side: &ComparisonSide<'a>) -> Result<Lay<'a>, Unseen> {
+/// Returns the first target of a side whose extents are known, over all of its phases.
+fn placement<'a>(side: &ComparisonSide<'a>) -> Result<Placement<'a>, Unseen> {
     let on_disk = |facts: &TargetFacts| {
         let is_real = |fs: &plumb_result::observe::FileSystem| !fs.in_memory && !fs.remote;
         facts.filesystem.value().is_some_and(is_real)
@@ -105,14 +105,14 @@ fn lay<'a>(side: &ComparisonSide<'a>) -> Result<Lay<'a>, Unseen> {
     let targets: Vec<(&String, &TargetFacts)> = side.targets.iter().filter(|(_, facts)| on_disk(facts)).collect();
     let mut reason = None;
     for (name, facts) in &targets {
-        let looks: Vec<&Seen<Extents>> =
+        let observations: Vec<&Seen<Extents>> =
             side.record.phases.iter().filter_map(|phase| phase.extents_before.get(*name)).collect();
-        // The last look: files that a first phase wrote have their place only afterwards.
-        let seen = looks.iter().rev().filter_map(|seen| seen.value()).find(|extents| extents.total_bytes > 0);
+        // Use the last observation: files that a first phase wrote have extents only afterwards.
+        let seen = observations.iter().rev().filter_map(|seen| seen.value()).find(|extents| extents.total_bytes > 0);
         if let Some(extents) = seen {
-            return Ok(Lay { side: side.name, facts, extents: *extents });
+            return Ok(Placement { side: side.name, facts, extents: *extents });
         }
-        let why = looks.iter().find_map(|seen| seen.as_result().err());
+        let why = observations.iter().find_map(|seen| seen.as_result().err());
         reason.get_or_insert_with(|| why.unwrap_or("the extents of the files were not read").to_owned());
     }
     Err(reason.map_or(Unseen::NoFiles, Unseen::Reason))
@@ -129,22 +129,22 @@ fn per_gib(extents: &Extents) -> f64 {
     if data == 0 { 0.0 } else { extents.extents as f64 / (data as f64 / GIB) }
 }
 
-/// Where the middle of the files is on the disk, 0–1; the reason where that is not known.
-fn position(lay: &Lay<'_>) -> Result<f64, NotSeen> {
-    let kind = lay.facts.filesystem.value().map_or("", |fs| fs.kind.as_str());
+/// Returns the position of the middle of the files on the disk, 0–1, or the reason why it is unknown.
+fn position(placement: &Placement<'_>) -> Result<f64, NotSeen> {
+    let kind = placement.facts.filesystem.value().map_or("", |fs| fs.kind.as_str());
     if kind == "btrfs" {
         return Err(NotSeen::AddressesOfBtrfs);
     }
-    let place = lay.extents.place.ok_or(NotSeen::NoPlace)?;
-    let top = lay.facts.stack.first().ok_or(NotSeen::NoDeviceBeneathFiles)?;
+    let place = placement.extents.place.ok_or(NotSeen::NoPlace)?;
+    let top = placement.facts.stack.first().ok_or(NotSeen::NoDeviceBelowFiles)?;
     let (offset, size) = match top.kind {
         LayerKind::Loop => return Err(NotSeen::BehindLoop),
         LayerKind::Partition => {
-            let disk = lay.facts.stack.iter().find(|layer| top.below.contains(&layer.name));
+            let disk = placement.facts.stack.iter().find(|layer| top.below.contains(&layer.name));
             let disk = disk.ok_or_else(|| NotSeen::NoDisk { partition: top.name.clone() })?;
             (top.start_bytes.unwrap_or(0), disk.size_bytes)
         }
-        // Arrays and volumes are asked about their own length: their stripes go over all disks alike.
+        // For arrays and volumes use their own length: their stripes cover all disks alike.
         _ => (0, top.size_bytes),
     };
     if size == 0 {
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(level(&guest(10), &guest(900)), Some(Level::Note));
     }
 
-    /// Two partitions of one disk: the same place in each is not the same place of the disk.
+    /// Two partitions of one disk: the same offset in each is not the same place on the disk.
     #[test]
     fn a_partition_counts_from_its_start() {
         let on_partition = |start_gib: u64| {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_skipped() {
+    fn unknown_layouts_are_skipped() {
         let unplaced = Scene::reading(GIB).rotational(true);
         assert_eq!(level(&unplaced, &unplaced), Some(Level::Skipped));
         let mut unseen = Scene::reading(MIB);

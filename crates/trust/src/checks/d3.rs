@@ -5,10 +5,10 @@ use plumb_result::observe::{BlockLayer, LayerKind};
 use plumb_result::{Level, Remedy};
 use plumb_workload::OpKind;
 
-/// Writes of twice the capacity fill what the drive keeps in reserve, and make it collect. Source: SNIA Solid State Storage
-/// Performance Test Specification, 3.3 "Workload Independent Preconditioning".
+/// Writes of twice the capacity fill the drive's spare area, and start garbage collection. Source: SNIA Solid State
+/// Storage Performance Test Specification, 3.3 "Workload Independent Preconditioning".
 const CAPACITIES: f64 = 2.0;
-/// A round of that specification; a shorter phase makes no claim about a sustained rate.
+/// A round of that specification; a shorter phase does not claim a sustained rate.
 const SUSTAINED_S: f64 = 60.0;
 
 pub(crate) static CHECK: Check = Check {
@@ -23,17 +23,17 @@ pub(crate) static CHECK: Check = Check {
     threshold: "writes of a minute or longer with less than 2 capacities written before warn; shorter ones are noted",
     settled: "From the SNIA specification: twice the capacity, and rounds of a minute.",
     fix: &[Remedy::Precondition, Remedy::UntilSteady, Remedy::words("State that the rate is of a fresh drive.")],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.is_virtual_time() || !matches!(view.ground, Ground::Device) {
         return Outcome::NotApplicable;
     }
     let is_ssd =
         |leaf: &&BlockLayer| leaf.kind == LayerKind::Disk && leaf.rotational == Some(false) && leaf.size_bytes > 0;
     let ssds: Vec<&BlockLayer> = view.leaves().into_iter().filter(is_ssd).collect();
-    // Without any op nothing was claimed yet: any write to come is in question.
+    // Without any op there is no claim yet: any later write is in question.
     let at_rest = view.measured.ops.is_empty();
     if ssds.is_empty() || (!at_rest && view.ops(OpKind::Write) == 0) {
         return Outcome::NotApplicable;
@@ -99,7 +99,7 @@ mod tests {
     use crate::fixture::{GIB, MIB, Scene};
     use plumb_result::Level;
 
-    /// An SSD of 1000 GiB to which so many GiB were written, under a phase of so many seconds.
+    /// An SSD of 1000 GiB with `written_gib` GiB written, under a phase of `seconds` seconds.
     fn ssd(written_gib: u64, seconds: u64) -> Scene {
         let mut scene = Scene::writing(GIB).on_ssd().health(|health| health.written_bytes = Some(written_gib * GIB));
         scene.measured().wall_ns = seconds * 1_000_000_000;
@@ -115,7 +115,7 @@ mod tests {
         assert!(burst.message.contains("not preconditioned (2 TiB"), "{}", burst.message);
     }
 
-    /// What Plumb itself wrote before counts, even where the drive tells nothing.
+    /// Plumb's own earlier writes count, even if the drive reports nothing.
     #[test]
     fn writes_of_earlier_phases_precondition() {
         let mut scene = ssd(0, 120).after_itself_at(1.0).unseen_drive("only root may read it");

@@ -18,10 +18,10 @@ pub(crate) static CHECK: Check = Check {
     fix: &[Remedy::words(
         "Configure both sides alike: `hdparm -W`, `nvme format --lbaf`, the same firmware and power policy.",
     )],
-    judges: &[Judge::Comparison(look)],
+    judges: &[Judge::Comparison(examine)],
 };
 
-/// Something that a drive is set to.
+/// A setting of a drive.
 struct DriveSetting {
     name: &'static str,
     of: fn(&BlockLayer) -> Option<String>,
@@ -52,12 +52,12 @@ fn drives<'a>(side: &ComparisonSide<'a>) -> Vec<&'a BlockLayer> {
     layers.collect()
 }
 
-/// The distinct values of a setting over a side's drives.
+/// Returns the distinct values of a setting over a side's drives.
 fn values(drives: &[&BlockLayer], of: fn(&BlockLayer) -> Option<String>) -> BTreeSet<String> {
     BTreeSet::from_iter(drives.iter().filter_map(|drive| of(drive)))
 }
 
-fn look(view: &ComparisonView<'_>) -> Outcome {
+fn examine(view: &ComparisonView<'_>) -> Outcome {
     let (one, other) = (drives(&view.baseline), drives(&view.candidate));
     if one.is_empty() || other.is_empty() {
         return Outcome::NotApplicable;
@@ -70,7 +70,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     let mut differ: Vec<String> = Vec::new();
     for setting in settings {
         let (first, second) = (values(&one, setting.of), values(&other, setting.of));
-        // What one side does not report is not a difference.
+        // A value that one side does not report is not a difference.
         if first.is_empty() || second.is_empty() {
             continue;
         }
@@ -123,18 +123,18 @@ mod tests {
         let link = |disk: &mut BlockLayer| {
             disk.settings.insert("metadata_bytes".to_owned(), "8".to_owned());
         };
-        assert_eq!(level(link, None), Some(Level::Pass), "what one side does not tell is no difference");
+        assert_eq!(level(link, None), Some(Level::Pass), "a value that one side does not report is not a difference");
     }
 
     #[test]
-    fn where_the_device_is_compared_it_is_noted() {
+    fn it_is_noted_if_the_device_is_compared() {
         let other = |disk: &mut BlockLayer| disk.write_cache = Some("write through".to_owned());
         assert_eq!(level(other, Some("device")), Some(Level::Note));
         assert_eq!(level(other, Some("host")), Some(Level::Note));
         assert_eq!(level(other, Some("fs")), Some(Level::Warn));
     }
 
-    /// Another model has another firmware, which says nothing.
+    /// Another model has another firmware, which means nothing.
     #[test]
     fn firmware_counts_within_one_model() {
         let other = |disk: &mut BlockLayer| {

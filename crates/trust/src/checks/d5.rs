@@ -5,7 +5,7 @@ use crate::text::count;
 use plumb_result::Remedy;
 use plumb_result::compare::Difference;
 
-/// Facts that are named in the message; the comparison lists them all.
+/// Number of facts named in the message; the comparison lists them all.
 const NAMED: usize = 3;
 
 pub(crate) static CHECK: Check = Check {
@@ -24,13 +24,13 @@ pub(crate) static CHECK: Check = Check {
     settled: "Nothing to settle: facts are equal or not. Found in 300 of 300 comparisons on simulated devices \
               (docs/calibration.md).",
     fix: &[Remedy::words("Make the sides equal in the listed facts, or declare what is meant to vary.")],
-    judges: &[Judge::Comparison(look)],
+    judges: &[Judge::Comparison(examine)],
 };
 
 /// Facts in which plots of one set-up may differ: each provisioning may get another disk, or another place on it.
 const OF_A_PROVISIONING: &[&str] = &["device", "layout", "sim", "fullness"];
 
-fn look(view: &ComparisonView<'_>) -> Outcome {
+fn examine(view: &ComparisonView<'_>) -> Outcome {
     for side in [&view.baseline, &view.candidate] {
         let unlike: Vec<&Difference> =
             side.record.unlike_plots.iter().filter(|one| !OF_A_PROVISIONING.contains(&one.factor.as_str())).collect();

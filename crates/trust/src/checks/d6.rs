@@ -4,7 +4,7 @@ use crate::same_work::unlike;
 use crate::text::count;
 use plumb_result::Remedy;
 
-/// Paths that are named in the message.
+/// Number of paths named in the message.
 const NAMED: usize = 4;
 
 pub(crate) static CHECK: Check = Check {
@@ -23,10 +23,10 @@ pub(crate) static CHECK: Check = Check {
     fix: &[Remedy::words(
         "Give both sides the same workload, with sizes in bytes, not as shares of memory or free space.",
     )],
-    judges: &[Judge::Comparison(look)],
+    judges: &[Judge::Comparison(examine)],
 };
 
-fn look(view: &ComparisonView<'_>) -> Outcome {
+fn examine(view: &ComparisonView<'_>) -> Outcome {
     let (ones, others) = (&view.baseline.record.works, &view.candidate.record.works);
     if ones.is_empty() || others.is_empty() {
         return Outcome::skipped("one side's workloads are not known");
@@ -104,7 +104,7 @@ mod tests {
         let found = both(work(&plan(), &plan()), work(&larger, &larger)).judge().finding("D6").unwrap();
         assert_eq!(found.level, Level::Fail);
         assert!(found.message.contains("target.data.size"), "{}", found.message);
-        // A size that follows the memory is asked for alike and run unlike.
+        // A size that depends on the memory is requested alike and run differently.
         assert_eq!(both(work(&plan(), &plan()), work(&plan(), &larger)).level("D6"), Some(Level::Fail));
     }
 

@@ -16,10 +16,10 @@ pub(crate) static CHECK: Check = Check {
     threshold: "any difference fails",
     settled: "Nothing to settle: programs are equal or not.",
     fix: &[Remedy::words("Measure both sides with one program.")],
-    judges: &[Judge::Comparison(look)],
+    judges: &[Judge::Comparison(examine)],
 };
 
-fn look(view: &ComparisonView<'_>) -> Outcome {
+fn examine(view: &ComparisonView<'_>) -> Outcome {
     let tools = || view.baseline.record.tools.iter().chain(&view.candidate.record.tools);
     if view.baseline.record.tools.is_empty() || view.candidate.record.tools.is_empty() {
         return Outcome::skipped("the tool that measured one side is not recorded");
@@ -40,7 +40,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     }
 }
 
-/// `plumb`, `plumb as fio (meanings 2)`.
+/// Formats `plumb`, or `plumb as fio (meanings 2)`.
 fn language(tool: &ToolPrint) -> String {
     match &tool.dialect {
         Some(dialect) => format!("{} as {} (meanings {})", tool.name, dialect.name, dialect.semantics),

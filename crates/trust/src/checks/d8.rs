@@ -18,10 +18,10 @@ pub(crate) static CHECK: Check = Check {
     settled: "By experiment, on equal sides that drift by 0.5 % per run: one side after the other, 56 of 100 comparisons of six \
               runs per side end in a false claim; in blocks, 1 of 1000 (docs/statistics.md).",
     fix: &[Remedy::Interleave, Remedy::words("Select runs that alternate.")],
-    judges: &[Judge::Comparison(look)],
+    judges: &[Judge::Comparison(examine)],
 };
 
-fn look(view: &ComparisonView<'_>) -> Outcome {
+fn examine(view: &ComparisonView<'_>) -> Outcome {
     let mut fewest: Option<usize> = None;
     for number in view.numbers {
         if number.baseline.is_empty() || number.candidate.is_empty() {
@@ -50,7 +50,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     }
 }
 
-/// `AAA`, or `40 × A`.
+/// Formats `AAA`, or `40 × A`.
 fn letters(side: Side, runs: usize) -> String {
     let letter = if side == Side::A { "A" } else { "B" };
     if runs > 8 { format!("{runs} × {letter}") } else { letter.repeat(runs) }
@@ -62,7 +62,7 @@ mod tests {
     use crate::fixture::{Both, Number};
     use plumb_result::{Finding, Level};
 
-    /// Runs in this order.
+    /// Returns the finding for runs in this order.
     fn finding(order: &str) -> Option<Finding> {
         let runs = |side: char| -> Vec<RunValue> {
             let of_side = order.chars().enumerate().filter(|(_, letter)| *letter == side);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn one_side_after_the_other_fails_and_taking_turns_does_not() {
+    fn one_side_after_the_other_fails_and_alternation_does_not() {
         let apart = finding("AAAAAABBBBBB").unwrap();
         assert_eq!((apart.level, apart.observed.as_str()), (Level::Fail, "AAAAAA BBBBBB"));
         assert!(apart.message.ends_with("the runs of A came first, then those of B."), "{}", apart.message);

@@ -3,10 +3,10 @@ use crate::evidence::ComparisonView;
 use crate::text::count;
 use plumb_result::Remedy;
 
-/// Runs a side, below which nothing may be claimed.
+/// Smallest number of runs a side for any claim.
 pub const MIN_RUNS_TO_CLAIM: u32 = 6;
 
-/// Provisionings a side, below which nothing may be claimed of a factor that needs one.
+/// Smallest number of plots a side for a claim about a factor that needs new plots.
 pub const MIN_PLOTS_TO_CLAIM: u32 = plumb_stats::verdict::PLOTS_MIN;
 
 pub(crate) static CHECK: Check = Check {
@@ -29,10 +29,10 @@ pub(crate) static CHECK: Check = Check {
               end in a claim in 2.4 % of comparisons; with one per side and the factor declared, in 0 of 1000 \
               (docs/statistics.md, docs/calibration.md).",
     fix: &[Remedy::LargerBudget { at_least_ns: None }],
-    judges: &[Judge::Comparison(look)],
+    judges: &[Judge::Comparison(examine)],
 };
 
-fn look(view: &ComparisonView<'_>) -> Outcome {
+fn examine(view: &ComparisonView<'_>) -> Outcome {
     let sides = [&view.baseline, &view.candidate];
     let runs = sides.map(|side| side.runs);
     let plots = sides.map(|side| side.record.plots);
@@ -72,17 +72,16 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     Outcome::pass(observed)
 }
 
-/// Time in which as many runs as a claim needs are made, by the time that those so far took; a block more than the least, for
-/// runs vary.
+/// Returns the time for enough runs for a claim, estimated from the runs so far, plus one block because runs vary.
 fn enough(view: &ComparisonView<'_>, fewest: u32) -> Option<u64> {
     let run_seconds = view.sequence.run_seconds?;
-    // Runs of all works of both sides, rejected ones too, where `fewest` are left of one.
+    // Runs of all works of both sides, including rejected ones, if `fewest` are left of one.
     let made = view.sequence.previous.len().max(1) as f64;
     let needed = made * f64::from(MIN_RUNS_TO_CLAIM + 1) / f64::from(fewest.max(1));
     Some((needed * run_seconds * 1e9) as u64)
 }
 
-/// What to do where runs are missing because checks rejected them.
+/// Returns the remedy if runs are missing because checks rejected them.
 fn rejected_by(view: &ComparisonView<'_>) -> Option<Remedy> {
     let mut codes: Vec<&str> = Vec::new();
     for side in [&view.baseline, &view.candidate] {
@@ -113,7 +112,7 @@ mod tests {
 
     /// A remedy that does not help is worse than none.
     #[test]
-    fn where_runs_are_rejected_more_of_them_are_no_remedy() {
+    fn more_runs_are_not_a_remedy_for_rejected_runs() {
         let few = Both::equal().with(|both| both.runs = [6, 0]);
         assert!(matches!(few.judge().finding("E1").unwrap().remedies[..], [Remedy::LargerBudget { .. }]));
         let rejected = few.with(|both| {

@@ -2,7 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::ComparisonView;
 use plumb_result::Remedy;
 
-/// Numbers that are named in the message.
+/// Number of missing numbers named in the message.
 const NAMED: usize = 6;
 
 pub(crate) static CHECK: Check = Check {
@@ -16,10 +16,10 @@ pub(crate) static CHECK: Check = Check {
     threshold: "anything missing is noted, with how many are shown out of how many",
     settled: "Nothing to settle: a number is shown or it is not.",
     fix: &[Remedy::LONGER_TIME, Remedy::words("Find out why runs were rejected.")],
-    judges: &[Judge::Comparison(look)],
+    judges: &[Judge::Comparison(examine)],
 };
 
-fn look(view: &ComparisonView<'_>) -> Outcome {
+fn examine(view: &ComparisonView<'_>) -> Outcome {
     let planned = view.planned;
     if planned.is_empty() {
         return Outcome::NotApplicable;
@@ -47,7 +47,7 @@ mod tests {
     use plumb_result::Level;
 
     #[test]
-    fn what_is_missing_is_counted_and_named() {
+    fn missing_numbers_are_counted_and_named() {
         let both = |planned: &[&'static str]| {
             Both::equal().with(|both| {
                 both.numbers.push(Number::new("read.iops", &[1.0; 6], &[1.0; 6]));

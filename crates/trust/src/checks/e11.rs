@@ -19,10 +19,10 @@ pub(crate) static CHECK: Check = Check {
     fix: &[Remedy::words(
         "State the unit that the tool prints (`MB/s`, `MiB/s`, `us`), and put the number under the right metric.",
     )],
-    judges: &[Judge::Comparison(look)],
+    judges: &[Judge::Comparison(examine)],
 };
 
-fn look(view: &ComparisonView<'_>) -> Outcome {
+fn examine(view: &ComparisonView<'_>) -> Outcome {
     if view.numbers.is_empty() {
         return Outcome::NotApplicable;
     }
@@ -56,13 +56,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_plumbs_own_pass() {
+    fn plumbs_own_numbers_pass() {
         let own = Both::equal().with(|both| both.numbers.push(Number::new("read.bw", &[1.0; 6], &[1.0; 6])));
         assert_eq!(own.level("E11"), Some(Level::Pass));
     }
 
     #[test]
-    fn imported_numbers_must_be_what_they_are_called() {
+    fn imported_numbers_must_match_their_metric() {
         assert_eq!(level("read.bw", Some("MiB/s"), Some(Better::Higher)), Some(Level::Pass));
         assert_eq!(level("read.bw", Some("ms"), None), Some(Level::Fail));
         assert_eq!(level("read.lat.p99", Some("ms"), Some(Better::Higher)), Some(Level::Fail));

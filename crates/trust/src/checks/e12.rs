@@ -19,10 +19,10 @@ pub(crate) static CHECK: Check = Check {
     settled: "By calculation: two unrelated numbers of six runs correlate by more than 0.999 in fewer than two of a \
               million cases, and two that share most of their cause seldom reach it.",
     fix: &[Remedy::words("Read them as one result, and report the one that answers the question.")],
-    judges: &[Judge::Comparison(look)],
+    judges: &[Judge::Comparison(examine)],
 };
 
-fn look(view: &ComparisonView<'_>) -> Outcome {
+fn examine(view: &ComparisonView<'_>) -> Outcome {
     let numbers: Vec<(&NumberView<'_>, BTreeMap<u32, f64>)> = view
         .numbers
         .iter()
@@ -58,7 +58,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     if imported { Outcome::warn(list, message) } else { Outcome::note(list, message) }
 }
 
-/// Whether both vary, beyond rounding, and as one.
+/// Returns `true` if both vary, beyond rounding, and together.
 fn follow_each_other(pairs: &[(f64, f64)]) -> bool {
     const ROUNDING: f64 = 1e-6;
     let (x, y): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn five_runs_are_not_asked() {
+    fn five_runs_are_exempt() {
         let few = Both::equal().with(|both| {
             both.numbers.push(Number::new("read.iops", &RUNS[..3], &RUNS[..2]));
             both.numbers.push(Number::new("read.bw", &RUNS[..3], &RUNS[..2]));

@@ -15,10 +15,10 @@ pub(crate) static CHECK: Check = Check {
                 whose history is not in the table are skipped",
     settled: "Nothing to settle: changes of meaning are a table.",
     fix: &[Remedy::words("Measure both sides with one version.")],
-    judges: &[Judge::Comparison(look)],
+    judges: &[Judge::Comparison(examine)],
 };
 
-/// Something that a tool means otherwise from a version on.
+/// A change of meaning from a version of a tool on.
 struct Meaning {
     tool: &'static str,
     since: &'static str,
@@ -26,7 +26,7 @@ struct Meaning {
     what: &'static str,
 }
 
-/// Tools whose history is known; an entry without changes says that there were none.
+/// Tools whose history is known; an entry without changes means that there were none.
 const KNOWN: &[&str] = &["plumb", "fio"];
 
 const MEANINGS: &[Meaning] = &[
@@ -39,7 +39,7 @@ const MEANINGS: &[Meaning] = &[
     },
 ];
 
-fn look(view: &ComparisonView<'_>) -> Outcome {
+fn examine(view: &ComparisonView<'_>) -> Outcome {
     let mut versions: BTreeMap<&str, Vec<&ToolPrint>> = BTreeMap::new();
     for tool in view.baseline.record.tools.iter().chain(&view.candidate.record.tools) {
         let known = versions.entry(&tool.name).or_default();
@@ -74,7 +74,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     Outcome::pass(format!("{}, with the same meaning", list.join(", ")))
 }
 
-/// `fio-3.36-dirty` → 3, 36: the numbers of a version, from its first digit on.
+/// Returns the numbers of a version, from its first digit on: 3, 36 for `fio-3.36-dirty`.
 fn number(version: &str) -> Vec<u64> {
     let start = version.find(|c: char| c.is_ascii_digit()).unwrap_or(version.len());
     let digits = version[start..].split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();

@@ -18,10 +18,10 @@ pub(crate) static CHECK: Check = Check {
                 only be \"cannot tell\"",
     settled: "By measurement, for each set-up: `plumb noise` measures it.",
     fix: &[Remedy::LONGER_TIME, Remedy::words("Make the set-up quieter."), Remedy::MeasureFloor],
-    judges: &[Judge::Comparison(look)],
+    judges: &[Judge::Comparison(examine)],
 };
 
-fn look(view: &ComparisonView<'_>) -> Outcome {
+fn examine(view: &ComparisonView<'_>) -> Outcome {
     let floored: Vec<(&NumberView<'_>, f64)> =
         view.numbers.iter().filter_map(|number| Some((number, number.floor?))).collect();
     if floored.is_empty() {
@@ -49,7 +49,8 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     Outcome::warn(list, message)
 }
 
-/// Whether a claim is smaller than what a place shows against itself. A floor is a share: 0.03 is × or ÷ 1.03.
+/// Returns `true` if a claim is smaller than the difference of a place from itself. A floor is a share: 0.03
+/// is × or ÷ 1.03.
 pub fn is_below_floor(found: NumberFinding, floor: f64) -> bool {
     match found {
         NumberFinding::Difference { ratio } => ratio.ln().abs() <= floor.ln_1p(),
@@ -76,11 +77,11 @@ mod tests {
             let found = NumberFinding::Difference { ratio };
             assert_eq!(level(found, Some(0.03)), Some(Level::Pass));
             assert_eq!(level(found, Some(0.05)), Some(Level::Warn));
-            assert_eq!(level(found, None), None, "a floor that was never measured says nothing");
+            assert_eq!(level(found, None), None, "an unmeasured floor gives no finding");
         }
     }
 
-    /// Who cannot see 8 % cannot see that two are equal within 5 %.
+    /// A set-up that cannot show 8 % cannot show equality within 5 %.
     #[test]
     fn equivalence_needs_a_floor_within_the_margin() {
         assert_eq!(level(NumberFinding::Equal { margin: 0.05 }, Some(0.08)), Some(Level::Warn));

@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 /// The chance of a false alarm over all numbers of a comparison together.
 const ALPHA: f64 = 0.01;
 
-/// A smaller effect of what ran before is too small to matter, but for a claim that is not much larger.
+/// A smaller effect of the run before does not matter, except for a claim that is not much larger.
 const RELEVANT: f64 = 0.01;
 
-/// The level where the effect of what ran before is as large as the difference that is claimed.
+/// The level of the test if the effect of the run before is as large as the claimed difference.
 const ALPHA_OF_CLAIM: f64 = 0.05;
 
-/// Runs of both sides, below which nothing is asked.
+/// Smallest number of runs of both sides for the test.
 const RUNS_MIN: usize = 8;
 
 pub(crate) static CHECK: Check = Check {
@@ -37,10 +37,10 @@ pub(crate) static CHECK: Check = Check {
     settled: "By simulation (`docs/calibration.md`): at a spread of 2 % and 12 blocks a halving debt of 10 % is found in all \
               comparisons, one of 5 % in nine of ten, and clean ones are flagged in one of a hundred.",
     fix: &[Remedy::Settle { at_least_ns: None }],
-    judges: &[Judge::Comparison(look)],
+    judges: &[Judge::Comparison(examine)],
 };
 
-fn look(view: &ComparisonView<'_>) -> Outcome {
+fn examine(view: &ComparisonView<'_>) -> Outcome {
     let tested: Vec<(&NumberView<'_>, CarryOver)> =
         view.numbers.iter().filter_map(|number| Some((number, of_number(number, &view.sequence)?))).collect();
     let family = tested.len() as f64;
@@ -98,7 +98,8 @@ fn of_number(number: &NumberView<'_>, sequence: &Sequence<'_>) -> Option<CarryOv
     carry_over(&runs).ok().flatten()
 }
 
-/// The pause after which a debt that halves in the time of a run is below 1 %: whole seconds, at least one.
+/// Returns the pause after which a debt that halves in the time of a run is below 1 %, in
+/// whole seconds, at least one.
 fn settle(sequence: &Sequence<'_>, spread: f64) -> Option<Nanos> {
     let halvings = ((spread - 1.0) / 0.01).log2().clamp(1.0, 10.0);
     let seconds = (sequence.run_seconds? * halvings).ceil().clamp(1.0, 3600.0);
@@ -111,7 +112,7 @@ mod tests {
     use crate::fixture::{Both, Number};
     use plumb_result::{Level, Remedy};
 
-    /// Of 24 runs, with a spread of about 1 %.
+    /// Noise of 24 runs, with a spread of about 1 %.
     const NOISE: [f64; 24] = [
         0.4, -0.9, 1.1, -0.3, 0.7, -1.2, 0.1, 0.5, -0.6, 0.8, -0.2, -1.0, 0.9, 0.3, -0.7, 1.2, -0.4, 0.2, -1.1, 0.6,
         1.0, -0.8, -0.1, 0.05,
@@ -146,7 +147,7 @@ mod tests {
         }
     }
 
-    /// A debt below 1 % does not undo a difference ten times as large, and undoes one that is smaller than itself.
+    /// A debt below 1 % does not undo a difference ten times as large, but undoes one smaller than itself.
     #[test]
     fn a_small_debt_matters_to_a_small_claim() {
         let level = |ratio: f64| both(0.012, 1.0, NumberFinding::Difference { ratio }).level("E15");

@@ -30,10 +30,10 @@ pub(crate) static CHECK: Check = Check {
         Remedy::Precondition,
         Remedy::setting("ramp", "10s", "Leave the beginning out"),
     ],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.ground == Ground::Nothing || view.measured.count() == 0 {
         return Outcome::NotApplicable;
     }
@@ -85,7 +85,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
 }
 
-/// A ramp over the first seconds.
+/// Suggests a ramp over the first seconds.
 pub(super) fn leave_out(seconds: u64) -> Remedy {
     Remedy::Setting {
         key: "ramp".into(),
@@ -122,7 +122,7 @@ mod tests {
         let finding = reading(&falling).finding("E2").unwrap();
         assert_eq!(finding.level, Level::Warn);
         assert!(finding.message.contains("had not settled"), "{}", finding.message);
-        // 3 % in a minute is no transient that matters.
+        // 3 % in a minute is not a relevant transient.
         let slowly = noisy(60, 0.01, 1, |second| 100e6 * (1.0 - second as f64 * 0.0005));
         assert_eq!(reading(&slowly).level("E2"), Some(Level::Pass));
     }
@@ -145,9 +145,9 @@ mod tests {
         assert_eq!(reading(&[100e6; 10]).level("E2"), Some(Level::Pass));
     }
 
-    /// Memory takes the first writes, and the flush inside the clock makes the whole honest.
+    /// Memory takes the first writes, and the flush inside the clock makes the whole valid.
     #[test]
-    fn buffered_writes_are_noted_and_direct_ones_are_not_spared() {
+    fn buffered_writes_are_noted_and_direct_ones_warn() {
         let filling = noisy(60, 0.01, 1, |second| 100e6 * (1.0 - second as f64 * 0.01));
         let writing = || Scene::writing(1000 * MIB).rates(&filling);
         assert_eq!(writing().level("E2"), Some(Level::Note));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_was_asked_for_decides() {
+    fn a_requested_rule_decides() {
         let asked = |met: bool| {
             let mut scene = reading(&[100e6; 5]);
             scene.measured().steady = Some(met);

@@ -29,10 +29,10 @@ pub(crate) static CHECK: Check = Check {
         Remedy::setting("ramp", "10s", "Leave the beginning out"),
         Remedy::words("Report both levels."),
     ],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.ground == Ground::Nothing || view.measured.count() == 0 {
         return Outcome::NotApplicable;
     }
@@ -105,7 +105,7 @@ mod tests {
             let flat = noisy(30, 0.05, seed, |_| 100e6);
             assert_eq!(Scene::reading(1000 * MIB).rates(&flat).level("E3"), Some(Level::Pass), "seed {seed}");
         }
-        // 4 % is a change that does not matter.
+        // A change of 4 % does not matter.
         let little = noisy(60, 0.002, 1, |second| if second < 30 { 100e6 } else { 96e6 });
         assert_eq!(Scene::reading(1000 * MIB).rates(&little).level("E3"), Some(Level::Pass));
     }

@@ -7,7 +7,7 @@ use plumb_result::{Better, Histogram, Remedy};
 use plumb_stats::modes::{DIP_P, centred, dip, modes, modes_of_sides};
 use std::collections::BTreeMap;
 
-/// Runs of both sides together, below which run means are not asked.
+/// Smallest number of runs of both sides together for the test of run means.
 const RUNS_MIN: usize = 12;
 
 /// The chance of a false alarm over all numbers of a comparison together.
@@ -16,7 +16,7 @@ const ALPHA: f64 = 0.01;
 /// Latencies are tested on this many of their quantiles: tests of millions of ops find every ripple.
 const QUANTILES: usize = 200;
 
-/// Groups of times nearer than this are one hump with a shoulder.
+/// Groups of times closer than this are one hump with a shoulder.
 const LATENCY_RATIO: f64 = 0.67;
 
 pub(crate) static CHECK: Check = Check {
@@ -47,24 +47,24 @@ pub(crate) static CHECK: Check = Check {
         ),
         Remedy::MoreRuns { at_least: 30 },
     ],
-    judges: &[Judge::Comparison(look)],
+    judges: &[Judge::Comparison(examine)],
 };
 
-fn look(view: &ComparisonView<'_>) -> Outcome {
+fn examine(view: &ComparisonView<'_>) -> Outcome {
     let found = run_modes(view.numbers);
     let names = [view.baseline.name, view.candidate.name];
-    let told: Vec<String> = view
+    let groups: Vec<String> = view
         .numbers
         .iter()
         .zip(&found)
-        .filter_map(|(number, modes)| Some(told_runs(number, modes.as_ref()?, names)))
+        .filter_map(|(number, modes)| Some(describe_runs(number, modes.as_ref()?, names)))
         .collect();
-    if !told.is_empty() {
-        let list = told.join("; ");
+    if !groups.is_empty() {
+        let list = groups.join("; ");
         let message = format!("Runs fall into a fast and a slow group, so one mean describes neither: {list}.");
         return Outcome::warn(list, message);
     }
-    let latencies: Vec<String> = view.latencies.iter().filter_map(|view| told_latency(view, names)).collect();
+    let latencies: Vec<String> = view.latencies.iter().filter_map(|view| describe_latency(view, names)).collect();
     if !latencies.is_empty() {
         let list = latencies.join("; ");
         let message = format!("Latencies fall into two groups; their mean is between them: {list}.");
@@ -74,16 +74,14 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     if asked || !view.latencies.is_empty() { Outcome::pass("one mode each") } else { Outcome::NotApplicable }
 }
 
-/// Groups of the runs of one number, for each side: the larger first, empty where a side has but one.
+/// Groups of the runs of one number, for each side: the larger first, empty if a side has a single group.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunModes {
-    /// Of the baseline.
     pub baseline: Vec<Mode>,
-    /// Of the candidate.
     pub candidate: Vec<Mode>,
 }
 
-/// The groups into which the runs of each number fall (E4), in the order of the numbers; `None` where they form one.
+/// Returns the groups of the runs of each number (E4), in the order of the numbers; `None` if they form one group.
 pub fn run_modes(numbers: &[NumberView<'_>]) -> Vec<Option<RunModes>> {
     let asked = numbers.iter().filter(|number| number.baseline.len() + number.candidate.len() >= RUNS_MIN).count();
     numbers.iter().map(|number| of_number(number, asked)).collect()
@@ -118,7 +116,7 @@ fn of_number(number: &NumberView<'_>, family: usize) -> Option<RunModes> {
     Some(RunModes { baseline: grouped(&sides[0]), candidate: grouped(&sides[1]) })
 }
 
-/// The values of each plot.
+/// Returns the values of each plot.
 fn plots(runs: &[RunValue]) -> Vec<Vec<f64>> {
     let mut plots: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for run in runs {
@@ -127,7 +125,7 @@ fn plots(runs: &[RunValue]) -> Vec<Vec<f64>> {
     plots.into_values().collect()
 }
 
-fn told_runs(number: &NumberView<'_>, modes: &RunModes, names: [&str; 2]) -> String {
+fn describe_runs(number: &NumberView<'_>, modes: &RunModes, names: [&str; 2]) -> String {
     let sides: Vec<String> = [&modes.baseline, &modes.candidate]
         .into_iter()
         .zip(names)
@@ -145,7 +143,7 @@ fn told_runs(number: &NumberView<'_>, modes: &RunModes, names: [&str; 2]) -> Str
     }
 }
 
-fn told_latency(view: &LatencyView<'_>, names: [&str; 2]) -> Option<String> {
+fn describe_latency(view: &LatencyView<'_>, names: [&str; 2]) -> Option<String> {
     let sides: Vec<String> = [view.baseline, view.candidate]
         .into_iter()
         .zip(names)
@@ -167,12 +165,13 @@ fn told_latency(view: &LatencyView<'_>, names: [&str; 2]) -> Option<String> {
     Some(format!("{} in {place}, {}", view.op, sides.join(", ")))
 }
 
-/// `24 %`, or `14×` from twice on.
+/// Formats `24 %`, or `14×` from twice on.
 fn apart(ratio: f64) -> String {
     if ratio < 2.0 { percent(ratio - 1.0) } else { format!("{ratio:.0}×") }
 }
 
-/// Evenly spaced quantiles, spread evenly within each bucket: values of one bucket are not known to be equal.
+/// Returns evenly spaced quantiles, spread evenly within each bucket, because values in one bucket are
+/// not known to be equal.
 fn quantiles(histogram: &Histogram) -> Option<Vec<f64>> {
     let total = histogram.count();
     if total < QUANTILES as u64 {
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_runs_of_one_side_are_found_and_told() {
+    fn slow_runs_of_one_side_are_found_and_reported() {
         let slow = |block: usize| if block % 5 == 2 { 75.0 } else { 100.0 };
         let found = both(slow, |_| 100.0).judge().finding("E4").unwrap();
         assert_eq!(found.level, Level::Warn);
@@ -225,14 +224,14 @@ mod tests {
         assert_eq!(both(|_| 100.0, |_| 100.0).level("E4"), Some(Level::Pass));
     }
 
-    /// What is compared must not look like two modes.
+    /// The compared difference must not look like two modes.
     #[test]
-    fn a_difference_between_the_sides_is_no_second_mode() {
+    fn a_difference_between_the_sides_is_not_a_second_mode() {
         assert_eq!(both(|_| 100.0, |_| 150.0).level("E4"), Some(Level::Pass));
     }
 
     #[test]
-    fn both_speeds_are_had_for_the_headline() {
+    fn the_headline_gets_both_speeds() {
         let slow = |block: usize| if block % 4 == 1 { 75.0 } else { 100.0 };
         let number = both(slow, |_| 100.0).numbers.remove(0);
         let view = NumberView {
@@ -276,9 +275,9 @@ mod tests {
         assert_eq!(of_latencies(latencies(&[(80_000, 10_000), (100_000, 9_000)])), Some(Level::Pass), "a shoulder");
     }
 
-    /// A few buckets hold all of a steady device's times; that they are buckets makes no modes.
+    /// A few buckets hold all times of a steady device; bucket boundaries are not modes.
     #[test]
-    fn a_device_that_is_always_as_fast_has_one_mode() {
+    fn a_device_of_constant_speed_has_one_mode() {
         let mut steady = Histogram::new();
         for (ns, count) in [(70_000, 1_000), (70_600, 8_000), (71_200, 9_000), (71_800, 2_000)] {
             steady.record_n(ns, count);
@@ -290,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_runs_are_not_asked() {
+    fn few_runs_are_exempt() {
         let few = Both::equal().with(|both| both.numbers.push(Number::new("read.iops", &[1.0; 5], &[1.0; 5])));
         assert_eq!(few.level("E4"), None);
     }

@@ -10,11 +10,10 @@ use std::collections::BTreeSet;
 /// The chance of a false alarm over all numbers of a comparison together.
 const ALPHA: f64 = 0.01;
 
-/// A drift below this over the whole comparison is too small to matter: the margin within which two sides are called
-/// equal.
+/// A drift below this over the whole comparison does not matter: the margin within which two sides are called equal.
 const RELEVANT: f64 = 0.05;
 
-/// Runs of both sides, below which nothing is asked.
+/// Smallest number of runs of both sides for the test.
 const RUNS_MIN: usize = 8;
 
 pub(crate) static CHECK: Check = Check {
@@ -36,10 +35,10 @@ pub(crate) static CHECK: Check = Check {
     fix: &[Remedy::words(
         "Look for what changes with time (temperature, fullness, other work), or let a warm-up pass before the runs.",
     )],
-    judges: &[Judge::Comparison(look)],
+    judges: &[Judge::Comparison(examine)],
 };
 
-fn look(view: &ComparisonView<'_>) -> Outcome {
+fn examine(view: &ComparisonView<'_>) -> Outcome {
     let residuals: Vec<(&NumberView<'_>, Vec<Residual>)> = view
         .numbers
         .iter()
@@ -78,7 +77,8 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     }
 }
 
-/// Of sides that do not take turns each is looked at by itself: what separates their times is part of their levels.
+/// Returns the residuals of runs. Sides that do not alternate are treated separately, because their distance in time
+/// is part of their levels.
 fn residuals(number: &NumberView<'_>) -> Vec<Residual> {
     if interleaving(&number.order()) != Interleaving::Apart {
         return number.residuals();
@@ -92,7 +92,8 @@ fn residuals(number: &NumberView<'_>) -> Vec<Residual> {
     NumberView { baseline: &baseline, candidate: &candidate, ..*number }.residuals()
 }
 
-/// Whether what drifts is shared by both sides: their runs lie in time as blocks do, or have the same places, each on its plot.
+/// Returns `true` if both sides share the drift: their runs are interleaved like blocks, or have the same
+/// positions, each on its plot.
 fn in_pairs(number: &NumberView<'_>) -> bool {
     let runs = number.baseline.len() + number.candidate.len();
     let places = BTreeSet::from_iter(number.baseline.iter().chain(number.candidate).map(|run| run.run));
@@ -101,12 +102,12 @@ fn in_pairs(number: &NumberView<'_>) -> bool {
 
 /// A number that follows the order of the runs.
 struct Drift {
-    /// By how much from the first run to the last, 0–1.
+    /// Change from the first run to the last, 0–1.
     share: f64,
     what: String,
 }
 
-/// Change of the logarithm from the first place to the last, along the least-squares line.
+/// Returns the change of the logarithm from the first position to the last, along the least-squares line.
 fn over_all(places: &[f64], logs: &[f64]) -> f64 {
     let n = places.len() as f64;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / n;
@@ -125,9 +126,9 @@ mod tests {
     /// Ten values around 100 whose noise has no trend.
     const NOISE: [f64; 10] = [101.0, 99.2, 100.4, 98.9, 100.9, 99.6, 101.2, 99.0, 100.1, 99.8];
 
-    /// Certain, and too small to matter.
+    /// Certain, but too small to matter.
     #[test]
-    fn a_drift_of_less_than_the_margin_is_no_warning() {
+    fn a_drift_below_the_margin_does_not_warn() {
         // 0.6 % over ten blocks, without any noise.
         let values: Vec<f64> = (0..10).map(|block| 100.0 * (1.0 + 0.0006 * f64::from(block))).collect();
         let number = Number::new("read.iops", &values, &values);
@@ -144,13 +145,13 @@ mod tests {
     }
 
     #[test]
-    fn drift_is_told_and_noise_is_not() {
+    fn drift_is_reported_and_noise_is_not() {
         assert_eq!(level(0.0, 1.0), Some(Level::Pass));
         assert_eq!(level(-0.01, 1.0), Some(Level::Warn));
         assert_eq!(level(0.01, 1.0), Some(Level::Warn));
     }
 
-    // Protects: nobody is told that blocks protect a ratio where there were none.
+    // Protects: no message claims that blocks protect a ratio if there were none.
     #[test]
     fn without_blocks_drift_is_part_of_the_ratio() {
         let drifting = |from: usize| (from..from + 10).map(|run| NOISE[run % 10] * (1.0 + 0.01 * run as f64)).collect();
@@ -167,9 +168,9 @@ mod tests {
         assert!(message(true).contains("the ratio contains drift"), "{}", message(true));
     }
 
-    /// What is compared must not look like drift.
+    /// The compared difference must not look like drift.
     #[test]
-    fn a_difference_between_the_sides_is_no_drift() {
+    fn a_difference_between_the_sides_is_not_drift() {
         assert_eq!(level(0.0, 2.0), Some(Level::Pass));
     }
 }

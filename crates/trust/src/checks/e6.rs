@@ -18,16 +18,16 @@ pub(crate) static CHECK: Check = Check {
               of two equal sides was 40 % slower in 10 % of its runs, these lacked a p99, and the others made a claim of it \
               in 98 % of 60 comparisons (docs/calibration.md).",
     fix: &[Remedy::LONGER_TIME, Remedy::words("Read a lower quantile.")],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     let mut headline = Vec::new();
     let mut far = Vec::new();
     let mut lowest_of_all: Option<Stat> = None;
     let mut shown = false;
     let mut longer = 1.0f64;
-    // Nobody asks how times of pauses, or of dropping what is cached, are spread.
+    // The distribution of pauses, or of dropping caches, is of no interest.
     let asked = |kind: OpKind| !matches!(kind, OpKind::Delay | OpKind::Evict);
     let kinds = view.measured.ops.iter().filter(|(kind, op)| op.count > 0 && asked(**kind));
     for (kind, op) in kinds {
@@ -63,7 +63,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         ([_, _, ..], Some(lowest)) => format!("Too few samples for {} and above. Left blank: {list}.", lowest.name()),
         _ => format!("Too few samples for {list}."),
     };
-    // A fifth more than just enough, for runs vary.
+    // A fifth more than just enough, because runs vary.
     let at_least_ns = (view.measured.wall_ns as f64 * longer * 1.2) as u64;
     let phase = Some(view.measured.name.clone().into());
     Outcome::note(format!("left blank: {list}"), message).remedies(vec![

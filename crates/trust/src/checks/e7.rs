@@ -8,13 +8,13 @@ use plumb_result::assertion::PRECONDITIONING;
 use plumb_result::{Level, Remedy, Tier};
 use plumb_workload::OpKind;
 
-/// From here on a phase is long.
+/// Phases of at least this length are long.
 const LONG_NS: u64 = 30_000_000_000;
 /// Fewer seconds than this show no trend: of four, even the clearest order has p = 0.08.
 const MIN_SECONDS: usize = 5;
-/// A trend in a short phase is believed below this p …
+/// A trend in a short phase counts below this p …
 const BELIEVED_P: f64 = 0.05;
-/// … where it is more than this share of the rate.
+/// … if it is more than this share of the rate.
 const DRIFT_SHARE: f64 = 0.10;
 /// Writeback is part of a buffered write only after this many times the kernel's expiry.
 const EXPIRIES: u64 = 3;
@@ -41,21 +41,21 @@ pub(crate) static CHECK: Check = Check {
               has p = 0.08, so a trend needs five; p < 0.05 is lax because so few seconds show little, and 10 % is \
               twice the margin of comparisons.",
     fix: &[Remedy::LONGER_TIME, Remedy::setting("flush", "fsync", "Flush inside the clock")],
-    judges: &[Judge::Run(look)],
+    judges: &[Judge::Run(examine)],
 };
 
-/// What one phase has to say.
+/// The finding for one phase.
 struct ShortPhase<'a> {
     phase: &'a str,
     wall_ns: u64,
     level: Level,
     message: String,
-    /// The least length that would do.
+    /// Smallest sufficient length.
     at_least_ns: u64,
 }
 
-fn look(run: &RunView<'_>) -> Outcome {
-    // What only prepares the storage is not a measurement.
+fn examine(run: &RunView<'_>) -> Outcome {
+    // Preparing the storage is not a measurement.
     let measures = |view: &&PhaseView<'_>| !view.measured.name.starts_with(PRECONDITIONING);
     let timed = || {
         run.phases.iter().filter(measures).filter(|view| view.ground != Ground::Nothing && view.measured.count() > 0)
@@ -144,7 +144,7 @@ fn shortness<'a>(view: &PhaseView<'a>) -> Option<ShortPhase<'a>> {
     }
 }
 
-/// Age at which dirty pages are written back, ns.
+/// Returns the age at which dirty pages are written back, in ns.
 fn expiry_ns(view: &PhaseView<'_>) -> u64 {
     let centisecs =
         view.environment.facts.get("vm.dirty_expire_centisecs").and_then(|text| text.trim().parse::<u64>().ok());
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!((finding.level, finding.phase), (Level::Note, None));
     }
 
-    /// One finding a run, the worst.
+    /// One finding per run, the worst.
     #[test]
     fn a_short_run_whose_rate_moves_warns() {
         let falling = noisy(6, 0.01, 3, |second| 100e6 * (1.0 - second as f64 * 0.04));
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(Scene::reading(1000 * MIB).rates(&barely).level("E7"), Some(Level::Note));
     }
 
-    /// A survey of many short phases says it once.
+    /// A survey of many short phases reports it once.
     #[test]
     fn flat_short_runs_never_warn() {
         for seed in 0..500 {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffered_write_is_short_until_writing_back_has_settled() {
+    fn a_buffered_write_is_short_until_writeback_has_settled() {
         let buffered = |written: u64| {
             Scene::writing(1000 * MIB)
                 .flush(Flush::None)
@@ -203,9 +203,9 @@ mod tests {
         assert_eq!(Scene::writing(1000 * MIB).rates(&[100e6; 40]).level("E7"), Some(Level::Pass), "it was flushed");
     }
 
-    /// Filling memory is not the rate of a flushed write.
+    /// The rate of filling memory is not that of a flushed write.
     #[test]
-    fn the_seconds_of_a_buffered_write_are_no_trend() {
+    fn the_seconds_of_a_buffered_write_are_not_a_trend() {
         let filling = noisy(8, 0.01, 3, |second| 100e6 * (1.0 - second as f64 * 0.1));
         assert_eq!(Scene::writing(1000 * MIB).rates(&filling).level("E7"), Some(Level::Note));
         let direct = Scene::writing(1000 * MIB).cache(CachePolicy::Direct).rates(&filling);

@@ -18,17 +18,17 @@ pub(crate) static CHECK: Check = Check {
     settled: "By calculation: a clock errs by up to one tick, and one of 100 is 1 %, a fifth of the margin of \
               comparisons.",
     fix: &[Remedy::LONGER_TIME, Remedy::words("Use a finer clock.")],
-    judges: &[Judge::Phase(look)],
+    judges: &[Judge::Phase(examine)],
 };
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+fn examine(view: &PhaseView<'_>) -> Outcome {
     if view.ground == Ground::Nothing || view.is_virtual_time() || view.measured.count() == 0 {
         return Outcome::NotApplicable;
     }
     of_tick(view.measured.wall_ns, view.measured.clock_cost_ns)
 }
 
-/// Whether an elapsed time is long enough for a clock whose smallest step is `tick_ns`; both in ns.
+/// Judges whether an elapsed time is long enough for a clock whose smallest step is `tick_ns`; both in ns.
 pub(crate) fn of_tick(elapsed_ns: u64, tick_ns: f64) -> Outcome {
     if tick_ns.is_nan() || tick_ns <= 0.0 {
         return Outcome::skipped("the clock's smallest step is not known");

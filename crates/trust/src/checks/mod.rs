@@ -1,6 +1,6 @@
-//! The table of checks. A check is a file: its words, its threshold, its function and its tests.
+//! The table of checks. A check is a file: its texts, its threshold, its function and its tests.
 //!
-//! A: did the bytes really move? B: was the load the one asked for? C: was the machine quiet? D: are the two sides
+//! A: did the bytes really move? B: was the load the requested one? C: was the machine quiet? D: are the two sides
 //! comparable? E: is the sample enough, and honestly shown?
 
 use crate::check::Check;
@@ -133,9 +133,9 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Codes are stable interface, and no check goes without its words.
+    /// Codes are a stable interface, and no check lacks its texts.
     #[test]
-    fn every_check_has_its_own_code_and_all_its_words() {
+    fn every_check_has_its_own_code_and_all_its_texts() {
         let mut codes = BTreeSet::new();
         for check in CHECKS {
             assert!(codes.insert(check.code), "{} is there twice", check.code);

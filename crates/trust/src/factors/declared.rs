@@ -1,30 +1,29 @@
-//! What a comparison can be declared to be about: the words of `--varying`.
+//! Factors that a comparison can be declared to be about: the words of `--varying`.
 
-/// Something that a comparison may be about; the words of `--varying`.
+/// A factor that a comparison can be declared to be about, as in `--varying`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Factor {
-    /// The word.
+    /// The word on the command line.
     pub name: &'static str,
-    /// What it covers.
+    /// Description of the facts that it covers.
     pub what: &'static str,
-    /// Other factors that cannot but change with it.
+    /// Other factors that necessarily change with it.
     pub implies: &'static [&'static str],
-    /// What it takes to go from one level of it to another.
+    /// Effort of going from one level of it to another.
     pub change: Change,
 }
 
-/// What it takes to change a factor.
+/// The effort of changing a factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// A setting: it can be changed between two runs on one plot.
+    /// A setting that can be changed between two runs on one plot.
     Easy,
-    /// A new plot (an mkfs, an array, a boot, another disk), of which each one differs: with 6 % between
-    /// plots and 2 % between runs, ten runs on one plot a side find a difference where there is none in 82
-    /// of 100 comparisons. The unit of replication is the plot.
+    /// It needs a new plot (an mkfs, an array, a boot, another disk), and each plot differs. With 6 % between plots
+    /// and 2 % between runs, ten runs on one plot a side find a false difference in 82 of 100 comparisons. The unit
+    /// of replication is the plot.
     Hard,
 }
 
-/// Every factor.
 pub static FACTORS: &[Factor] = &[
     Factor {
         name: "fs",
@@ -56,20 +55,18 @@ pub static FACTORS: &[Factor] = &[
     Factor { name: "sim", what: "simulated device", implies: &[], change: Change::Hard },
 ];
 
-/// An unknown factor.
+/// The factor does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown factor `{word}`; known: {known}")]
 pub struct UnknownFactor {
-    /// What was found.
     pub word: String,
-    /// All factors.
     pub known: String,
 }
 
-/// The factor of this name.
+/// Returns the factor of this name.
 ///
 /// # Errors
-/// [`UnknownFactor`], which lists what there is.
+/// [`UnknownFactor`], which lists the known ones.
 pub fn factor(word: &str) -> Result<&'static Factor, UnknownFactor> {
     FACTORS.iter().find(|factor| factor.name == word).ok_or_else(|| UnknownFactor {
         word: word.to_owned(),
@@ -78,7 +75,7 @@ pub fn factor(word: &str) -> Result<&'static Factor, UnknownFactor> {
 }
 
 impl Factor {
-    /// Whether it takes a new plot.
+    /// Returns `true` if it needs a new plot.
     pub fn is_hard(&self) -> bool {
         self.change == Change::Hard
     }

@@ -1,4 +1,4 @@
-//! In what two set-ups differ, fact by fact, and which factor each fact belongs to (D1, D5).
+//! Differences between two set-ups, fact by fact, with the factor that each fact belongs to (D1, D5).
 
 mod declared;
 
@@ -12,22 +12,23 @@ use plumb_result::observe::{BlockLayer, FileSystem, LayerKind, TargetFacts};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whether anything differs that the declared factor does not cover. Without a declared factor the verdict is about the
-/// set-ups as wholes, and nothing confounds it. `plots` is the number of plots of the side that has fewer.
+/// Returns `true` if there is a difference that the declared factor does not cover. Without a declared factor
+/// the verdict is about the set-ups as wholes, and nothing confounds it. `plots` is the number of plots of
+/// the side that has fewer.
 pub fn confounded(differences: &[Difference], varying: Option<&Factor>, plots: u32) -> bool {
     varying.is_some_and(|declared| !confounding(differences, declared, plots).is_empty())
 }
 
-/// The differences that the declared factor does not cover. Which disk of its kind a plot got is part of
-/// provisioning anew, and where there are several on each side it is part of what they differ by.
+/// Returns the differences that the declared factor does not cover. The particular disk of a plot is part of
+/// provisioning. With several plots on each side, it is part of the spread between them.
 pub(crate) fn confounding<'a>(differences: &'a [Difference], declared: &Factor, plots: u32) -> Vec<&'a Difference> {
     let of_a_plot = |one: &Difference| plots > 1 && (one.fact.ends_with(".leaves") || one.fact.ends_with(".serial"));
     differences.iter().filter(|one| !declared.permits(&one.factor) && !of_a_plot(one)).collect()
 }
 
-/// What a fact's path belongs to. A step that ends with `*` is any step that begins so, and a path goes on freely
-/// beyond its pattern. The first match counts. `None` is left out: it differs between any two instances, varies by
-/// itself, or is said elsewhere.
+/// The factor of each fact, by its path. A step that ends with `*` matches any step with that beginning, and a path
+/// may continue beyond its pattern. The first match counts. Facts with `None` are left out: they differ between any
+/// two instances, vary by themselves, or are reported elsewhere.
 const FACTS: &[(&[&str], Option<&str>)] = &[
     (&["environment", "hostname"], Some("host")),
     (&["environment", "os"], Some("os")),
@@ -134,11 +135,12 @@ const GENERIC_OPTIONS: &[&str] = &[
 /// Mount options that name an instance rather than set anything.
 const NAMING_OPTIONS: &[&str] = &["subvol", "subvolid", "lowerdir", "upperdir", "workdir"];
 
-/// Sizes that differ by less than this are the same: memory less what a kernel keeps, a file system less its tables.
+/// Sizes that differ by less than this are the same: memory less the kernel's reserve, a file system less its tables.
 const SAME_SIZE: f64 = 0.01;
 
-/// Every recorded fact in which two sides differ, in the order of the facts' names. Left out are names, places and
-/// UUIDs, which differ between any two instances, and what varies by itself; free space counts from five points on.
+/// Returns every recorded fact in which two sides differ, in the order of the facts' names. It leaves out names,
+/// places and UUIDs, which differ between any two instances, and facts that vary by themselves. Free space counts
+/// from a difference of five points on.
 pub fn differences(baseline: &ComparisonSide<'_>, candidate: &ComparisonSide<'_>) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut finder = Finder { found: &mut found };
@@ -159,7 +161,7 @@ struct Pair<'a> {
     candidate: &'a TargetFacts,
 }
 
-/// Targets by name; two sides with one target each mean the same by it, whatever they call it.
+/// Pairs targets by name. Two sides with one target each mean the same target under any name.
 fn pairs<'a>(baseline: &ComparisonSide<'a>, candidate: &ComparisonSide<'a>) -> Vec<Pair<'a>> {
     if let (Some((name, one)), Some((_, other))) = (only(baseline.targets), only(candidate.targets)) {
         return vec![Pair { name, baseline: one, candidate: other }];
@@ -175,7 +177,7 @@ fn only<K, V>(map: &BTreeMap<K, V>) -> Option<(&K, &V)> {
     entries.next().filter(|_| entries.next().is_none())
 }
 
-/// How full a target's file system is on the two sides.
+/// The fullness of a target's file system on the two sides.
 pub(crate) struct FullnessGap {
     target: String,
     pub(crate) baseline_free: f64,
@@ -189,7 +191,7 @@ impl FullnessGap {
     }
 }
 
-/// The target whose fullness differs most; `None` where no target has a file system with a size on both sides.
+/// Returns the target whose fullness differs most; `None` if no target has a file system with a size on both sides.
 pub(crate) fn fullness_gap(baseline: &ComparisonSide<'_>, candidate: &ComparisonSide<'_>) -> Option<FullnessGap> {
     pairs(baseline, candidate).iter().filter_map(gap_of).max_by(|one, other| one.points().total_cmp(&other.points()))
 }
@@ -213,7 +215,7 @@ impl Finder<'_> {
         let root = path(&["target", pair.name]);
         let kinds = [pair.baseline, pair.candidate].map(|facts| facts.filesystem.value().map(|fs| fs.kind.as_str()));
         match (pair.baseline.filesystem.value(), pair.candidate.filesystem.value()) {
-            // Another file system has other features and options of its own; listing them says nothing more.
+            // A different file system has different features and options of its own, and listing them adds nothing.
             (Some(one), Some(other)) if kinds[0] != kinds[1] => {
                 self.push(below(&root, &["filesystem", "kind"]), &one.kind, &other.kind);
                 let generic = |options: &[String]| -> Vec<Value> {
@@ -242,7 +244,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Layers are compared kind by kind, so an additional layer does not shift all below it.
+    /// Compares layers kind by kind, so that an additional layer does not shift all layers below it.
     fn stacks(&mut self, root: &[String], pair: &Pair<'_>) {
         let (one, other) = (by_kind(&pair.baseline.stack), by_kind(&pair.candidate.stack));
         let kinds = BTreeSet::from_iter(one.keys().chain(other.keys()));
@@ -313,7 +315,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Of two lists, only what the other does not have.
+    /// Compares two lists, and reports only elements that the other does not have.
     fn lists(&mut self, at: Vec<String>, one: &[Value], other: &[Value]) {
         let names_an_instance = |entry: &&Value| {
             let option = entry.as_str().and_then(|entry| entry.split_once('='));
@@ -359,7 +361,7 @@ fn by_kind(stack: &[BlockLayer]) -> BTreeMap<String, Vec<&BlockLayer>> {
     kinds
 }
 
-/// What [`plumb_result::Seen`] looks like once it is JSON.
+/// The JSON form of [`plumb_result::Seen`].
 enum Known<'a> {
     Yes(&'a Value),
     No(&'a Value),
@@ -395,7 +397,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// Equal, or sizes of nearly the same.
+/// Returns `true` for equal values, or nearly equal sizes.
 fn same(at: &[String], one: &Value, other: &Value) -> bool {
     const ABOUT: &[&str] = &["ram_bytes", "size_bytes"];
     let about = at.last().is_some_and(|last| ABOUT.contains(&last.as_str()));
@@ -405,7 +407,8 @@ fn same(at: &[String], one: &Value, other: &Value) -> bool {
     }
 }
 
-/// The factor that a feature of a file system belongs to; `None` of one that differs between any two instances, or varies by itself.
+/// Returns the factor that a feature of a file system belongs to; `None` if it differs between any two
+/// instances, or varies by itself.
 pub fn factor_of_feature(name: &str) -> Option<&'static str> {
     factor_of(&path(&["target", "data", "filesystem", "features", name]))
 }

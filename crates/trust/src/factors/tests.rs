@@ -65,7 +65,7 @@ fn another_disk_without_a_serial_is_another_disk() {
 }
 
 #[test]
-fn confounding_is_what_the_declared_factor_does_not_cover() {
+fn differences_outside_the_declared_factor_confound() {
     let fs = factor("fs").unwrap();
     let xfs = between(&Scene::reading(MIB), &Scene::reading(MIB).filesystem("xfs"));
     let more = between(&Scene::reading(MIB), &Scene::reading(MIB).filesystem("xfs").scheduler("bfq"));
@@ -75,9 +75,9 @@ fn confounding_is_what_the_declared_factor_does_not_cover() {
     assert!(!confounded(&more, None, 1));
 }
 
-/// One disk a side may be the better one; several of a kind are what plots differ by.
+/// A single disk per side may be the better one; with several of a kind, disks are part of the spread between plots.
 #[test]
-fn which_disk_of_its_kind_confounds_only_one_provisioning() {
+fn the_particular_disk_confounds_only_a_single_provisioning() {
     let other = between(&Scene::reading(MIB), &Scene::reading(MIB).filesystem("xfs").serial("0123"));
     let fs = factor("fs").unwrap();
     assert!(confounded(&other, Some(fs), 1));

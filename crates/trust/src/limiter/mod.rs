@@ -1,9 +1,9 @@
-//! What bounded a phase: Gregg's active benchmarking as a pure function. (Gregg, "Systems Performance", 2nd edition, 12.3.2:
-//! analyse the system while the benchmark runs, and name the limiter before believing the number.)
+//! Finds the limiter of a phase: Gregg's active benchmarking as a pure function. (Gregg, "Systems Performance", 2nd
+//! edition, 12.3.2: analyse the system while the benchmark runs, and name the limiter before believing the number.)
 //!
-//! Candidates are tried from the outside in: what was imposed (a pace, a quota), then links, then processors, then
-//! the storage, and last the load's own shape. The first that was at its limit is named, with the utilisation that says
-//! so; where none was, nothing is claimed.
+//! Candidates are tried from the outside in: imposed limits (a pace, a quota), then links, then processors, then
+//! the storage, and last the load's own shape. The first one at its limit is reported, with its utilisation; if
+//! none is, nothing is claimed.
 
 mod used;
 
@@ -19,35 +19,35 @@ use plumb_result::{Bound, Limiter, Tier};
 use plumb_workload::OpKind;
 use used::{IoLimit, LayerUse, WorkerCpu};
 
-/// A processor that is used more than this has nothing left to give (as in B2).
+/// Above this use, a processor has nothing left to give (as in B2).
 const FULL_CPU: f64 = 0.90;
 /// All processors together reach a little less, since ticks are coarse.
 const FULL_MACHINE: f64 = 0.95;
-/// A link or a limit that is used more than this is reached.
+/// Above this use, a link or a limit is reached.
 const REACHED: f64 = 0.95;
 /// Beyond this share of a limit, it was not in force for this traffic.
 const NOT_IN_FORCE: f64 = 1.15;
-/// A quota that stopped the group in this share of its periods decided the rate.
+/// A quota that stopped the group in this share of its periods determined the rate.
 const THROTTLED: f64 = 0.50;
-/// Against a null target, workers that come this near to what they can do at all are the limit.
+/// Workers that reach this share of their rate against a null target are the limit.
 const CEILING: f64 = 0.80;
-/// A device that had a request in flight this share of the time was busy.
+/// A device that had a request in flight for this share of the time was busy.
 const BUSY: f64 = 0.90;
-/// This many requests in flight on average keep a device that works in parallel busy inside too. A starting value: flash
-/// of today has at least this many channels.
+/// This many requests in flight on average keep a parallel device busy inside too. A starting value: today's flash
+/// has at least this many channels.
 const DEEP: f64 = 8.0;
 /// This many bytes in flight are striped over all channels, however few requests they are.
 const DEEP_BYTES: f64 = 1_048_576.0;
 /// Workers that spend more than this in think time and delays are paced by them.
 const PACED: f64 = 0.50;
-/// Waiting that nothing explains must be at least this share of the workers' time before a lock is named.
+/// An unexplained wait must be at least this share of the workers' time before a lock is reported.
 const UNEXPLAINED: f64 = 0.50;
-/// Workers that go to sleep less often than this an op do not wait for storage.
+/// Workers that sleep less often than this per op do not wait for storage.
 const HARDLY_SLEEPS: f64 = 0.10;
-/// This share of the asked ops must have been in flight, or it was not the depth that bounded.
+/// If less than this share of the requested ops was in flight, the depth was not the limit.
 const DEPTH_USED: f64 = 0.70;
 
-/// What bounded a phase. Pure: equal evidence gives an equal answer.
+/// Returns the limiter of a phase. Pure: equal evidence gives an equal answer.
 pub fn limiter(view: &PhaseView<'_>) -> Limiter {
     if view.measured.count() == 0 || view.measured.wall_ns == 0 {
         return Limiter { what: Bound::Unknown, utilisation: None, text: "nothing completed".to_owned() };
@@ -72,7 +72,7 @@ fn bound(what: Bound, utilisation: f64, text: String) -> Option<Limiter> {
     Some(Limiter { what, utilisation: Some(utilisation), text })
 }
 
-/// The asked rate was kept, or most of the time went into pauses.
+/// Detects a pace: the requested rate was kept, or most of the time went into pauses.
 fn pace(view: &PhaseView<'_>) -> Option<Limiter> {
     let seconds = view.measured.wall_ns as f64 / 1e9;
     if let Some(asked) = used::asked_rate(view.plan) {
@@ -119,7 +119,7 @@ fn cpu_limit(view: &PhaseView<'_>) -> Option<Limiter> {
     }
 }
 
-/// `0.5`, `1.75`, `2`.
+/// Formats a number of processors: `0.5`, `1.75`, `2`.
 fn cpus(number: f64) -> String {
     let text = format!("{number:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -193,7 +193,7 @@ fn generator(view: &PhaseView<'_>) -> Option<Limiter> {
 }
 
 fn processors(view: &PhaseView<'_>) -> Option<Limiter> {
-    // A worker that waits by spinning is always busy, and says nothing.
+    // A worker that waits by spinning is always busy, which means nothing.
     if view.is_virtual_time() || plan::spins(view.plan) {
         return None;
     }
@@ -232,8 +232,8 @@ fn processors(view: &PhaseView<'_>) -> Option<Limiter> {
     bound(Bound::WorkerCpu, used, text)
 }
 
-/// One op at a time each, and the workers did not go to sleep for them: what they lacked was a processor. (Where several
-/// ops are in flight, one sleep can wait for many.)
+/// Returns `true` if workers with one op at a time each hardly slept: then they lacked a processor. (With several ops
+/// in flight, one sleep can wait for many.)
 fn hardly_sleeps(view: &PhaseView<'_>) -> bool {
     let one_each = view.measured.io_workers().all(|worker| worker.depth_asked <= 1);
     let sleeps = view.measured.io_workers().map(|worker| worker.sleeps).sum::<Option<u64>>();
@@ -241,13 +241,13 @@ fn hardly_sleeps(view: &PhaseView<'_>) -> bool {
 }
 
 impl WorkerCpu {
-    /// Where its time went.
+    /// Formats the division of its time.
     fn split(&self) -> String {
         format!("{} in Plumb, {} in the kernel", percent(self.user / self.total), percent(self.system / self.total))
     }
 }
 
-/// Bytes moved, and every rate of them is the memory's.
+/// Returns `true` if bytes moved, and every rate of them is that of memory.
 fn comes_from_memory(view: &PhaseView<'_>) -> bool {
     let mut moving = view.measured.ops.iter().filter(|(kind, op)| kind.moves_bytes() && op.bytes > 0).peekable();
     let moved = moving.peek().is_some();
@@ -255,13 +255,14 @@ fn comes_from_memory(view: &PhaseView<'_>) -> bool {
 }
 
 impl LayerUse {
-    fn said(&self) -> String {
+    fn describe(&self) -> String {
         format!("{} busy {}, {} in flight", self.name, percent(self.busy), short(self.in_flight))
     }
 }
 
-/// A disk that does one thing at a time is at its limit when it is busy. A device that works in parallel is only known
-/// to be when it is busy with a lot. Source: iostats.rst, field 10; Gregg, "Systems Performance", 9.1.3 and 9.3.2.
+/// Detects a busy device. A disk that does one thing at a time is at its limit when it is busy. A parallel
+/// device is only known to be when it is busy with many requests. Source: iostats.rst, field 10; Gregg,
+/// "Systems Performance", 9.1.3 and 9.3.2.
 fn busy_device(device: Option<&LayerUse>) -> Option<Limiter> {
     let device = device.filter(|device| device.busy >= BUSY)?;
     let LayerUse { name, busy, in_flight, bytes_in_flight, one_at_a_time } = device;
@@ -271,11 +272,12 @@ fn busy_device(device: Option<&LayerUse>) -> Option<Limiter> {
     if *in_flight < DEEP && *bytes_in_flight < DEEP_BYTES {
         return None;
     }
-    let text = format!("{} ({})", device.said(), bytes(*bytes_in_flight as u64));
+    let text = format!("{} ({})", device.describe(), bytes(*bytes_in_flight as u64));
     bound(Bound::Device, *busy, text)
 }
 
-/// Several workers slept most of the time, and neither a device nor a flush nor the want of a processor accounts for it.
+/// Detects a lock: several workers slept most of the time, and neither a device, a flush nor
+/// a missing processor explains it.
 fn lock(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Option<Limiter> {
     let workers = view.measured.io_workers().count();
     if workers < 2 || view.is_virtual_time() || !plan::is_closed(view.plan) {
@@ -286,7 +288,8 @@ fn lock(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Option<Limiter> {
         (Ground::Device, Some(device)) => device.in_flight,
         _ => return None,
     };
-    // Without a count of sleeps per op there is no sign of contention; with as many requests as sleeps it was the device.
+    // Without a count of sleeps per op there is no sign of contention; with as many requests as sleeps
+    // the device was the cause.
     let sleeps = view.measured.io_workers().map(|worker| worker.sleeps).sum::<Option<u64>>()?;
     let requests = view.traffic.device.as_ref().map_or(0, |device| device.reads + device.writes);
     if sleeps <= requests.saturating_mul(2) || (sleeps as f64) < view.measured.count() as f64 * HARDLY_SLEEPS {
@@ -308,7 +311,8 @@ fn lock(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Option<Limiter> {
     bound(Bound::Lock, share.min(1.0), text)
 }
 
-/// Every op that may be in flight was, and the processors had time: the rate is the depth over the latency.
+/// Detects the depth as the limit: all possible ops were in flight, and the processors had time. The rate is
+/// the depth over the latency.
 fn depth(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Option<Limiter> {
     if !matches!(view.ground, Ground::Device | Ground::Remote | Ground::Memory) {
         return None;
@@ -332,7 +336,7 @@ fn depth(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Option<Limiter> {
         }
     });
     let behind = match (device, &view.ground) {
-        (Some(device), _) => format!("; {}", device.said()),
+        (Some(device), _) => format!("; {}", device.describe()),
         (None, Ground::Remote) => server_answers(view),
         (None, _) => String::new(),
     };
@@ -345,7 +349,7 @@ fn depth(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Option<Limiter> {
     bound(Bound::Depth, used.min(1.0), format!("{who}, {} each{slowest}{behind}{crowded}", nanos(each)))
 }
 
-/// How long the server and the network took, where the client counts it.
+/// Formats the time of server and network, if the client counts it.
 fn server_answers(view: &PhaseView<'_>) -> String {
     let longest = view.measured.ops.iter().max_by_key(|(_, op)| op.service.sum());
     let client = view.traffic.client.as_ref().ok();
@@ -355,28 +359,28 @@ fn server_answers(view: &PhaseView<'_>) -> String {
     }
 }
 
-/// What was seen, where nothing of it was at its limit.
+/// Describes the observations if no limit was reached.
 fn unknown(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Limiter {
     let only_net = view.plan.workers.iter().all(|group| group.work.net().is_some()) && !view.plan.workers.is_empty();
-    let mut said = Vec::new();
+    let mut facts = Vec::new();
     if let Some(device) = device {
-        said.push(device.said());
+        facts.push(device.describe());
     }
     if let Some(cpu) = busiest_worker(view).filter(|_| !plan::spins(view.plan) && !view.is_virtual_time()) {
-        said.push(format!("busiest worker {} of a processor", percent(cpu.total)));
+        facts.push(format!("busiest worker {} of a processor", percent(cpu.total)));
         if hardly_sleeps(view) && !only_net {
-            said.push("the workers hardly ever waited for storage".to_owned());
+            facts.push("the workers hardly ever waited for storage".to_owned());
         }
     }
     match &view.ground {
-        _ if only_net => said.push("neither the network nor the other end is seen from here".to_owned()),
-        Ground::Unseen(reason) => said.push(format!("the storage is unknown ({reason})")),
-        Ground::Remote => said.push("the server cannot be seen from here".to_owned()),
+        _ if only_net => facts.push("neither the network nor the other end is seen from here".to_owned()),
+        Ground::Unseen(reason) => facts.push(format!("the storage is unknown ({reason})")),
+        Ground::Remote => facts.push("the server cannot be seen from here".to_owned()),
         _ => {}
     }
-    let text = match said.is_empty() {
+    let text = match facts.is_empty() {
         true => "no evidence".to_owned(),
-        false => said.join("; "),
+        false => facts.join("; "),
     };
     Limiter { what: Bound::Unknown, utilisation: None, text }
 }

@@ -1,4 +1,4 @@
-//! One scene for each limiter, and beside each the nearest one that must not be called so.
+//! One scene for each limiter, and the closest scene that must not be attributed to it.
 
 use crate::fixture::{MIB, Scene};
 use plumb_result::observe::LayerKind;
@@ -36,7 +36,7 @@ fn a_spinning_disk_is_full_when_it_is_busy() {
     assert_eq!(what(&near), Bound::Depth);
 }
 
-/// Busy says "at least one request"; flash that is busy with one of them has most of its channels idle.
+/// Busy means "at least one request"; flash that is busy with a single one has most of its channels idle.
 #[test]
 fn a_parallel_device_is_full_only_with_a_lot_in_flight() {
     let flash = || reading().disk_kind(LayerKind::Disk, false).depth(32, 31.0);
@@ -48,9 +48,9 @@ fn a_parallel_device_is_full_only_with_a_lot_in_flight() {
     assert_eq!(what(&flash().device_used(1.0, 4.0, MIB)), Bound::Device);
 }
 
-/// A virtio disk says `rotational 1` on whatever it stands.
+/// A virtio disk reports `rotational 1` on any storage.
 #[test]
-fn a_virtual_disk_does_not_spin_because_it_says_so() {
+fn the_reported_rotation_of_a_virtual_disk_does_not_count() {
     let scene = reading().disk_kind(LayerKind::Disk, true).device_used(1.0, 1.0, 4096).virtualisation("kvm");
     assert_eq!(what(&scene), Bound::Depth);
 }
@@ -68,7 +68,7 @@ fn copying_in_the_kernel_is_memory() {
     assert_eq!(what(&scene), Bound::Cache);
     assert_eq!(limiter(&scene).utilisation, Some(0.98));
     assert_eq!(what(&reading().in_memory().cpu(0.1, 0.88)), Bound::Cache);
-    // Plumb's own computing is not the memory, nor is a device that was asked.
+    // Plumb's own computing is not memory, nor is a device with requests.
     assert_eq!(what(&cached().cpu(0.6, 0.38)), Bound::WorkerCpu);
     assert_eq!(what(&reading().cpu(0.1, 0.88)), Bound::WorkerCpu);
 }
@@ -79,7 +79,7 @@ fn one_workers_processor() {
     assert_eq!(what(&scene), Bound::WorkerCpu);
     assert!(limiter(&scene).text.contains("workers.0/0 used 99 %"), "{}", limiter(&scene).text);
     assert_ne!(what(&reading().cpu(0.3, 0.59)), Bound::WorkerCpu);
-    // Simulated time says nothing of processors, and an open load waits by spinning.
+    // Simulated time does not show processors, and an open load waits by spinning.
     assert_ne!(what(&reading().cpu(0.3, 0.69).virtual_time()), Bound::WorkerCpu);
     let open = Pace::open(PerSecond(1e9), Arrival::Fixed, false);
     assert_ne!(what(&reading().cpu(0.3, 0.69).pace(open)), Bound::WorkerCpu);
@@ -90,13 +90,13 @@ fn all_processors() {
     let scene = || reading().busy_workers(4, 0.2, 0.25);
     assert_eq!(what(&scene().machine(2, 0.97)), Bound::AllCpus);
     assert_ne!(what(&scene().machine(2, 0.90)), Bound::AllCpus);
-    // A worker that never slept lacked a processor, whoever had it.
+    // A worker that never slept lacked a processor, whichever program had it.
     let crowded = || cached().cpu(0.2, 0.3).machine(2, 0.99);
     assert_eq!(what(&crowded().sleeps(100)), Bound::AllCpus);
     assert_ne!(what(&crowded().sleeps(25_600 * 10)), Bound::AllCpus);
     assert_ne!(what(&crowded().sleeps(100).depth(32, 31.0)), Bound::AllCpus);
     assert_ne!(what(&crowded().sleeps(100).machine(2, 0.5)), Bound::AllCpus);
-    // Somebody else's load on all processors is not what this one was bounded by, as far as anybody can tell.
+    // Another program's load on all processors need not limit this load.
     assert_ne!(what(&reading().cpu(0.1, 0.1).machine(2, 0.99)), Bound::AllCpus);
 }
 
@@ -105,10 +105,10 @@ fn workers_that_wait_for_each_other() {
     let scene = || Scene::stats(100_000).in_memory().machine(4, 0.4).busy_workers(4, 0.05, 0.25).sleeps(40_000);
     assert_eq!(what(&scene()), Bound::Lock);
     assert!(limiter(&scene()).text.contains("4 workers waited 70 % of their time"), "{}", limiter(&scene()).text);
-    // Without sleeps there is no sign of it, and with a full machine they waited for a processor.
+    // Without sleeps there is no sign of it, and on a full machine they waited for a processor.
     assert_ne!(what(&scene().sleeps(100)), Bound::Lock);
     assert_ne!(what(&scene().machine(4, 0.93)), Bound::Lock);
-    // A device that held their ops, or a flush, accounts for the wait.
+    // A device that held their ops, or a flush, explains the wait.
     let on_disk = || Scene::stats(100_000).machine(4, 0.4).busy_workers(4, 0.05, 0.25).sleeps(40_000);
     assert_eq!(what(&on_disk().device_used(0.2, 0.2, 4096)), Bound::Lock);
     assert_ne!(what(&on_disk().device_used(0.8, 2.5, 4096)), Bound::Lock);
@@ -116,7 +116,7 @@ fn workers_that_wait_for_each_other() {
 }
 
 #[test]
-fn against_nothing_there_is_only_the_generator() {
+fn against_the_null_target_only_the_generator_limits() {
     let mut scene = reading().cpu(0.9, 0.05);
     scene.workload.target.insert("data".to_owned(), Target::Null(NullTarget::of(plumb_workload::Bytes(MIB))));
     assert_eq!(what(&scene), Bound::Generator);
@@ -163,18 +163,18 @@ fn a_network_link_that_is_full() {
     assert_ne!(what(&remote(1_100_000_000)), Bound::Network);
     let unknown_speed = Scene::reading(1000 * MIB).remote().received(1_180_000_000, None);
     assert_ne!(what(&unknown_speed), Bound::Network);
-    // A full link is nothing to a local disk.
+    // A full network link does not affect a local disk.
     assert_ne!(what(&reading().received(1_180_000_000, Some(125e6))), Bound::Network);
 }
 
 #[test]
 fn the_asked_pace() {
     let open = |rate| Pace::open(PerSecond(rate), Arrival::Poisson, false);
-    // 25 600 ops/s were done.
+    // 25 600 ops/s were completed.
     assert_eq!(what(&reading().pace(open(25_700.0))), Bound::Pace);
     assert_ne!(what(&reading().pace(open(27_000.0))), Bound::Pace);
     let think = |ns| Pace::think(1, Nanos(ns));
-    // 25 600 pauses a second of 30 µs are 77 % of it.
+    // 25 600 pauses of 30 µs per second are 77 % of it.
     assert_eq!(what(&reading().pace(think(30_000))), Bound::Pace);
     assert_ne!(what(&reading().pace(think(15_000))), Bound::Pace);
 }
@@ -185,22 +185,26 @@ fn one_op_at_a_time() {
     assert_eq!(what(&scene), Bound::Depth);
     assert!(limiter(&scene).text.starts_with("one op at a time, 39.1 µs each"), "{}", limiter(&scene).text);
     assert_eq!(what(&reading().depth(32, 10.0)), Bound::Unknown);
-    // Who hardly sleeps does not wait for its ops.
+    // A worker that hardly sleeps does not wait for its ops.
     assert_eq!(what(&cached().cpu(0.2, 0.3).sleeps(100)), Bound::Unknown);
 }
 
 #[test]
-fn a_flush_is_named_where_it_takes_the_time() {
+fn a_flush_is_named_if_it_takes_the_time() {
     let scene = Scene::writing(MIB).op_time(1000).fsyncs(256, 38_000_000).device_used(0.1, 0.1, 4096);
     assert!(limiter(&scene).text.contains("of it in fsync"), "{}", limiter(&scene).text);
 }
 
 #[test]
-fn where_nothing_was_at_its_limit_nothing_is_claimed() {
+fn nothing_is_claimed_if_no_limit_was_reached() {
     let idle = reading().depth(8, 2.0).device_used(0.4, 0.6, 4096);
-    let said = limiter(&idle);
-    assert_eq!((said.what, said.utilisation), (Bound::Unknown, None));
-    assert!(said.text.contains("vda busy 40 %") && said.text.contains("15 % of a processor"), "{}", said.text);
+    let idle_limiter = limiter(&idle);
+    assert_eq!((idle_limiter.what, idle_limiter.utilisation), (Bound::Unknown, None));
+    assert!(
+        idle_limiter.text.contains("vda busy 40 %") && idle_limiter.text.contains("15 % of a processor"),
+        "{}",
+        idle_limiter.text
+    );
     assert_eq!(what(&Scene::reading(MIB).no_ops()), Bound::Unknown);
     let mut unseen = reading();
     unseen.observations.targets.clear();

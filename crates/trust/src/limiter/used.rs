@@ -1,4 +1,4 @@
-//! How much of everything a phase used, from its measurement and the counters around it.
+//! Utilisations of a phase, from its measurement and the counters around it.
 
 use crate::evidence::{Ground, PhaseView, is_virtual_disk};
 use plumb_result::Seen;
@@ -14,7 +14,8 @@ pub(crate) struct WorkerCpu {
     pub(crate) total: f64,
 }
 
-/// The worker that took most; `None` where no processor time was charged to any. A companion limits no I/O by being busy.
+/// Returns the worker that took most; `None` if no processor time was charged to any. A busy
+/// companion does not limit I/O.
 pub(crate) fn busiest_worker(view: &PhaseView<'_>) -> Option<WorkerCpu> {
     let of = |worker: &plumb_result::WorkerMeasurement| {
         // The kernel charges whole ticks, which may be a little more time than there was.
@@ -31,21 +32,21 @@ pub(crate) fn busiest_worker(view: &PhaseView<'_>) -> Option<WorkerCpu> {
     all.max_by(|one, other| one.total.total_cmp(&other.total))
 }
 
-/// Processors that the workers used on average.
+/// Returns the mean number of processors that the workers used.
 pub(super) fn own_cpus(view: &PhaseView<'_>) -> f64 {
     let spent: u64 = view.measured.workers.iter().map(|worker| worker.cpu_user_ns + worker.cpu_system_ns).sum();
     spent as f64 / view.measured.wall_ns.max(1) as f64
 }
 
-/// Share of the machine's processor time that was not idle, 0–1; waiting for I/O is idle.
+/// Returns the share of the machine's processor time that was not idle, 0–1; waiting for I/O is idle.
 pub(super) fn machine_cpu(view: &PhaseView<'_>) -> Option<f64> {
     let (before, after) = (view.seen.before.cpu.value()?, view.seen.after.cpu.value()?);
     let (total, idle) = (after.total_s - before.total_s, after.idle_s - before.idle_s);
-    // Below so little, the ticks of /proc/stat are all that is measured.
+    // Below this, only the ticks of /proc/stat are measured.
     (total >= 0.2).then(|| (1.0 - idle / total).clamp(0.0, 1.0))
 }
 
-/// Workers that were not on a processor, on average.
+/// Returns the mean number of workers that were not on a processor.
 pub(super) fn waiting_workers(view: &PhaseView<'_>) -> Option<f64> {
     let waiting = |worker: &plumb_result::WorkerMeasurement| {
         let busy = (worker.cpu_user_ns + worker.cpu_system_ns) as f64 / worker.wall_ns as f64;
@@ -54,7 +55,7 @@ pub(super) fn waiting_workers(view: &PhaseView<'_>) -> Option<f64> {
     view.measured.io_workers().map(waiting).sum()
 }
 
-/// Workers that were in a flush, on average. A flush is not among the requests that a device's busy time counts.
+/// Returns the mean number of workers in a flush. A device's busy time does not count flushes.
 pub(super) fn flushing_workers(view: &PhaseView<'_>) -> f64 {
     let is_flush = |kind: &OpKind| matches!(kind, OpKind::Fsync | OpKind::Fdatasync | OpKind::EndFsync);
     let flushes = view.measured.ops.iter().filter(|(kind, _)| is_flush(kind));
@@ -62,14 +63,14 @@ pub(super) fn flushing_workers(view: &PhaseView<'_>) -> f64 {
     spent as f64 / view.measured.wall_ns.max(1) as f64
 }
 
-/// Mean time of an op, all kinds together, ns.
+/// Returns the mean time of an op over all kinds, in ns.
 pub(super) fn mean_service_ns(view: &PhaseView<'_>) -> Option<f64> {
     let spent: u128 = view.measured.ops.values().map(|op| op.service.sum()).sum();
     let count = view.measured.count();
     (count > 0 && spent > 0).then(|| spent as f64 / count as f64)
 }
 
-/// The kind of op that took most of the time, with its share of it; `None` where all ops are of one kind.
+/// Returns the kind of op that took most of the time, with its share of it; `None` if all ops are of one kind.
 pub(super) fn dominant_op(view: &PhaseView<'_>) -> Option<(OpKind, f64)> {
     if view.measured.ops.values().filter(|op| op.count > 0).count() < 2 {
         return None;
@@ -79,7 +80,7 @@ pub(super) fn dominant_op(view: &PhaseView<'_>) -> Option<(OpKind, f64)> {
     (total > 0).then(|| (*kind, op.service.sum() as f64 / total as f64))
 }
 
-/// Ops per second that an open load asks for; `None` unless every group is open.
+/// Returns the ops per second that an open load requests; `None` unless every group is open.
 pub(super) fn asked_rate(plan: &Phase) -> Option<f64> {
     let asked = plan.workers.iter().map(|group| {
         let load = group.pace.open?;
@@ -88,7 +89,7 @@ pub(super) fn asked_rate(plan: &Phase) -> Option<f64> {
     asked.sum::<Option<f64>>().filter(|asked| *asked > 0.0)
 }
 
-/// Share of the workers' time that went into think time and delays, 0–1; `None` where none was asked for.
+/// Returns the share of the workers' time that went into think time and delays, 0–1; `None` if none was requested.
 pub(super) fn paused_share(view: &PhaseView<'_>) -> Option<f64> {
     let all_ns: f64 = view.measured.io_workers().map(|worker| worker.wall_ns as f64).sum();
     let delays: u128 = view.measured.ops.get(&OpKind::Delay).map_or(0, |op| op.service.sum());
@@ -106,27 +107,27 @@ pub(super) fn paused_share(view: &PhaseView<'_>) -> Option<f64> {
     (paused > 0.0 && all_ns > 0.0).then(|| (paused / all_ns).min(1.0))
 }
 
-/// Between the two readings of the counters, seconds.
+/// Returns the seconds between the two readings of the counters.
 pub(super) fn counted_seconds(view: &PhaseView<'_>) -> Option<f64> {
     let ns = view.seen.after.at_ns.saturating_sub(view.seen.before.at_ns);
     (ns > 0).then(|| ns as f64 / 1e9)
 }
 
-/// How busy one block layer was.
+/// The utilisation of one block layer.
 pub(super) struct LayerUse {
     pub(super) name: String,
     /// Share of the time with at least one request in flight, 0–1.
     pub(super) busy: f64,
-    /// Requests in flight, on average over all of the time.
+    /// Mean number of requests in flight over the whole time.
     pub(super) in_flight: f64,
-    /// What they moved, bytes.
+    /// Mean number of bytes in flight.
     pub(super) bytes_in_flight: f64,
-    /// A spinning disk: busy is full.
+    /// Whether it serves one request at a time, like a spinning disk: then busy is full.
     pub(super) one_at_a_time: bool,
 }
 
-/// The busiest layer under the phase's targets. Of layers that are nearly alike the lowest is named: the disk and not
-/// its partition.
+/// Returns the busiest layer under the phase's targets. Of layers that are nearly alike it returns the lowest: the
+/// disk and not its partition.
 pub(super) fn device(view: &PhaseView<'_>) -> Option<LayerUse> {
     if view.ground != Ground::Device {
         return None;
@@ -137,7 +138,7 @@ pub(super) fn device(view: &PhaseView<'_>) -> Option<LayerUse> {
         let moved = since(view, &layer.name)?;
         let (requests, all_bytes) = (moved.reads + moved.writes, moved.read_bytes + moved.write_bytes);
         let in_flight = moved.weighted_ms as f64 / 1e3 / seconds;
-        // A virtual disk says that it spins, whatever it stands on.
+        // A virtual disk reports that it spins, on any storage.
         let is_real = || layer.kind == LayerKind::Disk && !view.is_virtual_machine() && !is_virtual_disk(layer);
         let believed = layer.kind == LayerKind::Sim || is_real();
         Some(LayerUse {
@@ -173,18 +174,19 @@ fn since(view: &PhaseView<'_>, name: &str) -> Option<DeviceCounters> {
     })
 }
 
-/// A limit of a control group on one device, and what was used of it, per second.
+/// A limit of a control group on one device, with its use, per second.
 pub(super) struct IoLimit {
-    /// `io.max`, `blkio.throttle.read_bps_device`.
+    /// Such as `io.max` or `blkio.throttle.read_bps_device`.
     pub(super) file: String,
     pub(super) device: String,
     pub(super) allowed: f64,
     pub(super) used: f64,
-    /// Bytes, or else ops.
+    /// Whether it limits bytes; otherwise ops.
     pub(super) in_bytes: bool,
 }
 
-/// Every limit on a layer under the phase's targets. Source: cgroup-v2.rst, `io.max`; cgroup-v1/blkio-controller.rst.
+/// Returns every limit on a layer under the phase's targets. Source: cgroup-v2.rst, `io.max`;
+/// cgroup-v1/blkio-controller.rst.
 pub(super) fn io_limits(view: &PhaseView<'_>) -> Vec<IoLimit> {
     let Some(seconds) = counted_seconds(view) else { return Vec::new() };
     let mut limits = Vec::new();
@@ -194,7 +196,7 @@ pub(super) fn io_limits(view: &PhaseView<'_>) -> Vec<IoLimit> {
         let Some(layer) = view.layers().find(|layer| layer.number == number) else { continue };
         let Some(moved) = since(view, &layer.name) else { continue };
         for word in words {
-            // v2 names what it limits in the line, v1 in the file's name.
+            // v2 has the kind of limit in the line, v1 in the file's name.
             let (what, value) = word.split_once('=').unwrap_or_else(|| (v1_word(file), word));
             let (amount, in_bytes) = match what {
                 "rbps" => (moved.read_bytes, true),

@@ -1,8 +1,8 @@
 //! The tier of ops that move no data of their own: flushes, and ops on names and inodes.
 //!
-//! Which of them needed a device cannot be known op by op. What can be known is whether the device took part at all: a
-//! flush is the device's when the device wrote or flushed; looking things up is the memory's when nothing was read; and a
-//! change is in memory until something makes it durable, which is the device's only when that counts in the clock.
+//! It cannot be determined op by op which of them needed a device, only whether the device took part at all. A flush
+//! is the device's if the device wrote or flushed. A look-up is the memory's if nothing was read. A change is in
+//! memory until something makes it durable, and is the device's only if that counts in the clock.
 
 use super::{Beyond, RateTier};
 use crate::evidence::PhaseView;
@@ -10,8 +10,8 @@ use crate::text::bytes;
 use plumb_result::Tier;
 use plumb_workload::{ClockScope, Flush, OpKind};
 
-/// What looking one thing up reads when nothing of it is in memory: one block. It is an estimate, since a block holds
-/// many names or inodes, and so the share is of ops that *can* have needed the device.
+/// Bytes read for one look-up if none of it is in memory: one block. It is an estimate, since a block holds many
+/// names or inodes, so the share is of ops that *can* have needed the device.
 const LOOKUP_BYTES: u64 = 4096;
 
 pub(super) fn metadata_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
@@ -22,8 +22,8 @@ pub(super) fn metadata_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
     }
 }
 
-/// Of a network file system the client counts no names: whether its own memory answered a look-up is not known. A flush
-/// is the server's when something went there.
+/// Returns the tier on a network file system, whose client does not count names: it is unknown whether its own memory
+/// answered a look-up. A flush is the server's if any traffic went there.
 pub(super) fn server_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
     let is_flush = matches!(kind, OpKind::Fsync | OpKind::Fdatasync | OpKind::EndFsync);
     match &view.traffic.client {
@@ -32,8 +32,8 @@ pub(super) fn server_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
         Ok(client) => {
             let (sent, commits) = (client.server_write_bytes(), client.commits().unwrap_or(0));
             let share = if sent == 0 && commits == 0 { 0.0 } else { 1.0 };
-            let said = format!("{} went to the server, with {commits} requests to commit", bytes(sent));
-            RateTier { device_share: None, ..RateTier::of_share_beyond(Beyond::Server, share, said) }
+            let because = format!("{} went to the server, with {commits} requests to commit", bytes(sent));
+            RateTier { device_share: None, ..RateTier::of_share_beyond(Beyond::Server, share, because) }
         }
     }
 }
@@ -58,8 +58,8 @@ fn flush_tier(view: &PhaseView<'_>) -> RateTier {
 }
 
 fn lookup_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
-    let looked = view.measured.ops.get(&kind).map_or(0, |op| op.count);
-    // Reads of data in the same phase would be taken for those of names and inodes.
+    let lookups = view.measured.ops.get(&kind).map_or(0, |op| op.count);
+    // Reads of data in the same phase would be mistaken for those of names and inodes.
     let data = view.traffic.app_read;
     match view.traffic.read_past_page_cache() {
         Err(reason) => RateTier::unknown(reason),
@@ -68,10 +68,10 @@ fn lookup_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
         }
         Ok(_) if data > 0 => RateTier::unknown("data was read in the same phase, so the two cannot be separated"),
         Ok(moved) => {
-            let share = moved.bytes as f64 / (looked.max(1) * LOOKUP_BYTES) as f64;
+            let share = moved.bytes as f64 / (lookups.max(1) * LOOKUP_BYTES) as f64;
             RateTier::of_share(
                 share.min(1.0),
-                format!("{} read for {looked} ops ({})", bytes(moved.bytes), moved.witness),
+                format!("{} read for {lookups} ops ({})", bytes(moved.bytes), moved.witness),
             )
         }
     }
@@ -91,7 +91,7 @@ fn change_tier(view: &PhaseView<'_>) -> RateTier {
         Ok(_) if durable => {
             RateTier::of_share(0.0, "the clock waited for a flush, and the device wrote nothing".to_owned())
         }
-        // A journal may have written some of it meanwhile; nothing waited for that.
+        // A journal may have written some of it meanwhile, but no op waited for that.
         Ok(_) => RateTier::of_share(0.0, "nothing waited until it was durable".to_owned()),
     }
 }

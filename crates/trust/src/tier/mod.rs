@@ -1,4 +1,4 @@
-//! The tier of every rate: which part of the bytes a device moved, or a server answered.
+//! The tier of every rate: the part of the bytes that a device moved, or a server answered.
 
 mod metadata;
 
@@ -12,28 +12,28 @@ use plumb_workload::{OpKind, Workload};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a rate measured, and the evidence.
+/// The tier of a rate, with its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RateTier {
     /// Device, server, cache, mixed or unknown.
     pub tier: Tier,
-    /// Share of the bytes that the device moved, or that went to the server of a network file system, 0–1; `None` where it
-    /// could not be seen.
+    /// Share of the bytes that the device moved, or that went to the server of a network file
+    /// system, 0–1; `None` if unknown.
     pub device_share: Option<f64>,
-    /// What the rest of the bytes, those not from this machine's memory, came from.
+    /// Source of the bytes that did not come from this machine's memory.
     #[serde(skip)]
     pub(crate) beyond: Beyond,
-    /// The evidence, or why there is none, in words.
+    /// The evidence, or the reason why there is none, in words.
     pub because: String,
 }
 
-/// What lies beyond this machine's memory.
+/// The source of bytes beyond this machine's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Beyond {
     /// A device whose counters are known.
     #[default]
     Device,
-    /// A server, whose memory and storage cannot be told apart from here.
+    /// A server, whose memory and storage cannot be distinguished from here.
     Server,
 }
 
@@ -64,8 +64,9 @@ fn tier_of(beyond: Beyond, device_share: f64) -> Tier {
     }
 }
 
-/// The tier of one second while a run goes on, reads and writes together: what the leaf devices moved between two
-/// readings, against what the interval moved. A glance for the live line; the tiers of the result weigh more evidence.
+/// Returns the tier of one second during a run, reads and writes together: the traffic of the leaf devices
+/// between two readings, against that of the interval. It is an estimate for the live line; the tiers of
+/// the result use more evidence.
 pub fn live_tier<'a>(
     interval: &Interval,
     before: &Counters,
@@ -123,13 +124,11 @@ pub fn live_tier<'a>(
 /// The tiers of one phase: one entry for each kind of op that completed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct PhaseTiers {
-    /// The phase's name.
     pub phase: String,
-    /// By kind of op.
     pub tiers: BTreeMap<OpKind, RateTier>,
 }
 
-/// The tiers of every measured phase, in the order of the measurement.
+/// Returns the tiers of every measured phase, in the order of the measurement.
 pub fn tiers(workload: &Workload, measurement: &Measurement, observations: &Observations) -> Vec<PhaseTiers> {
     RunView::new(workload, measurement, observations).phases.iter().map(phase_tiers).collect()
 }
@@ -141,7 +140,7 @@ pub(crate) fn phase_tiers(view: &PhaseView<'_>) -> PhaseTiers {
     PhaseTiers { phase: view.measured.name.clone(), tiers }
 }
 
-/// The tier of one kind of op of a phase.
+/// Returns the tier of one kind of op of a phase.
 pub(crate) fn rate_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
     match &view.ground {
         Ground::Nothing => RateTier::unknown("a null target has no storage; this is Plumb's own speed"),
@@ -194,7 +193,7 @@ fn write_tier(view: &PhaseView<'_>) -> RateTier {
         Ok(written) => written,
         Err(reason) => return RateTier::unknown(reason),
     };
-    // What is still dirty has not been written, whatever others made the device write meanwhile.
+    // Dirty bytes have not been written, whatever other processes made the device write meanwhile.
     let dirty = view.dirty().map_or(0, |pages| (pages.dirty_bytes + pages.writeback_bytes).min(app));
     let Some(share) = share(written.min(app - dirty), app) else { return RateTier::unknown("no byte was written") };
     let mut because = format!("the device wrote {} of the {} written", bytes(written), bytes(app));
@@ -207,7 +206,8 @@ fn write_tier(view: &PhaseView<'_>) -> RateTier {
     RateTier::of_share(share, because)
 }
 
-/// How much went to the server; the rest came from the client's memory, or was still in it when the clock stopped.
+/// Returns the share that went to the server. The rest came from the client's memory, or was still in
+/// it when the clock stopped.
 fn server_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
     let client = match &view.traffic.client {
         Ok(client) => client,
@@ -221,19 +221,19 @@ fn server_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
     };
     let witness = client.witness;
     if kind == OpKind::Read {
-        let said =
+        let because =
             format!("the server sent {} of the {} read ({witness}); {SERVER_UNSEEN}", bytes(served.bytes), bytes(app));
-        return RateTier::of_share_beyond(Beyond::Server, served.share, said);
+        return RateTier::of_share_beyond(Beyond::Server, served.share, because);
     }
-    // What is still dirty has not been sent, however often the server was sent what was overwritten since.
+    // Dirty bytes have not been sent, however often overwritten data was sent to the server.
     let dirty = view.dirty().map_or(0, |pages| (pages.dirty_bytes + pages.writeback_bytes).min(app));
     let sent = served.bytes.min(app - dirty);
-    let mut said = format!("{} of the {} written went to the server ({witness})", bytes(sent), bytes(app));
+    let mut because = format!("{} of the {} written went to the server ({witness})", bytes(sent), bytes(app));
     if dirty > 0 {
-        said.push_str(&format!("; {} was still in this client's memory when the clock stopped", bytes(dirty)));
+        because.push_str(&format!("; {} was still in this client's memory when the clock stopped", bytes(dirty)));
     }
-    said.push_str("; whether it is in the server's memory or storage cannot be seen from a client");
-    RateTier::of_share_beyond(Beyond::Server, share(sent, app).unwrap_or(0.0), said)
+    because.push_str("; whether it is in the server's memory or storage cannot be seen from a client");
+    RateTier::of_share_beyond(Beyond::Server, share(sent, app).unwrap_or(0.0), because)
 }
 
 fn trim_tier(view: &PhaseView<'_>) -> RateTier {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_has_the_tier_of_what_the_leaves_moved_in_it() {
+    fn a_second_has_the_tier_of_the_leaves_traffic() {
         use plumb_result::OpCounts;
         use plumb_result::observe::DeviceCounters;
         let counters = |read_bytes: u64| Counters {
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(live_tier(&interval, &Counters::default(), &counters(9), &targets), Tier::Unknown);
     }
 
-    /// A loop device counts what it moves, whatever it moves it to.
+    /// A loop device counts its traffic, on any backing storage.
     #[test]
     fn a_second_over_memory_is_the_memorys_however_much_its_loop_device_moves() {
         use plumb_result::OpCounts;
@@ -322,9 +322,9 @@ mod tests {
         assert_eq!(tier(&Scene::writing(1000 * MIB).device_write(2500 * MIB), OpKind::Write), Tier::Device);
     }
 
-    /// The same shares on NFS, and the word is not the device's: a server may answer from its memory.
+    /// The same shares on NFS, where the tier is not `device`: a server may answer from its memory.
     #[test]
-    fn what_a_server_answered_is_no_device() {
+    fn answers_of_a_server_are_not_the_device() {
         let read = |sent: u64| tier(&Scene::reading(1000 * MIB).nfs().server_read(sent * MIB), OpKind::Read);
         assert_eq!(read(950), Tier::Server);
         assert_eq!(read(949), Tier::Mixed { device_share: 0.949 });
@@ -337,7 +337,7 @@ mod tests {
         assert!(judged.tiers[0].tiers[&OpKind::Write].because.contains("cannot be seen from a client"));
     }
 
-    /// What is asked of one file system through two mount points is counted once for each, and must not be added.
+    /// Requests to one file system through two mount points are counted once for each, and must not be added.
     #[test]
     fn one_file_system_at_two_mount_points_counts_once() {
         let mut scene = Scene::reading(1000 * MIB).nfs().server_read(500 * MIB);
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(live_tier(&interval, &Counters::default(), &counters(9), &targets), Tier::Unknown);
     }
 
-    /// Somebody else's writes must not make dirty pages look written.
+    /// Other processes' writes must not make dirty pages look written.
     #[test]
     fn dirty_pages_are_not_written_whatever_the_device_did() {
         let scene = Scene::writing(1000 * MIB).device_write(5000 * MIB).dirty(600 * MIB);

@@ -1,11 +1,11 @@
-//! Named block I/O.
+//! Named workloads with block I/O.
 //!
-//! Streams go through the page cache, one 1 MiB request after another, as `cp`, `tar`, backups and media players do:
-//! read-ahead and write-back make the queue, and they are part of what is compared. They run once over the file; a
-//! second time would be a read from the cache, or an overwrite of blocks that are already allocated.
+//! Streams go through the page cache with one 1 MiB request after another, like `cp`, `tar`, backups and media
+//! players. Read-ahead and write-back provide the queue and are part of what is compared. Streams make one pass: a
+//! second pass would read from the cache, or overwrite blocks that are already allocated.
 //!
-//! Random I/O bypasses the page cache, for otherwise it measures memory as soon as the file fits into it. Offsets are a
-//! permutation, so that no block comes twice in a pass and no cache below helps by accident.
+//! Random I/O bypasses the page cache, because it would measure memory as soon as the file fits into it. Offsets are
+//! a permutation, so that no block repeats within a pass and no lower cache helps by accident.
 
 use super::{MIB, NamedWorkload, Scale, blocks, passes, phase};
 use plumb_workload::Workload;
@@ -14,16 +14,16 @@ use plumb_workload::phase::{CachePolicy, Phase, Stop, WorkerGroup};
 use plumb_workload::target::Prepare;
 use plumb_workload::units::Bytes;
 
-/// What streams move at once: large enough that the request itself costs nothing.
+/// Request size of streams, large enough that the cost of a request is negligible.
 const STREAM_BLOCK: Bytes = Bytes(MIB);
 
-/// A page, and the sector of nearly every device.
+/// Request size of random I/O: a page, and the sector size of nearly every device.
 const RANDOM_BLOCK: Bytes = Bytes(4096);
 
-/// As PostgreSQL has it; InnoDB's is 16 KiB.
+/// PostgreSQL's page size; InnoDB's is 16 KiB.
 const DATABASE_BLOCK: Bytes = Bytes(8192);
 
-/// Enough to keep a SATA device's queue (32) full and to show what an NVMe device can do.
+/// Depth that fills a SATA device's queue (32) and shows what an NVMe device can do.
 pub(super) const DEEP: u32 = 32;
 
 pub(super) fn stream(mix: Mix) -> Blocks {
@@ -34,17 +34,17 @@ pub(super) fn scattered(mix: Mix) -> Blocks {
     Blocks { pattern: Pattern::Permutation, block: BlockSize::Fixed(RANDOM_BLOCK), mix, ..Blocks::default() }
 }
 
-/// Appends of 4 KiB.
+/// Appends in blocks of 4 KiB.
 pub(super) fn log() -> Blocks {
     Blocks { pattern: Pattern::Sequential, block: BlockSize::Fixed(RANDOM_BLOCK), mix: Mix::WRITE, ..Blocks::default() }
 }
 
-/// Once over the range.
+/// Limits the workers to one pass over the range.
 pub(super) fn once(workers: WorkerGroup) -> WorkerGroup {
     WorkerGroup { limit: passes(1), ..workers }
 }
 
-/// A file that is there and full, and one phase of `time_ns` over it.
+/// Builds one phase of `time_ns` over an existing, fully written file.
 fn over_data(scale: &Scale, named: &NamedWorkload, cache: CachePolicy, workers: WorkerGroup) -> Workload {
     with_prepare(scale, named, cache, workers, Prepare::Write)
 }
@@ -62,7 +62,7 @@ fn with_prepare(
     workload
 }
 
-/// A phase that ends after `time_ns`, if its workers are not done before.
+/// Builds a phase that ends after `time_ns`, or earlier if its workers are done.
 pub(super) fn timed(scale: &Scale, name: &str, cache: CachePolicy, workers: Vec<WorkerGroup>) -> Phase {
     phase(name, cache, Stop { time: scale.time(), ..Stop::default() }, workers)
 }
@@ -72,7 +72,7 @@ pub(super) fn stream_read(scale: &Scale, named: &NamedWorkload) -> Workload {
 }
 
 pub(super) fn stream_write(scale: &Scale, named: &NamedWorkload) -> Workload {
-    // Not prepared: a new file is allocated as it is written, as in real life.
+    // The file is not prepared: a new file is allocated as it is written, as in practice.
     with_prepare(scale, named, CachePolicy::AsIs, once(blocks("data", 1, stream(Mix::WRITE))), Prepare::Nothing)
 }
 
@@ -85,13 +85,13 @@ pub(super) fn random_write(scale: &Scale, named: &NamedWorkload) -> Workload {
 }
 
 pub(super) fn fsync_log(scale: &Scale, named: &NamedWorkload) -> Workload {
-    // The file grows, so that each flush also makes its new length durable: what a log costs before it is recycled.
+    // The file grows, so each flush also makes its new length durable. Logs pay this cost until they are recycled.
     let work = Blocks { fdatasync_every: 1, ..log() };
     with_prepare(scale, named, CachePolicy::AsIs, once(blocks("data", 1, work)), Prepare::Nothing)
 }
 
 pub(super) fn database(scale: &Scale, named: &NamedWorkload) -> Workload {
-    // A redo log is a ring of fixed size that was allocated long ago: a sixteenth of all, at least 1 MiB.
+    // A redo log is a preallocated ring of fixed size: a sixteenth of the data, and at least 1 MiB.
     let log_bytes = Bytes((scale.range().0 / 16 / MIB).max(1) * MIB);
     let pages = Blocks {
         pattern: Pattern::Random,

@@ -1,12 +1,12 @@
-//! Where the numbers of a named workload come from: read from the comments of its file.
+//! Sources of a named workload's numbers, read from the comments of its file.
 //!
-//! The comment at the end of a line says the source of its number: a letter for what it rests on, a colon and the source.
-//! The comments at the top of a file are its page: what is official, what is inferred and what deviates.
+//! The comment at the end of a line gives the source of its number: a letter for the kind of evidence, a colon, and
+//! the source. The comments at the top of a file describe the official parts, the inferred parts and the deviations.
 
 use super::NamedWorkload;
 use plumb_workload::named::{Evidence, ExplainedSetting, Explanation};
 
-/// The letter that starts a comment, and what the number rests on.
+/// Letters that begin a comment, with the kind of evidence that each stands for.
 const LETTERS: [(&str, Evidence); 7] = [
     ("S: ", Evidence::Official),
     ("C: ", Evidence::Code),
@@ -17,7 +17,7 @@ const LETTERS: [(&str, Evidence); 7] = [
     ("own: ", Evidence::Own),
 ];
 
-/// The two parts of a comment: its basis and its source.
+/// Splits a comment into the kind of evidence and the source.
 fn evidence_of(comment: &str) -> Option<(Evidence, &str)> {
     LETTERS.iter().find_map(|(letter, evidence)| Some((*evidence, comment.strip_prefix(letter)?)))
 }
@@ -28,7 +28,7 @@ pub(super) fn explain(named: &NamedWorkload, text: &str) -> Explanation {
     let mut explanation = Explanation { name, about, banner, notes: Vec::new(), settings: Vec::new() };
     let mut part = String::new();
     let mut phase = String::new();
-    // Lines within brackets that were opened above go on with a setting.
+    // Lines inside open brackets continue a setting.
     let mut open = 0;
     let mut in_notes = true;
     for line in text.lines().map(str::trim) {
@@ -76,7 +76,7 @@ pub(super) fn explain(named: &NamedWorkload, text: &str) -> Explanation {
     explanation
 }
 
-/// A line of the file's first comment; an empty one ends a paragraph.
+/// Adds a line of the file's first comment. An empty line ends a paragraph.
 fn add_note(notes: &mut Vec<String>, line: &str) {
     match notes.last_mut() {
         _ if line.is_empty() => notes.push(String::new()),

@@ -1,16 +1,16 @@
-//! Named work on many files.
+//! Named workloads with many files.
 
 use super::{NamedWorkload, Scale, message_size, passes, phase, program};
 use plumb_workload::Workload;
 use plumb_workload::phase::{CachePolicy, Phase, Stop, Work, WorkerGroup};
 use plumb_workload::program::{MissingFile, OpenStep, Pick, Program, Step};
 
-/// Filebench's mail server has 16 threads, too.
+/// Filebench's mail server also has 16 threads.
 const MAIL_WORKERS: u64 = 16;
 
 const TREE: &str = "files";
 
-/// The whole of a file in one request where that is possible.
+/// Returns the request size, which covers a whole file where possible.
 fn request() -> plumb_workload::Bytes {
     plumb_workload::Bytes(super::MIB)
 }
@@ -23,18 +23,19 @@ fn unlink(file: Pick) -> Step {
     Step::Unlink { file, missing: MissingFile::Fails }
 }
 
-/// One program makes, looks at, reads and removes a tree of small files, as unpacking and cleaning a source tree does.
+/// A single program creates, looks at, reads and removes a tree of small files, like unpacking
+/// and cleaning a source tree.
 ///
-/// Each phase goes once through the files. Creating and removing always finish, for the phases after them count on it;
-/// looking and reading also end by time. The flush that makes the created files durable runs once, at the end of the
-/// phase and inside its time: nobody calls `fsync` for each file of an archive.
+/// Each phase makes one pass over the files. The create and remove phases always finish, because later phases depend
+/// on them. The stat and read phases also end by time. One flush at the end of the create phase, within its time,
+/// makes the files durable: no program calls `fsync` for each file of an archive.
 pub(super) fn small_files(scale: &Scale, named: &NamedWorkload) -> Workload {
     let mut workload = scale.workload(named.name, named.about, [(TREE, scale.tree_target(TREE, 0))]);
     workload.phase = small_file_phases(scale, TREE);
     workload
 }
 
-/// Create, stat, read and delete, over a file set that is empty before and after.
+/// Create, stat, read and delete phases, over a file set that is empty before and after.
 pub(super) fn small_file_phases(scale: &Scale, target: &str) -> Vec<Phase> {
     let each = |steps| WorkerGroup { limit: passes(scale.files()), ..program(target, 1, steps) };
     let finishes = Stop::default();
@@ -66,8 +67,8 @@ pub(super) fn small_file_phases(scale: &Scale, target: &str) -> Vec<Phase> {
     ]
 }
 
-/// A mail server with one file a message. A transaction deletes one message, delivers one, reads one and adds to it, and
-/// reads another: the population stays as large as it was. Source: the shape of Filebench's `varmail`.
+/// A mail server with one file per message. A transaction deletes one message, delivers one, reads one and appends to
+/// it, and reads another, so that the number of messages stays constant. Source: the shape of Filebench's `varmail`.
 pub(super) fn mail(scale: &Scale, named: &NamedWorkload) -> Workload {
     let workers = (scale.files() / 4).clamp(1, MAIL_WORKERS) as u32;
     let file = Pick::Usual;

@@ -1,11 +1,11 @@
-//! Named workloads: the work that people ask about by name, for `plumb compare --for NAME`, `plumb run NAME` and
-//! `plumb try`.
+//! Named workloads, for `plumb compare --for NAME`, `plumb run NAME` and `plumb try`.
 //!
-//! One table, [`NAMED`]; each builds a [`Workload`] at a [`Scale`]. What is durable in real life is durable here: writes
-//! are flushed with the clock running. What the page cache may answer is said by each phase's cache policy.
+//! The table [`NAMED`] has Plumb's own, each of which builds a [`Workload`] for a [`Scale`]. Writes that are
+//! durable in practice are durable here: they are flushed with the clock running. Each phase's cache policy states
+//! what the page cache may answer.
 //!
-//! A second table, [`LOADS`], has what other people's work and benchmarks are like: native files, in which each number
-//! names its source. [`USES`] are what storage is to be good enough for, with the limits that others have published.
+//! The table [`LOADS`] has models of real applications and benchmarks: native files that give the source of each
+//! number. [`USES`] lists uses of storage, with published limits for them.
 
 mod block;
 mod explain;
@@ -29,7 +29,7 @@ pub use scale::{NamedWorkload, RunPlace, Scale};
 pub use survey::{try_read_only, try_workload};
 pub use uses::{USES, UnknownUse, load_of, use_named};
 
-/// Every named workload, in the order of help and of `all`.
+/// Plumb's own named workloads, in the order of help and of `all`.
 pub const NAMED: &[NamedWorkload] = &[
     NamedWorkload {
         name: "stream-read",
@@ -89,35 +89,34 @@ pub const NAMED: &[NamedWorkload] = &[
     },
 ];
 
-/// The word for all of [`NAMED`].
+/// The name that selects all of [`NAMED`].
 pub const ALL: &str = "all";
 
-/// There is no named workload of that name.
+/// Error for an unknown workload name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown workload `{name}`; {help}")]
 pub struct UnknownName {
-    /// What was asked for.
     pub name: String,
-    /// The nearest name, or all of Plumb's own.
+    /// The nearest name, or a list of Plumb's own.
     pub help: String,
 }
 
-/// Every named workload, Plumb's own first.
+/// Returns all named workloads, Plumb's own first.
 pub fn every() -> impl Iterator<Item = &'static NamedWorkload> {
     NAMED.iter().chain(LOADS)
 }
 
-/// The names and descriptions of [`every`] named workload.
+/// Returns the names and descriptions of all named workloads.
 pub fn titles() -> Vec<WorkloadTitle> {
     every().map(NamedWorkload::title).collect()
 }
 
-/// The named workload of this name.
+/// Returns the workload with this name.
 pub fn find(name: &str) -> Option<&'static NamedWorkload> {
     every().find(|named| named.name == name)
 }
 
-/// The named workload of this name, or all of Plumb's own for [`ALL`].
+/// Returns the workload with this name, or all of Plumb's own for [`ALL`].
 pub fn select(name: &str) -> Result<Vec<&'static NamedWorkload>, UnknownName> {
     if name == ALL {
         return Ok(NAMED.iter().collect());

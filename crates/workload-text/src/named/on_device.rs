@@ -1,4 +1,4 @@
-//! Named workloads on a device: what their files are, is a part of it, one behind the other from its beginning.
+//! Named workloads on a device. Their files become consecutive parts of the device, from its beginning.
 
 use super::MIB;
 use plumb_workload::target::{DeviceTarget, Target};
@@ -7,42 +7,32 @@ use plumb_workload::{Content, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The name of the one target.
+/// Name of the only target.
 const DEVICE: &str = "device";
 
-/// Why a workload cannot run on a device.
+/// Reason why a workload cannot run on a device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotOnDevice {
-    /// It makes, names or counts files.
-    #[error("{workload} works on files (`{target}`), and a device has none; name a directory on a file system of it")]
-    NeedsFiles {
-        /// The workload.
-        workload: String,
-        /// The target.
-        target: String,
-    },
-    /// It does not fit.
-    #[error("{workload} needs {needed}, and the device has {there}; name a larger one")]
-    TooSmall {
-        /// The workload.
-        workload: String,
-        /// What it needs.
-        needed: Bytes,
-        /// What there is.
-        there: Bytes,
-    },
+    /// The workload creates, names or counts files.
+    #[error(
+        "{workload} works on files (`{target}`), but a device has none; name a directory on one of its file systems"
+    )]
+    NeedsFiles { workload: String, target: String },
+    /// The workload does not fit on the device.
+    #[error("{workload} needs {needed}, but the device has {capacity}; name a larger one")]
+    TooSmall { workload: String, needed: Bytes, capacity: Bytes },
 }
 
-/// A part of the device.
+/// Part of the device that stands for a file.
 struct Part {
     start: u64,
     length: u64,
 }
 
-/// A workload on files as one on a device of this many bytes.
+/// Converts a workload on files to one on a device of this many bytes.
 ///
 /// # Errors
-/// It needs files, or more room.
+/// Fails if the workload needs files, or more space.
 pub fn on_device(mut workload: Workload, path: &Path, capacity: u64) -> Result<Workload, NotOnDevice> {
     let needs_files =
         |target: &str| NotOnDevice::NeedsFiles { workload: workload.name.clone(), target: target.to_owned() };
@@ -62,8 +52,8 @@ pub fn on_device(mut workload: Workload, path: &Path, capacity: u64) -> Result<W
         }
     }
     if end > capacity {
-        let (needed, there) = (Bytes(end), Bytes(capacity));
-        return Err(NotOnDevice::TooSmall { workload: workload.name, needed, there });
+        let (needed, capacity) = (Bytes(end), Bytes(capacity));
+        return Err(NotOnDevice::TooSmall { workload: workload.name, needed, capacity });
     }
     for group in workload.phase.iter_mut().flat_map(|phase| &mut phase.workers) {
         let Some(part) = parts.get(&group.target) else { continue };
@@ -86,16 +76,15 @@ mod tests {
     use crate::named::{RunPlace, Scale, load_of, use_named};
     use crate::validate::validate;
 
-    fn of(name: &str, capacity: u64) -> Result<Workload, NotOnDevice> {
+    fn named_on_device(name: &str, capacity: u64) -> Result<Workload, NotOnDevice> {
         let workload = load_of(use_named(name).unwrap()).workload(&Scale::moderate(RunPlace::Directory));
         on_device(workload, Path::new("/dev/x"), capacity)
     }
 
-    // Protects: files become parts of the device that do not overlap, each worker stays in its own, and nothing lies behind what is
-    // said to be used.
+    // Protects against overlap: each worker stays in its own part, and no part is outside the space in use.
     #[test]
     fn files_become_parts_of_the_device() {
-        let mysql = of("mysql", 4 << 30).unwrap();
+        let mysql = named_on_device("mysql", 4 << 30).unwrap();
         assert_eq!(validate(&mysql), []);
         let parts: Vec<(u64, u64, &str)> = mysql.phase[0]
             .workers
@@ -109,18 +98,18 @@ mod tests {
         let Some(Target::Device(device)) = mysql.target.get("device") else { panic!("{:?}", mysql.target) };
         assert_eq!((device.size, device.destroy_serial.as_deref()), (Some(Size::Bytes(Bytes(320 << 20))), None));
         for name in ["etcd", "kubernetes", "vm-image", "ceph-osd"] {
-            assert_eq!(validate(&of(name, 4 << 30).unwrap()), [], "{name}");
+            assert_eq!(validate(&named_on_device(name, 4 << 30).unwrap()), [], "{name}");
         }
     }
 
     #[test]
-    fn what_needs_files_or_room_is_refused() {
+    fn loads_that_need_files_or_more_space_are_refused() {
         for name in ["kafka", "mail", "nfs-home", "video"] {
-            assert!(matches!(of(name, 1 << 40), Err(NotOnDevice::NeedsFiles { .. })), "{name}");
+            assert!(matches!(named_on_device(name, 1 << 40), Err(NotOnDevice::NeedsFiles { .. })), "{name}");
         }
         assert_eq!(
-            of("mysql", 1 << 20).unwrap_err().to_string(),
-            "innodb-like needs 320MiB, and the device has 1MiB; name a larger one"
+            named_on_device("mysql", 1 << 20).unwrap_err().to_string(),
+            "innodb-like needs 320MiB, but the device has 1MiB; name a larger one"
         );
     }
 }

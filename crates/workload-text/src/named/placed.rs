@@ -1,7 +1,7 @@
-//! Written loads at another scale, and on simulated devices.
+//! Loads from files at another scale, and on simulated devices.
 //!
-//! A native file holds its sizes for [`Scale::moderate`]; everything that has a size or a length keeps its proportion to
-//! that. On a simulated device each target is a range or a file set of the same size.
+//! A native file states its sizes for [`Scale::moderate`]. Everything with a size or a length keeps its proportion to
+//! that. On a simulated device, each target becomes a range or a file set of the same size.
 
 use super::{MIB, NamedWorkload, RunPlace, Scale};
 use crate::native;
@@ -11,25 +11,25 @@ use plumb_workload::units::{Bytes, Nanos, Size};
 use plumb_workload::{SimDevice, Workload};
 use std::collections::BTreeMap;
 
-/// Each worker of a file set owns some files: with fewer than this there is nothing to choose from.
+/// Minimum number of files that each worker of a file set owns. With fewer, there is nothing to choose from.
 const FILES_PER_WORKER: u64 = 4;
 
-/// Room for the largest block of any load.
+/// Minimum size, with room for the largest block of any load.
 const LEAST_BYTES: u64 = 4 * MIB;
 
-/// Of files below this there are fewer or more at another scale; others are smaller or larger.
+/// Size below which another scale changes the number of files. Larger files change their size instead.
 const SMALL_FILE_BYTES: u64 = 2 * LEAST_BYTES;
 
-/// As many as readers start with.
+/// Minimum number of files, which is the number that readers start with.
 const LEAST_FILES: u32 = 8;
 
-/// More are too many to be open at once.
+/// Maximum number of files that can be open at once.
 const MOST_FILES: u32 = 1 << 20;
 
-/// The workload of a file in [`super::LOADS`], at a scale.
+/// Returns the workload of a file in [`super::LOADS`], at a scale.
 ///
 /// # Panics
-/// The file is no workload: a test reads all of them.
+/// If the file is not a valid workload. A test reads all of them.
 pub(super) fn written(named: &NamedWorkload, text: &str, scale: &Scale) -> Workload {
     let mut workload = native::parse(named.name, text).unwrap_or_else(|error| panic!("{error}"));
     named.about.clone_into(&mut workload.description);
@@ -48,13 +48,13 @@ pub(super) fn written(named: &NamedWorkload, text: &str, scale: &Scale) -> Workl
                 *target = simulated;
             }
         }
-        // A simulated device keeps no bytes that could be checked.
+        // A simulated device keeps no data that could be verified.
         workload.phase.iter_mut().flat_map(|phase| &mut phase.workers).for_each(|group| group.verify = None);
     }
     workload
 }
 
-/// A scale in relation to the moderate one.
+/// A scale relative to the moderate one.
 struct Proportions {
     bytes: f64,
     files: f64,
@@ -74,7 +74,7 @@ impl Proportions {
         }
     }
 
-    /// In whole MiB where it was one or more; what is written for the moderate scale stays to the byte.
+    /// Scales sizes of one MiB and more to whole MiB. At the moderate scale, all sizes stay exact.
     fn scale_bytes(&self, bytes: &mut Bytes) {
         if self.bytes != 1.0 && bytes.0 >= MIB {
             let wanted = (bytes.0 as f64 * self.bytes).min(i64::MAX as f64) as u64;
@@ -82,7 +82,7 @@ impl Proportions {
         }
     }
 
-    /// A place: it may be the beginning.
+    /// Scales an offset, which may become 0.
     fn scale_offset(&self, offset: &mut Bytes) {
         if self.bytes != 1.0 {
             *offset = Bytes((offset.0 as f64 * self.bytes).min(i64::MAX as f64) as u64 / MIB * MIB);
@@ -138,7 +138,7 @@ impl Proportions {
                 own.span.iter_mut().for_each(|span| self.scale_bytes(span));
                 self.scale_offset(&mut own.offset);
                 self.scale_offset(&mut own.offset_increment);
-                // Rounding and the least size must not move a range beyond the end of its file.
+                // Rounding and the minimum size must not move a range beyond the end of its file.
                 if let (Some(span), Some(most)) = (&mut own.span, length_of(&group.target)) {
                     span.0 = span.0.min(most);
                     own.offset.0 = own.offset.0.min(most - span.0);
@@ -152,7 +152,7 @@ impl Proportions {
     }
 }
 
-/// A target of a file as a simulated device; `None` of one that is none of the test directory's.
+/// Returns a target on files as a simulated device; `None` if it is not in the test directory.
 fn on(device: &SimDevice, target: &Target) -> Option<Target> {
     let most = |bytes: u64| Bytes(bytes.min(i64::MAX as u64));
     let range = |bytes: u64| SimTarget {

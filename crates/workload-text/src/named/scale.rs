@@ -1,4 +1,4 @@
-//! How large a named workload is, and what named workloads are built of.
+//! Scales of named workloads, and the building blocks that they share.
 
 use super::explain::explain;
 use super::loads::file;
@@ -13,60 +13,59 @@ use plumb_workload::target::{Distribution, FileTarget, Prepare, SimTarget, Targe
 use plumb_workload::units::{Bytes, Nanos};
 use plumb_workload::{Program, Step, Workload};
 
-/// How large and how long.
+/// Size and duration of a named workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scale {
-    /// Bytes of the range that block I/O works on, in whole MiB, at least one.
+    /// Size of the range for block I/O, in bytes; whole MiB, at least one.
     pub file_bytes: u64,
-    /// Files of a file set, at least 4.
+    /// Number of files in a file set, at least 4.
     pub files: u64,
-    /// Longest time of each phase that is not ended by its amount of work, in nanoseconds.
+    /// Maximum duration of each phase that does not end by its amount of work, in ns.
     pub time_ns: u64,
-    /// Seed of every random choice.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Where.
+    /// Directory or simulated device to run on.
     pub place: RunPlace,
 }
 
-/// Where a named workload runs.
+/// Place where a named workload runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunPlace {
-    /// In a directory: all paths are relative to it.
+    /// In a directory; all paths are relative to it.
     Directory,
     /// On a simulated device.
     Sim(SimDevice),
 }
 
-/// A workload that has a name.
+/// A workload with a name.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedWorkload {
-    /// What users type.
+    /// Name as typed on the command line.
     pub name: &'static str,
-    /// One line for users.
+    /// Summary in one line.
     pub about: &'static str,
-    /// Names of the metrics that answer for it, the most telling one first. Each occurs in one phase only.
+    /// Metrics that answer for the workload, most important first. Each occurs in only one phase.
     pub headline: &'static [&'static str],
-    /// Of what its numbers are no official result, where its name or work could be taken for one.
+    /// Benchmark of which the numbers are not official results, if the name or the work suggests one.
     pub banner: Option<&'static str>,
     pub(super) made: Made,
 }
 
-/// What a named workload is made from.
+/// Source of a named workload.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Made {
-    /// Code, for any scale.
+    /// Code that builds it for any scale.
     Built(fn(&Scale, &NamedWorkload) -> Workload),
-    /// A native file, at the scale of [`Scale::moderate`].
+    /// A native file for [`Scale::moderate`].
     Written,
 }
 
 impl NamedWorkload {
-    /// Its name and description.
     pub fn title(&self) -> WorkloadTitle {
         WorkloadTitle { name: self.name, about: self.about }
     }
 
-    /// The workload at this scale.
+    /// Returns the workload at this scale.
     pub fn workload(&self, scale: &Scale) -> Workload {
         match self.made {
             Made::Built(build) => build(scale, self),
@@ -74,13 +73,13 @@ impl NamedWorkload {
         }
     }
 
-    /// Where each of its numbers comes from.
+    /// Returns the source of each of its numbers.
     pub fn explanation(&self) -> Explanation {
         match self.made {
             Made::Written => explain(self, file(self.name)),
             Made::Built(build) => {
                 let workload = build(&Scale::moderate(RunPlace::Directory), self);
-                // Printing a workload fails for none that a table has: a test prints all.
+                // Printing succeeds for every workload of the tables; a test prints all of them.
                 explain(self, &native::to_toml(&workload).unwrap_or_default())
             }
         }
@@ -89,16 +88,16 @@ impl NamedWorkload {
 
 pub(super) const MIB: u64 = 1 << 20;
 
-/// Mean size of a small file or a message. Filebench's mail server has the same.
+/// Mean size of a small file or a message, as in Filebench's mail server.
 pub(super) const SMALL_FILE: Bytes = Bytes(16 << 10);
 
 impl Scale {
-    /// A moderate one: 1 GiB, 4000 files, 4 s.
+    /// Returns a moderate scale: 1 GiB, 4000 files, 4 s.
     pub fn moderate(place: RunPlace) -> Scale {
         Scale { file_bytes: 1 << 30, files: 4000, time_ns: 4_000_000_000, seed: Workload::DEFAULT_SEED, place }
     }
 
-    /// The range for block I/O: whole MiB, and at least one.
+    /// Returns the range for block I/O: whole MiB, at least one.
     pub(super) fn range(&self) -> Bytes {
         Bytes((self.file_bytes / MIB).max(1) * MIB)
     }
@@ -111,7 +110,7 @@ impl Scale {
         Some(Nanos(self.time_ns.max(1)))
     }
 
-    /// One range of offsets, as a file or as a simulated device.
+    /// Returns a range of offsets, as a file or a simulated device.
     pub(super) fn range_target(&self, name: &str, size: Bytes, prepare: Prepare) -> Target {
         match &self.place {
             RunPlace::Directory => Target::File(FileTarget {
@@ -130,7 +129,7 @@ impl Scale {
         }
     }
 
-    /// A file set of small files, about 100 to a directory.
+    /// Returns a set of small files, with about 100 per directory.
     pub(super) fn tree_target(&self, name: &str, preallocated_percent: u32) -> Target {
         const FILES_PER_DIRECTORY: u64 = 100;
         let files = self.files();
@@ -167,7 +166,8 @@ impl Scale {
     }
 }
 
-/// Gamma with shape 1.5, as measured file sizes are skewed. Source: Filebench's `fileset` defaults.
+/// Returns a gamma distribution with shape 1.5, because measured file sizes are skewed.
+/// Source: Filebench's `fileset` defaults.
 pub(super) fn message_size() -> Distribution {
     Distribution::Gamma { mean: SMALL_FILE, shape: 1.5 }
 }
@@ -176,12 +176,12 @@ pub(super) fn phase(name: &str, cache: CachePolicy, stop: Stop, workers: Vec<Wor
     Phase { cache, stop, ..Phase::new(name, workers) }
 }
 
-/// One worker with block I/O.
+/// Returns one worker with block I/O.
 pub(super) fn blocks(target: &str, depth: u32, work: Blocks) -> WorkerGroup {
     WorkerGroup { depth, ..WorkerGroup::new(target, work) }
 }
 
-/// `count` workers with a program.
+/// Returns `count` workers that run a program.
 pub(super) fn program(target: &str, count: u32, steps: Vec<Step>) -> WorkerGroup {
     WorkerGroup { count, ..WorkerGroup::new(target, Work::Program(Box::new(Program::new(steps)))) }
 }

@@ -1,4 +1,4 @@
-//! The survey of `plumb try`: a little of everything, in under a minute, on storage that is in use.
+//! The survey of `plumb try`: a little of everything in under a minute, on storage that is in use.
 
 use super::block::{DEEP, log, once, scattered, stream, timed};
 use super::file::small_file_phases;
@@ -10,11 +10,11 @@ use plumb_workload::phase::{CachePolicy, Phase, Stop};
 use plumb_workload::target::{Prepare, Target};
 use plumb_workload::units::Bytes;
 
-/// What can this storage do? At `time_ns` of 4 s it measures for about 45 s.
+/// Returns the survey of what this storage can do. With a `time_ns` of 4 s, it measures for about 45 s.
 ///
-/// It is bounded in space: one file of `file_bytes`, a log of a sixteenth of that, and `files` of about 16 KiB. No phase
-/// writes more than `file_bytes`. The file is made by the stream write itself, which therefore always finishes, and
-/// nothing is written only to prepare.
+/// Space is bounded: one file of `file_bytes`, a log of a sixteenth of that, and `files` of about 16 KiB each. No
+/// phase writes more than `file_bytes`. The stream write, which therefore always finishes, creates the file, so that
+/// nothing is written only for preparation.
 pub fn try_workload(scale: &Scale) -> Workload {
     let size = scale.range();
     let log_bytes = Bytes((size.0 / 16 / MIB).max(1) * MIB);
@@ -44,7 +44,8 @@ pub fn try_workload(scale: &Scale) -> Workload {
     workload
 }
 
-/// What of it can be read from a device or a file that is there: nothing is written, and the page cache is bypassed.
+/// Returns the part of the survey that works on an existing device or file. It writes nothing
+/// and bypasses the page cache.
 pub fn try_read_only(scale: &Scale, target: Target) -> Workload {
     let about = "what can be read from this device or file: streams, random reads at depth 1 and 32";
     let mut workload = scale.workload(SURVEY, about, [("data", target)]);
@@ -57,11 +58,11 @@ pub fn try_read_only(scale: &Scale, target: Target) -> Workload {
     workload
 }
 
-/// Without the page cache nobody reads ahead, and a device needs several requests to stream.
+/// Depth of streams without read-ahead by the page cache. A device needs several requests in flight to stream.
 const STREAM_DEPTH: u32 = 8;
 
 fn random(scale: &Scale, name: &str, mix: Mix, depth: u32) -> Phase {
-    // Writes also end by bytes: a fast device must not be worn for a survey.
+    // Writes also end by bytes, so that a survey does not wear out a fast device.
     let bytes = (mix.write > 0).then_some(scale.range());
     let stop = Stop { time: scale.time(), bytes, ..Stop::default() };
     phase(name, CachePolicy::Direct, stop, vec![blocks("data", depth, scattered(mix))])

@@ -24,7 +24,7 @@ fn all(scale: &Scale) -> Vec<Workload> {
 }
 
 #[test]
-fn every_one_is_valid_wherever_and_however_large() {
+fn every_workload_is_valid_at_every_scale() {
     for scale in scales() {
         for workload in all(&scale) {
             assert_eq!(validate(&workload), [], "{} at {scale:?}", workload.name);
@@ -33,7 +33,7 @@ fn every_one_is_valid_wherever_and_however_large() {
 }
 
 #[test]
-fn every_one_survives_its_native_form() {
+fn every_workload_survives_its_native_form() {
     for scale in scales() {
         for workload in all(&scale) {
             let text = to_toml(&workload).unwrap();
@@ -42,7 +42,7 @@ fn every_one_survives_its_native_form() {
     }
 }
 
-/// A headline that two phases report would be compared across different work.
+/// Protects comparisons: a headline metric that two phases report would compare different work.
 #[test]
 fn every_headline_metric_occurs_in_one_phase() {
     for named in every() {
@@ -61,7 +61,7 @@ fn every_headline_metric_occurs_in_one_phase() {
     }
 }
 
-/// First parts of the metrics that a group yields.
+/// Returns the first parts of the metric names that a group produces.
 fn subjects(group: &WorkerGroup) -> Vec<&'static str> {
     let kinds: Vec<OpKind> = match &group.work {
         Work::Blocks(_) | Work::Program(_) => group.work.op_kinds().into_iter().collect(),
@@ -86,26 +86,26 @@ fn the_survey_takes_under_a_minute_and_writes_no_more_than_promised() {
                 && work.mix.write > 0
             {
                 let bounded = group.limit.passes == Some(1) || phase.stop.bytes == Some(Bytes(scale.file_bytes));
-                assert!(bounded, "{} may write for ever", phase.name);
+                assert!(bounded, "{} may write without end", phase.name);
             }
         }
     }
 }
 
-/// A flow over existing files must not come before the phase that makes them, nor wait for time to end it.
+/// Protects the order of phases: the phase that creates the files comes first and is not ended by time.
 #[test]
-fn small_files_phases_make_what_they_use() {
+fn small_files_phases_create_the_files_they_use() {
     let workload = file::small_files(&Scale::moderate(RunPlace::Directory), &NAMED[5]);
     let names: Vec<&str> = workload.phase.iter().map(|phase| phase.name.as_str()).collect();
     assert_eq!(names, ["create", "stat", "read", "delete"]);
     for phase in &workload.phase {
         assert_eq!(phase.workers[0].limit.passes, Some(4000), "{}", phase.name);
     }
-    assert_eq!(workload.phase[0].stop, Stop::default(), "creating finishes, whatever the time");
+    assert_eq!(workload.phase[0].stop, Stop::default(), "the create phase always finishes");
 }
 
 #[test]
-fn names_are_unique_and_found_and_near_misses_are_named() {
+fn names_are_unique_and_typos_get_suggestions() {
     for named in every() {
         assert_eq!(select(named.name).unwrap()[0].name, named.name);
         assert!(!named.about.contains('\n'));
@@ -116,7 +116,7 @@ fn names_are_unique_and_found_and_near_misses_are_named() {
     assert!(select("etcdwal").unwrap_err().to_string().contains("did you mean `etcd-wal`?"));
 }
 
-/// The engine chooses: a named workload must run wherever there is no io_uring.
+/// Protects portability: named workloads must run without io_uring, so the engine chooses the backend.
 #[test]
 fn no_backend_is_forced() {
     for workload in all(&Scale::moderate(RunPlace::Directory)) {
@@ -138,9 +138,9 @@ fn database_in_its_native_form() {
     insta::assert_snapshot!(to_toml(&workload).unwrap());
 }
 
-/// What a file calls itself is what people type, and at the moderate scale it is run as it is written.
+/// Protects names and sizes: a file's `name` is the name that users type, and the moderate scale runs it unchanged.
 #[test]
-fn written_loads_are_run_as_their_files_say() {
+fn loads_run_as_written_in_their_files() {
     for load in LOADS {
         let text = loads::file(load.name);
         let written = parse(load.name, text).unwrap_or_else(|error| panic!("{error}"));
@@ -165,20 +165,21 @@ fn a_scale_keeps_proportions() {
     assert_eq!(tiny.phase[0].workers[0].count, 1, "a worker needs files to choose from");
 }
 
-/// Names that belong to somebody, and promise rules that a load does not keep.
+/// Names of organizations and benchmarks with rules that a load does not follow.
 const STANDARDS: [&str; 9] = ["spc", "spec", "sfs", "mlperf", "snia", "pts", "tpc", "laddis", "iometer"];
 
-/// Protects: what is known from memory only never carries a standard's name, and what carries one says what it is not.
+/// Protects against false claims: loads known from memory never carry a standard's name, and
+/// the others have a banner.
 #[test]
-fn no_standard_s_name_without_a_source_or_a_banner() {
+fn standards_names_need_a_source_and_a_banner() {
     for load in LOADS {
         let explanation = load.explanation();
-        let says = |text: &str| {
+        let mentions_standard = |text: &str| {
             let text = text.to_lowercase();
             let mut words = text.split(|c: char| !c.is_alphanumeric());
             words.any(|word| STANDARDS.iter().any(|name| word.trim_end_matches(|c: char| c.is_ascii_digit()) == *name))
         };
-        let carries = says(load.name) || says(load.about);
+        let carries = mentions_standard(load.name) || mentions_standard(load.about);
         let unverified = explanation.settings.iter().find(|one| one.evidence == Evidence::Memory);
         assert!(!carries || unverified.is_none(), "{}: {unverified:?}", load.name);
         assert!(!carries || load.banner.is_some(), "{} has no banner", load.name);
@@ -187,9 +188,9 @@ fn no_standard_s_name_without_a_source_or_a_banner() {
     }
 }
 
-/// Protects: a comment at the end of a line is a source, with what it rests on, so that none is lost in the page.
+/// Protects pages against lost sources: every comment at the end of a line is a source with its kind of evidence.
 #[test]
-fn every_comment_of_a_load_is_a_source_and_every_page_says_what_deviates() {
+fn every_comment_of_a_load_is_a_source_and_every_page_lists_deviations() {
     for load in LOADS {
         let text = loads::file(load.name);
         let comments = text.lines().filter(|line| !line.starts_with('#') && line.contains('#')).count();
@@ -215,7 +216,7 @@ fn the_parts_of_a_page_are_named_as_in_the_file() {
     assert!(own.settings.iter().any(|one| one.setting == "depth = 32"), "{own:#?}");
 }
 
-/// A use whose load or numbers do not exist would answer nothing.
+/// Protects every use: its load and its metrics exist.
 #[test]
 fn every_use_has_its_load_and_its_phases() {
     for one in USES {
@@ -231,8 +232,8 @@ fn every_use_has_its_load_and_its_phases() {
     assert!(use_named("ectd").unwrap_err().to_string().contains("did you mean `etcd`?"));
 }
 
-/// Protects: the streams of the SPC-1-like load together have the published statistics: 0.394 of the operations read, 8.01 KiB
-/// at the mean, 59.6, 12.3 and 28.1 % of them on the three stores.
+/// Protects the SPC-1-like load. Together, its streams have the published statistics: 39.4 % reads, a mean of 8.01
+/// KiB, and 59.6, 12.3 and 28.1 % of the operations on the three stores.
 #[test]
 fn the_streams_of_spc1_have_the_published_statistics() {
     let workload = find("spc1-like").unwrap().workload(&Scale::moderate(RunPlace::Directory));

@@ -1,20 +1,21 @@
-//! What storage is to be good enough for: a load each, and the limits that others have published for it.
+//! Uses of storage, each with a load and the limits published for it.
 //!
-//! All limits are here. A use without one gets numbers, and no answer: a limit that somebody made up is none.
+//! All limits are in this file. A use without a published limit gets numbers but no verdict, because
+//! Plumb does not invent limits.
 
 use super::NamedWorkload;
 use plumb_workload::named::{PublishedLimit, Use};
 use plumb_workload::suggest::did_you_mean;
 
-/// The load of a use.
+/// Returns the load of a use.
 ///
 /// # Panics
-/// There is none of that name: a test looks up all of them.
+/// If no load has that name. A test looks up all of them.
 pub fn load_of(wanted: &Use) -> &'static NamedWorkload {
     super::find(wanted.load).unwrap_or_else(|| panic!("{}: no load `{}`", wanted.name, wanted.load))
 }
 
-/// Every use, in the order of `plumb fit-for --list`.
+/// All uses, in the order of `plumb fit-for --list`.
 pub const USES: &[Use] = &[
     Use {
         name: "etcd",
@@ -107,20 +108,19 @@ pub const USES: &[Use] = &[
     },
 ];
 
-/// There is no use of that name.
+/// Error for an unknown use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown use `{name}`; {help}")]
 pub struct UnknownUse {
-    /// What was asked for.
     pub name: String,
-    /// The nearest name, or all of them.
+    /// The nearest name, or a list of all names.
     pub help: String,
 }
 
-/// The use of this name.
+/// Returns the use with this name.
 ///
 /// # Errors
-/// There is none.
+/// Fails if no use has that name.
 pub fn use_named(name: &str) -> Result<&'static Use, UnknownUse> {
     let unknown = || {
         let names: Vec<&str> = USES.iter().map(|one| one.name).collect();

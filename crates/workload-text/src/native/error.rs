@@ -1,56 +1,50 @@
-//! Errors of the native form, with the lines they are about.
+//! Errors of the native form, shown with the lines they refer to.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Why a text is no workload that can run: at least one diagnostic. Printed with the lines it is about.
+/// Error for a text that is not a valid workload, with at least one diagnostic. Its display
+/// shows the lines in question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NativeError {
-    /// What the text is called: a path, or `<stdin>`.
+    /// Name of the text: a path, or `<stdin>`.
     pub source_name: String,
-    /// The text itself.
     pub text: String,
-    /// The overrides that were put in, in full: `depth=32`.
+    /// Overrides that were applied, in full, such as `depth=32`.
     pub overrides: Vec<String>,
-    /// What is wrong, in the order of the text.
+    /// Errors in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// One thing that is wrong, and where.
+/// One error and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Which text the place lies in.
+    /// Text that the span refers to.
     pub origin: TextOrigin,
-    /// Bytes of that text that it is about.
+    /// Byte range in that text.
     pub span: Range<usize>,
     /// Line of the span's start, from 1.
     pub line: usize,
-    /// Character of that line, from 1.
+    /// Column of the span's start, in characters from 1.
     pub column: usize,
-    /// What is wrong.
     pub message: String,
-    /// The way out.
+    /// How to fix it.
     pub help: Option<String>,
 }
 
-/// Which text a [`Diagnostic`] is about.
+/// Text that a [`Diagnostic`] refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextOrigin {
-    /// The workload's own: [`NativeError::text`].
+    /// The text of the workload, [`NativeError::text`].
     Text,
-    /// An override, in full: `depth=32`.
+    /// An override in full, such as `depth=32`.
     Override(String),
-    /// Another file, which the text builds on.
-    Base {
-        /// What it is called.
-        name: String,
-        /// Its text.
-        text: String,
-    },
+    /// Another file that the text builds on.
+    Base { name: String, text: String },
 }
 
 impl Diagnostic {
-    /// A diagnostic of the bytes `span` of `text`, which is the text of `origin`. The span may lie anywhere.
+    /// Creates a diagnostic for the bytes `span` of `text`, which is the text of `origin`. Accepts any span.
     pub(super) fn new(
         origin: TextOrigin,
         text: &str,
@@ -73,7 +67,7 @@ impl Diagnostic {
     }
 }
 
-/// The last boundary of a character at or before a byte.
+/// Returns the last character boundary at or before a byte.
 fn floor_char(text: &str, byte: usize) -> usize {
     let mut byte = byte.min(text.len());
     while !text.is_char_boundary(byte) {
@@ -84,7 +78,7 @@ fn floor_char(text: &str, byte: usize) -> usize {
 
 impl std::error::Error for NativeError {}
 
-/// As compilers do it: message, place, line, caret, help.
+/// Prints message, position, line, caret and help, like a compiler.
 impl fmt::Display for NativeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, diagnostic) in self.diagnostics.iter().enumerate() {
@@ -93,7 +87,7 @@ impl fmt::Display for NativeError {
             }
             self.write_one(f, diagnostic)?;
         }
-        // An override may well break what the text says elsewhere.
+        // An override can break a setting elsewhere in the text.
         if !self.overrides.is_empty() && self.diagnostics.iter().any(|diagnostic| diagnostic.origin == TextOrigin::Text)
         {
             write!(f, "\n\nnote: this is with --set {}", self.overrides.join(" --set "))?;
@@ -102,7 +96,7 @@ impl fmt::Display for NativeError {
     }
 }
 
-/// Characters of a line that are shown at most.
+/// Maximum number of characters to show of a line.
 const SHOWN_MAX: usize = 160;
 
 impl NativeError {
@@ -124,7 +118,7 @@ impl NativeError {
         let shown = text.lines().nth(line - 1).unwrap_or("");
         let rest = shown.chars().count().saturating_sub(column - 1);
         let wanted = text.get(span.clone()).map_or(0, |marked| marked.chars().take_while(|c| *c != '\n').count());
-        // Of a line that is too long, what lies around the place; a tab as one blank, so that the caret stands right.
+        // Shows the part of a long line around the position, and each tab as one space to keep the caret aligned.
         let hidden = if shown.chars().count() > SHOWN_MAX { (column - 1).saturating_sub(SHOWN_MAX / 2) } else { 0 };
         let part: String =
             shown.chars().skip(hidden).take(SHOWN_MAX).map(|c| if c == '\t' { ' ' } else { c }).collect();

@@ -1,4 +1,4 @@
-//! Other files that people write by hand, with errors as good as a workload's.
+//! Other files that users write by hand, with the same quality of errors as workloads.
 
 use super::error::NativeError;
 use super::locate::Document;
@@ -6,8 +6,8 @@ use crate::validate::Problem;
 use plumb_document::toml;
 use serde::de::DeserializeOwned;
 
-/// Reads a form from TOML, then asks `problems` what in it makes no sense. Errors of syntax, of shape and of meaning
-/// come back alike, each with its place. `source_name` is what errors call the text: its path, or `<stdin>`.
+/// Parses a form from TOML and validates it with `problems`. Errors of syntax, shape and meaning are reported alike,
+/// each with its position. `source_name` is the name of the text in errors: its path, or `<stdin>`.
 pub fn read_form<T: DeserializeOwned>(
     source_name: &str,
     text: &str,

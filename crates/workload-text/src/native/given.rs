@@ -1,22 +1,21 @@
-//! A change to a workload, as it is given.
+//! A change to a workload, as given by `--set`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A change to a workload: `depth=32`, or `phase.0.workers.0.depth=32`.
+/// A change to a workload, such as `depth=32` or `phase.0.workers.0.depth=32`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
     /// One of the [`SHORTHANDS`], or a [`KeyPath`].
     pub path: String,
-    /// A TOML value; what is none stands for itself as a string, so that `4KiB` needs no quotes.
+    /// A TOML value. Text that is not TOML counts as a string, so that `4KiB` needs no quotes.
     pub value: String,
 }
 
-/// Why a text is no override.
+/// Error from parsing an override.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` has no `=`; write KEY=VALUE, such as `depth=32` or `phase.0.cache=direct`")]
 pub struct OverrideError {
-    /// What was found.
     pub text: String,
 }
 

@@ -1,4 +1,4 @@
-//! From a path or a span to a place in the text or in an override.
+//! Positions in texts and overrides, by path or span.
 
 use super::error::{Diagnostic, NativeError, TextOrigin};
 use super::given::Override;
@@ -12,51 +12,50 @@ use plumb_workload::merge;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 
-/// A document as the parser leaves it: every key and value knows its place.
+/// A document as parsed, with the position of every key and value.
 pub type SpannedTable = Spanned<Table>;
 
-/// Something that makes no sense, and where.
+/// An error of meaning and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocatedFailure {
-    /// Where, in the common space of a [`Document`].
+    /// Position in the common space of a [`Document`].
     pub span: Range<usize>,
-    /// What is wrong.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub help: String,
 }
 
-/// A text, its overrides and the texts that it builds on, in one space of byte positions: the text first, each override
-/// behind it, then the bases.
+/// A text, its overrides and the texts that it builds on, in one space of byte positions. The text comes first, then
+/// each override, then the bases.
 ///
-/// The parser's tree keeps a position for every key and value. Values of overrides are put into the same tree under
-/// positions of their own, so that any later error, of types or of meaning, leads back to the override that caused it.
+/// The parser's tree has a position for every key and value. Values of overrides are put into the same tree at
+/// positions of their own. Any later error of types or meaning therefore leads back to the override that caused it.
 pub struct Document<'a> {
     source_name: &'a str,
-    /// The text, then a line for each override, then the bases.
+    /// The text, a line per override, and the bases.
     joined: String,
     text_len: usize,
     overrides: Vec<Placed<'a>>,
     bases: Vec<PlacedBase>,
 }
 
-/// A text that another one builds on, and where it lies in the common space.
+/// A text that another one builds on, and its position in the common space.
 struct PlacedBase {
     name: String,
     span: Range<usize>,
 }
 
-/// An override and where it lies in the common space.
+/// An override and its position in the common space.
 pub(super) struct Placed<'a> {
     pub(super) given: &'a Override,
-    /// Where the whole of it lies: `path=value`.
+    /// Position of the whole override, `path=value`.
     pub(super) span: Range<usize>,
-    /// Where its value starts.
+    /// Start position of its value.
     pub(super) value_start: usize,
 }
 
 impl<'a> Document<'a> {
-    /// A text and what is put into it. `source_name` is what errors call the text.
+    /// Creates a document from a text and its overrides. `source_name` is the name of the text in errors.
     pub fn new(source_name: &'a str, text: &str, overrides: &'a [Override]) -> Document<'a> {
         let mut joined = text.to_owned();
         let mut placed = Vec::with_capacity(overrides.len());
@@ -70,7 +69,7 @@ impl<'a> Document<'a> {
         Document { source_name, joined, text_len: text.len(), overrides: placed, bases: Vec::new() }
     }
 
-    /// The same with a further text beneath all that are there: what they do not say, it says.
+    /// Adds another base text, which provides the keys that no earlier text sets.
     #[must_use]
     pub fn on_base(mut self, name: &str, text: &str) -> Document<'a> {
         self.joined.push('\n');
@@ -80,29 +79,30 @@ impl<'a> Document<'a> {
         self
     }
 
-    /// All texts and overrides as one tree.
+    /// Returns all texts and overrides as one tree.
     ///
     /// # Errors
-    /// A text that is not TOML, or an override whose path leads nowhere.
+    /// Fails for a text that is not TOML, and for an override with an invalid path.
     pub fn tree(&self) -> Result<SpannedTable, NativeError> {
         let mut tree = toml::parse(self.text()).map_err(|error| self.syntax_error(&error))?;
         for base in &self.bases {
             let start = base.span.start;
             let text = &self.joined[base.span.clone()];
-            let beneath = toml::parse(text).map_err(|error| self.misread(start, &error))?;
-            let Value::Table(beneath) = Node::from(Value::Table(beneath.into_inner())).moved(start).into_inner() else {
-                unreachable!("a table that is moved stays one")
+            let base = toml::parse(text).map_err(|error| self.misread(start, &error))?;
+            let Value::Table(base) = Node::from(Value::Table(base.into_inner())).moved(start).into_inner() else {
+                unreachable!("moving a table keeps it a table")
             };
-            merge::beneath(tree.get_mut(), beneath);
+            merge::merge_base(tree.get_mut(), base);
         }
         former::bring_up_table(tree.get_mut());
         Ok(tree)
     }
 
-    /// Reads a part of the tree as a form. A table whose errors have no place of their own is its own place.
+    /// Reads a part of the tree as a form. Errors of a table without a position of their
+    /// own get the table's position.
     ///
     /// # Errors
-    /// What does not fit, where it stands.
+    /// Reports the first value that does not fit, with its position.
     pub fn read<T: DeserializeOwned>(&self, part: &Node) -> Result<T, NativeError> {
         plumb_document::read(part).map_err(|error| self.error(&error))
     }
@@ -110,12 +110,12 @@ impl<'a> Document<'a> {
     /// Reads the whole tree as a form.
     ///
     /// # Errors
-    /// What does not fit, where it stands.
+    /// Reports the first value that does not fit, with its position.
     pub fn read_tree<T: DeserializeOwned>(&self, tree: &SpannedTable) -> Result<T, NativeError> {
         self.read(&Node::new(tree.span(), Value::Table(tree.get_ref().clone())))
     }
 
-    /// Errors of meaning at places of the common space, in their order; the same one twice is told once.
+    /// Converts errors of meaning at positions of the common space. Sorts them and drops duplicates.
     pub fn failures(&self, mut failures: Vec<LocatedFailure>) -> NativeError {
         failures.sort_by(|a, b| (a.span.start, &a.message).cmp(&(b.span.start, &b.message)));
         failures.dedup();
@@ -127,7 +127,7 @@ impl<'a> Document<'a> {
         )
     }
 
-    /// Errors of meaning, with their places.
+    /// Converts errors of meaning, finding their positions by path.
     pub fn misfits(&self, problems: Vec<Problem>, place: &dyn Fn(&KeyPath) -> Range<usize>) -> NativeError {
         let failure = |problem: Problem| LocatedFailure {
             span: place(&problem.path),
@@ -139,10 +139,10 @@ impl<'a> Document<'a> {
 
     fn misread(&self, start: usize, error: &SyntaxError) -> NativeError {
         let span = error.span.start + start..error.span.end + start;
-        self.failed(vec![self.diagnostic(span, wording::of_syntax(&error.message), None)])
+        self.failed(vec![self.diagnostic(span, wording::syntax_message(&error.message), None)])
     }
 
-    /// The text itself.
+    /// Returns the text without overrides and bases.
     pub fn text(&self) -> &str {
         &self.joined[..self.text_len]
     }
@@ -151,7 +151,7 @@ impl<'a> Document<'a> {
         &self.overrides
     }
 
-    /// The value of an override, as it was typed.
+    /// Returns the value of an override as typed.
     pub(super) fn value(&self, placed: &Placed<'_>) -> &str {
         &self.joined[placed.value_start..placed.span.end]
     }
@@ -165,7 +165,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// A diagnostic of a position in the common space.
+    /// Creates a diagnostic for a position in the common space.
     fn diagnostic(&self, span: Range<usize>, message: String, help: Option<String>) -> Diagnostic {
         if let Some(base) = self.bases.iter().rev().find(|base| base.span.start <= span.start) {
             let text = &self.joined[base.span.clone()];
@@ -184,29 +184,29 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// An error of the whole text.
+    /// Returns an error for the whole text.
     pub(super) fn whole(&self, message: String) -> NativeError {
         self.failed(vec![self.diagnostic(0..0, message, None)])
     }
 
-    /// An error of one override.
+    /// Returns an error for one override.
     pub(super) fn bad_override(&self, placed: &Placed<'_>, message: String, help: String) -> NativeError {
         self.failed(vec![self.diagnostic(placed.span.start..placed.value_start, message, Some(help))])
     }
 
-    /// An error of TOML's syntax.
+    /// Returns a TOML syntax error.
     pub(super) fn syntax_error(&self, error: &SyntaxError) -> NativeError {
-        self.failed(vec![self.diagnostic(error.span.clone(), wording::of_syntax(&error.message), None)])
+        self.failed(vec![self.diagnostic(error.span.clone(), wording::syntax_message(&error.message), None)])
     }
 
-    /// An error of shape or type.
+    /// Returns an error of shape or type.
     pub(super) fn error(&self, error: &ReadError) -> NativeError {
         let span = error.span().unwrap_or(0..0);
-        let (message, help) = wording::of_shape(error.misfit());
+        let (message, help) = wording::misfit_message(error.misfit());
         self.failed(vec![self.diagnostic(span, message, help)])
     }
 
-    /// Errors of meaning.
+    /// Returns errors of meaning.
     pub(super) fn problems(&self, tree: &Spanned<Table>, problems: Vec<Problem>) -> NativeError {
         let mut diagnostics: Vec<(usize, Diagnostic)> = problems
             .into_iter()
@@ -224,10 +224,10 @@ fn find(tree: &Spanned<Table>, path: &KeyPath) -> Range<usize> {
     place_of(tree.get_ref(), path)
 }
 
-/// Keys that once had other names, which are still read.
+/// Keys that have former names, which are still accepted.
 pub(super) const FORMER: [&[&str]; 3] = [&["program", "flow", "script"], &["delay", "pause"], &["size", "length"]];
 
-/// A key as a table has it, under its own name or a former one.
+/// Returns the name under which the table contains a key: its current name or a former one.
 pub(super) fn as_written<'k>(table: &Table, key: &'k str) -> &'k str {
     if table.contains_key(key) {
         return key;
@@ -236,8 +236,8 @@ pub(super) fn as_written<'k>(table: &Table, key: &'k str) -> &'k str {
     names.and_then(|names| names.iter().copied().find(|name| table.contains_key(name))).unwrap_or(key)
 }
 
-/// The place of what a path leads to, or of the last thing on the way to it that is written down. A value is its own
-/// place; a table is best pointed at by its key, for its own span may be many lines.
+/// Returns the position of a path, or of its last part that is written down. A value has its own position. A table
+/// has the position of its key, because its own span may cover many lines.
 pub fn place_of(table: &Table, path: &KeyPath) -> Range<usize> {
     let mut place = 0..0;
     let mut table = Some(table);

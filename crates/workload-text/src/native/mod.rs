@@ -1,8 +1,8 @@
 //! The native form: workloads as TOML.
 //!
-//! [`parse`] reads text, [`to_toml`] writes it, [`parse_with`] reads it with [`Override`]s (`--set key=value`) put in,
-//! and `schemas/workload.json` describes it for editors. Whatever is wrong, in the text or in what it means, comes back as one
-//! [`NativeError`] whose [`Diagnostic`]s know their place.
+//! [`parse`] reads text, [`to_toml`] writes it, and [`parse_with`] reads it with [`Override`]s (`--set key=value`).
+//! `schemas/workload.json` describes the form for editors. Errors in the text or its meaning are returned as one
+//! [`NativeError`] whose [`Diagnostic`]s have positions.
 
 mod error;
 mod form;
@@ -30,12 +30,12 @@ use plumb_document::toml;
 use plumb_workload::Workload;
 use plumb_workload::former;
 
-/// Reads and validates a workload. `source_name` is what errors call the text: its path, or `<stdin>`.
+/// Parses and validates a workload. `source_name` is the name of the text in errors: its path, or `<stdin>`.
 pub fn parse(source_name: &str, text: &str) -> Result<Workload, NativeError> {
     parse_with(source_name, text, &[])
 }
 
-/// Reads a workload, puts the overrides in, in their order, and validates the outcome.
+/// Parses a workload, applies the overrides in order, and validates the result.
 pub fn parse_with(source_name: &str, text: &str, overrides: &[Override]) -> Result<Workload, NativeError> {
     let document = Document::new(source_name, text, overrides);
     let mut tree = toml::parse(document.text()).map_err(|error| document.syntax_error(&error))?;
@@ -47,9 +47,9 @@ pub fn parse_with(source_name: &str, text: &str, overrides: &[Override]) -> Resu
     if problems.is_empty() { Ok(workload) } else { Err(document.problems(&tree, problems)) }
 }
 
-/// A workload from elsewhere (a named one, a dialect's), with overrides put in, validated.
+/// Applies overrides to a workload from elsewhere, such as a named one or a dialect's, and validates it.
 ///
-/// Errors name the override; those that lie in the workload itself show it in its native form.
+/// Errors name the override. Errors in the workload itself show it in its native form.
 pub fn with_overrides(workload: &Workload, overrides: &[Override]) -> Result<Workload, NativeError> {
     let source_name = format!("<{}>", workload.name);
     match to_toml(workload) {

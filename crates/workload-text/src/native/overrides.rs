@@ -6,43 +6,41 @@ use plumb_document::toml;
 use plumb_document::{Node, Spanned, Table, Value};
 use plumb_workload::former;
 use plumb_workload::keypath::{KeyPath, KeyPathError, Segment};
-use plumb_workload::merge::put_over;
+use plumb_workload::merge::overlay;
 use plumb_workload::suggest::did_you_mean;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A key that stands for the same setting in every place of a workload that has it.
+/// A key that stands for the same setting in all places of a workload that have it.
 #[derive(Debug, Clone, Copy)]
 pub struct Shorthand {
-    /// What is typed.
+    /// Key that users type.
     pub name: &'static str,
-    /// A value, as an example.
+    /// Example of a value.
     pub example: &'static str,
-    /// What it sets.
+    /// Description for the help.
     pub doc: &'static str,
-    /// Where.
+    /// Places that it applies to.
     pub reach: Reach,
-    /// The keys from there.
+    /// Keys from those places to the setting.
     pub keys: &'static [&'static str],
 }
 
-/// The places that a [`Shorthand`] reaches.
+/// The places that a [`Shorthand`] applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// The workload itself.
     Workload,
-    /// Every target of one of these kinds.
+    /// All targets of these kinds.
     Targets(&'static [&'static str]),
-    /// Every phase.
     Phases,
-    /// Every group of workers.
+    /// All groups of workers.
     Workers,
-    /// Every group of workers that does block I/O.
+    /// All groups of workers that do block I/O.
     BlockWorkers,
 }
 
 impl Reach {
-    /// In words, for help and errors.
+    /// Returns the place in words, for help and errors.
     fn name(self) -> Cow<'static, str> {
         match self {
             Reach::Workload => "workload".into(),
@@ -68,29 +66,23 @@ const SIZED: Reach = Reach::Targets(&["file", "files", "device", "null", "sim"])
 
 const WITH_CONTENT: Reach = Reach::Targets(&["file", "files", "tree", "device"]);
 
-/// Every shorthand of `--set`, in the order of its help.
+/// All shorthands of `--set`, in the order of its help.
 pub const SHORTHANDS: &[Shorthand] = &[
     shorthand("seed", "7", Reach::Workload, &["seed"], "seed of every random choice"),
     shorthand("size", "4GiB", SIZED, &["size"], "size of every target that is a range of offsets"),
     shorthand("files", "10000", Reach::Targets(&["tree", "sim"]), &["files"], "files of every file set"),
     shorthand("file-size", "16KiB", Reach::Targets(&["tree"]), &["size"], "size of the files of every file set"),
-    shorthand("content", "zero", WITH_CONTENT, &["content"], "what is written"),
-    shorthand("prepare", "allocate", Reach::Targets(&["file", "files"]), &["prepare"], "how files get their blocks"),
-    shorthand("time", "30s", Reach::Phases, &["stop", "time"], "how long each phase lasts at most"),
-    shorthand("bytes", "1GiB", Reach::Phases, &["stop", "bytes"], "bytes each phase moves at most"),
-    shorthand("ops", "100000", Reach::Phases, &["stop", "ops"], "ops of each phase at most"),
+    shorthand("content", "zero", WITH_CONTENT, &["content"], "contents of writes"),
+    shorthand("prepare", "allocate", Reach::Targets(&["file", "files"]), &["prepare"], "how files are allocated"),
+    shorthand("time", "30s", Reach::Phases, &["stop", "time"], "maximum duration of each phase"),
+    shorthand("bytes", "1GiB", Reach::Phases, &["stop", "bytes"], "maximum bytes moved by each phase"),
+    shorthand("ops", "100000", Reach::Phases, &["stop", "ops"], "maximum ops of each phase"),
     shorthand("ramp", "5s", Reach::Phases, &["ramp"], "time at the start of each phase that is not measured"),
     shorthand("cache", "direct", Reach::Phases, &["cache"], "the page cache: as-is, cold, warm or direct"),
-    shorthand(
-        "reads-own",
-        "true",
-        Reach::Phases,
-        &["reads-own"],
-        "of several MPI ranks, each reads the files that it wrote",
-    ),
-    shorthand("flush", "fdatasync", Reach::Phases, &["end", "flush"], "what makes the writes of each phase durable"),
+    shorthand("reads-own", "true", Reach::Phases, &["reads-own"], "let each MPI rank read the files that it wrote"),
+    shorthand("flush", "fdatasync", Reach::Phases, &["end", "flush"], "final flush of the writes of each phase"),
     shorthand("count", "4", Reach::Workers, &["count"], "workers in each group"),
-    shorthand("backend", "io-uring", Reach::BlockWorkers, &["backend"], "what executes the ops"),
+    shorthand("backend", "io-uring", Reach::BlockWorkers, &["backend"], "backend that executes the ops"),
     shorthand("run-as", "process", Reach::Workers, &["run-as"], "threads or processes"),
     shorthand(
         "rate",
@@ -100,17 +92,11 @@ pub const SHORTHANDS: &[Shorthand] = &[
         "ops per second of each worker; late ops are caught up",
     ),
     shorthand("think", "1ms", Reach::Workers, &["pace", "think", "time"], "pause after each op"),
-    shorthand("passes", "1", Reach::Workers, &["limit", "passes"], "times over the range, or through the program"),
+    shorthand("passes", "1", Reach::Workers, &["limit", "passes"], "passes over the range, or through the program"),
     shorthand("on-error", "continue", Reach::Workers, &["on-error"], "after a failed op: stop or continue"),
-    shorthand("depth", "32", Reach::BlockWorkers, &["depth"], "ops in flight, of each worker"),
+    shorthand("depth", "32", Reach::BlockWorkers, &["depth"], "ops in flight per worker"),
     shorthand("block", "4KiB", Reach::BlockWorkers, &["work", "blocks", "block"], "size of each op"),
-    shorthand(
-        "pattern",
-        "random",
-        Reach::BlockWorkers,
-        &["work", "blocks", "pattern"],
-        "where the next offset comes from",
-    ),
+    shorthand("pattern", "random", Reach::BlockWorkers, &["work", "blocks", "pattern"], "pattern of the offsets"),
     shorthand(
         "mix",
         "{read=70,write=30}",
@@ -123,7 +109,7 @@ pub const SHORTHANDS: &[Shorthand] = &[
     shorthand("verify", "crc32c", Reach::BlockWorkers, &["verify", "checksum"], "stamp writes and verify reads"),
 ];
 
-/// Puts every override into the tree, in their order.
+/// Applies all overrides to the tree, in order.
 pub(super) fn apply(document: &Document<'_>, tree: &mut Spanned<Table>) -> Result<(), NativeError> {
     for placed in document.overrides() {
         let value = value_of(document, placed);
@@ -138,10 +124,10 @@ pub(super) fn apply(document: &Document<'_>, tree: &mut Spanned<Table>) -> Resul
     Ok(())
 }
 
-/// Puts what `changes` says over a tree: a key with dots is a path (`"design.plots" = 2`), tables go into one another.
+/// Merges `changes` over a tree. A key with dots is a path (`"design.plots" = 2`), and tables are merged.
 ///
 /// # Errors
-/// A path that leads nowhere.
+/// Fails for a path that leads nowhere.
 pub fn over(tree: &mut Table, changes: &Table) -> Result<(), LocatedFailure> {
     for (key, value) in changes.iter() {
         if key.get_ref().contains(['.', '[']) {
@@ -153,7 +139,7 @@ pub fn over(tree: &mut Table, changes: &Table) -> Result<(), LocatedFailure> {
             continue;
         }
         match tree.get_mut(key.get_ref()) {
-            Some(place) => put_over(place, value.clone()),
+            Some(place) => overlay(place, value.clone()),
             None => {
                 tree.insert(key.clone(), value.clone());
             }
@@ -163,10 +149,10 @@ pub fn over(tree: &mut Table, changes: &Table) -> Result<(), LocatedFailure> {
 }
 
 impl Document<'_> {
-    /// Puts every override into the tree, each by its full path.
+    /// Applies all overrides to the tree, each by its full path.
     ///
     /// # Errors
-    /// An override whose path leads nowhere.
+    /// Fails for an override whose path leads nowhere.
     pub fn put_overrides(&self, tree: &mut SpannedTable) -> Result<(), NativeError> {
         for placed in self.overrides() {
             let key_span = placed.span.start..placed.value_start;
@@ -178,7 +164,7 @@ impl Document<'_> {
     }
 }
 
-/// The value as TOML where it is TOML, else as the string that it is.
+/// Parses the value as TOML, or else takes it as a string.
 pub(super) fn value_of(document: &Document<'_>, placed: &Placed<'_>) -> Node {
     let text = document.value(placed);
     match toml::parse_value(text) {
@@ -198,7 +184,7 @@ fn set_everywhere(
     let mut reached = 0;
     let path: Vec<Segment> = short.keys.iter().map(|key| Segment::from(*key)).collect();
     let mut set = |table: &mut Table| {
-        // No key of a shorthand is a list, so that every path leads somewhere.
+        // No key of a shorthand is a list, so every path leads somewhere.
         reached += usize::from(set_at(table, &path, value.clone(), key_span).is_ok());
     };
     match short.reach {
@@ -230,7 +216,7 @@ fn set_everywhere(
     Ok(())
 }
 
-/// The tables of a list of tables.
+/// Returns the tables of a list of tables.
 fn elements<'a>(table: &'a mut Table, key: &str) -> impl Iterator<Item = &'a mut Table> {
     let array = match table.get_mut(key).map(Spanned::get_mut) {
         Some(Value::List(array)) => Some(array),
@@ -242,7 +228,7 @@ fn elements<'a>(table: &'a mut Table, key: &str) -> impl Iterator<Item = &'a mut
 fn does_blocks(workers: &Table) -> bool {
     match workers.get("work").map(Spanned::get_ref) {
         Some(Value::Table(work)) => work.get("blocks").is_some_and(|stream| match stream.get_ref() {
-            // What a shorthand sets, other generators have no such keys for.
+            // Other generators lack the keys that shorthands set.
             Value::Table(stream) => !["fio", "sweep", "trace"].iter().any(|other| stream.contains_key(other)),
             _ => true,
         }),
@@ -251,11 +237,11 @@ fn does_blocks(workers: &Table) -> bool {
     }
 }
 
-/// Keys at which a table chooses one of several: setting one choice leaves the others behind.
+/// Keys at which a table selects one of several choices. Setting one choice drops the others.
 const CHOICES: &[&str] =
     &["pace", "backend", "work", "pattern", "block", "write-block", "trim-block", "content", "size"];
 
-/// Replaces the value and its key, so that both lead to the override.
+/// Replaces the value and its key, so that the positions of both lead to the override.
 fn insert(table: &mut Table, key: &str, value: Node, key_span: &Range<usize>) {
     match table.get_mut(key) {
         Some(place) => *place = value,
@@ -265,17 +251,17 @@ fn insert(table: &mut Table, key: &str, value: Node, key_span: &Range<usize>) {
     }
 }
 
-/// The table under a key, made where there is none.
+/// Returns the table under a key, created if missing.
 fn child<'a>(table: &'a mut Table, key: &str, key_span: &Range<usize>) -> &'a mut Table {
     let empty = || Spanned::new(key_span.clone(), Value::Table(Table::new()));
     if !table.get(key).is_some_and(|value| value.get_ref().is_table()) {
         insert(table, key, empty(), key_span);
     }
     let value = table.get_mut(key).map(Spanned::get_mut);
-    value.and_then(Value::as_table_mut).expect("a table was put there")
+    value.and_then(Value::as_table_mut).expect("the line above inserted a table")
 }
 
-/// Puts a value where a full path leads; the error says why it leads nowhere.
+/// Puts a value at a full path. The error says why the path leads nowhere.
 pub(super) fn put(tree: &mut Table, path: &str, value: Node, key_span: &Range<usize>) -> Result<(), OverrideRefusal> {
     let path: KeyPath = path.parse().map_err(|error: KeyPathError| OverrideRefusal {
         message: error.to_string(),
@@ -284,7 +270,7 @@ pub(super) fn put(tree: &mut Table, path: &str, value: Node, key_span: &Range<us
     set_at(tree, &path.0, value, key_span)
 }
 
-/// Sets what one full path leads to.
+/// Applies one override by its full path.
 fn set_one(
     document: &Document<'_>,
     placed: &Placed<'_>,
@@ -310,17 +296,16 @@ fn set_one(
     set_at(tree, &path.0, value, key_span).map_err(refused)
 }
 
-/// Keys of the workload itself: paths of one step.
+/// Top-level keys of a workload, which are paths of one segment.
 const WORKLOAD_KEYS: &[&str] = &["name", "description", "seed", "target", "phase"];
 
-/// Why a path leads nowhere.
+/// Error for a path that leads nowhere.
 pub(super) struct OverrideRefusal {
     pub(super) message: String,
     pub(super) help: String,
 }
 
-/// Sets what `path` leads to, making the tables on the way; what is neither table nor list on the way gives way to a
-/// table.
+/// Sets the value at `path`, creating the tables on the way. A scalar on the way is replaced by a table.
 fn set_at(table: &mut Table, path: &[Segment], value: Node, key_span: &Range<usize>) -> Result<(), OverrideRefusal> {
     let Some((first, rest)) = path.split_first() else { return Ok(()) };
     let key = as_written(table, &text_of(first)).to_owned();
@@ -354,7 +339,7 @@ fn set_at(table: &mut Table, path: &[Segment], value: Node, key_span: &Range<usi
     }
     let inner = child(table, &key, key_span);
     if CHOICES.contains(&key.as_str()) {
-        // A job's keys lie elsewhere today; what is said of one changes the block I/O that is there.
+        // A job's keys have moved; a key of a job now changes the existing block I/O.
         let next = text_of(next);
         let next = if key == "work" && next == "job" { "blocks" } else { next.as_str() };
         let kept = inner.remove_entry(as_written(inner, next));
@@ -368,7 +353,7 @@ fn is_named(element: &Value, name: &str) -> bool {
     element.as_table().and_then(|table| table.get("name")).and_then(|value| value.get_ref().as_str()) == Some(name)
 }
 
-/// A step as a key: a file may be named `0`.
+/// Returns a segment as a key, since a file may be named `0`.
 fn text_of(segment: &Segment) -> String {
     match segment {
         Segment::Key(name) => name.clone(),

@@ -1,5 +1,5 @@
-//! Workloads written as TOML that people want to read: sections for targets, phases and workers, dotted keys within,
-//! and nothing that would be the same if left out.
+//! Workloads printed as readable TOML: sections for targets, phases and workers, dotted keys within, and no
+//! keys that could be omitted.
 
 use plumb_document::toml::{inline, key};
 use plumb_document::{Node, Table, Value, WriteError};
@@ -10,18 +10,18 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Write;
 
-/// Why a workload has no native form.
+/// Error for a workload without a native form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the workload `{workload}` cannot be written as TOML: {reason} (paths must be UTF-8, and integers below 2^63)")]
 pub struct PrintError {
-    /// Its name.
+    /// Name of the workload.
     pub workload: String,
-    /// What TOML has no form for.
+    /// Value that TOML cannot express.
     pub reason: String,
 }
 
-/// The native form of a workload. A workload that [`validate`](crate::validate::validate) accepts always has one, and
-/// reading it gives the same workload back. A key is left out where leaving it out changes nothing.
+/// Returns the native form of a workload. Every workload that [`validate`](crate::validate::validate) accepts has
+/// one, and parsing it gives the same workload. Keys are omitted if that changes nothing.
 pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
     let failed = |error: WriteError| PrintError { workload: workload.name.clone(), reason: error.to_string() };
     let mut text = String::new();
@@ -49,7 +49,7 @@ pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
     }
     let mut before: Option<Shortened> = None;
     if workload.phase.is_empty() {
-        // A list of no tables can only be written before the first section.
+        // A list without tables can only be written before the first section.
         text.insert_str(0, "phase = []\n");
     }
     for phase in &workload.phase {
@@ -70,7 +70,7 @@ pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
     Ok(text)
 }
 
-/// A value's document, without what TOML has no form for.
+/// Returns a value's document without parts that TOML cannot express.
 fn written(value: &impl Serialize) -> Result<Node, WriteError> {
     let mut node = plumb_document::write(value)?;
     match without_nulls(&mut node) {
@@ -79,7 +79,7 @@ fn written(value: &impl Serialize) -> Result<Node, WriteError> {
     }
 }
 
-/// Leaves out what is not set. A number that TOML's integers do not hold is handed back.
+/// Removes unset values. Returns a number that does not fit a TOML integer, if any.
 fn without_nulls(node: &mut Node) -> Option<i128> {
     match node.get_mut() {
         Value::Integer(number) => i64::try_from(*number).is_err().then_some(*number),
@@ -92,15 +92,15 @@ fn without_nulls(node: &mut Node) -> Option<i128> {
     }
 }
 
-/// A value's TOML, whole and less everything that reading would put back.
+/// A value's TOML, in full and without everything that parsing would add again.
 struct Shortened {
     whole: Node,
     short: Node,
 }
 
 impl Shortened {
-    /// Of a value that is perhaps much like one `before`: what is the same in both is shortened in the same way, and
-    /// only the rest is tried. A workload can have thousands of workers that differ in a name.
+    /// Shortens a value that may resemble the previous one, `before`. Equal parts are shortened in the same way, and
+    /// only the rest is tried. A workload can have thousands of workers that differ only in a name.
     fn of<T: Serialize + DeserializeOwned + PartialEq>(
         value: &T,
         before: Option<&Shortened>,
@@ -121,7 +121,7 @@ impl Shortened {
     }
 }
 
-/// The value in the form that the one before it got; puts the paths of what is not as it was there into `untried`.
+/// Returns the value in the form of the previous one, and adds the paths of all differences to `untried`.
 fn as_before(node: &Node, whole: &Node, short: &Node, path: &mut Vec<Step>, untried: &mut Vec<Vec<Step>>) -> Node {
     if node == whole {
         return short.clone();
@@ -151,7 +151,7 @@ fn as_before(node: &Node, whole: &Node, short: &Node, path: &mut Vec<Step>, untr
     Value::Table(table).into()
 }
 
-/// A step into a TOML value.
+/// One step of a path in a TOML value.
 #[derive(Clone)]
 enum Step {
     Key(String),
@@ -166,10 +166,10 @@ fn at<'a>(whole: &'a mut Node, path: &[Step]) -> Option<&'a mut Node> {
     })
 }
 
-/// Written even where they are the defaults: what a reader wants to know of any workload.
+/// Keys to write even if they have their defaults, because readers want to know them for any workload.
 const ALWAYS: &[&str] = &["block", "pattern", "mix", "cache"];
 
-/// Tries every shorter form of what lies at `path`, outermost first, and keeps those that read the same.
+/// Tries all shorter forms of the value at `path`, outermost first, and keeps those that parse to the same value.
 fn shorten(whole: &mut Node, path: &mut Vec<Step>, same: &dyn Fn(&Node) -> bool) {
     let children: Vec<Step> = match at(whole, path).map(|node| node.get_ref()) {
         Some(Value::Table(table)) => table.keys().map(|key| Step::Key(key.get_ref().clone())).collect(),
@@ -182,7 +182,7 @@ fn shorten(whole: &mut Node, path: &mut Vec<Step>, same: &dyn Fn(&Node) -> bool)
     fold(whole, path, same);
 }
 
-/// The same for one path, and for what it lies in.
+/// Shortens the value at one path, and the values that contain it.
 fn shorten_one(whole: &mut Node, mut path: Vec<Step>, same: &dyn Fn(&Node) -> bool) {
     let Some(child) = path.pop() else { return shorten(whole, &mut path, same) };
     shorten_child(whole, &mut path, child, same);
@@ -194,13 +194,13 @@ fn shorten_one(whole: &mut Node, mut path: Vec<Step>, same: &dyn Fn(&Node) -> bo
     }
 }
 
-/// Leaves a child out, or shortens it.
+/// Omits a child, or shortens it.
 fn shorten_child(whole: &mut Node, path: &mut Vec<Step>, child: Step, same: &dyn Fn(&Node) -> bool) {
     if let Step::Key(key) = &child
         && !ALWAYS.contains(&key.as_str())
     {
         let Some(table) = at(whole, path).and_then(|node| node.get_mut().as_table_mut()) else { return };
-        // Removed and put back as a whole, so that the order of the keys stays.
+        // Restore the whole table to keep the order of its keys.
         let before = table.clone();
         table.remove(key);
         if same(whole) {
@@ -215,7 +215,7 @@ fn shorten_child(whole: &mut Node, path: &mut Vec<Step>, child: Step, same: &dyn
     path.pop();
 }
 
-/// `{ fsync = {} }` is "fsync", and `{ fixed = "4KiB" }` is "4KiB".
+/// Folds `{ fsync = {} }` to "fsync" and `{ fixed = "4KiB" }` to "4KiB".
 fn fold(whole: &mut Node, path: &[Step], same: &dyn Fn(&Node) -> bool) {
     let Some(place) = at(whole, path) else { return };
     let Value::Table(table) = place.get_ref() else { return };
@@ -234,7 +234,7 @@ fn fold(whole: &mut Node, path: &[Step], same: &dyn Fn(&Node) -> bool) {
     }
 }
 
-/// The lines of a table, its inner tables under dotted keys.
+/// Writes the lines of a table, with dotted keys for inner tables.
 fn lines(text: &mut String, prefix: &str, node: &Node) {
     let Value::Table(table) = node.get_ref() else { return };
     for (name, node) in table {
@@ -246,7 +246,7 @@ fn lines(text: &mut String, prefix: &str, node: &Node) {
     }
 }
 
-/// A choice with plain values reads best on one line: `{ zipf = { theta = 1.1 } }`.
+/// Returns `true` for a choice with plain values, which reads best on one line: `{ zipf = { theta = 1.1 } }`.
 fn is_small(table: &Table) -> bool {
     const KEYS_MAX: usize = 4;
     let plain = |node: &Node| !matches!(node.get_ref(), Value::Table(_) | Value::List(_));

@@ -1,11 +1,11 @@
-//! The JSON Schema of the native form.
+//! JSON Schema of the native form.
 
 use super::locate::FORMER;
 use plumb_workload::Workload;
 use serde_json::{Map, Value, json};
 
-/// The JSON Schema (2020-12) of a workload's native form, its short forms included. Editors complete and check TOML
-/// with it.
+/// Returns the JSON Schema (2020-12) of a workload's native form, including its short forms. Editors use it
+/// to complete and check TOML.
 pub fn schema() -> Value {
     let mut schema = Value::from(schemars::schema_for!(Workload));
     let definitions = schema.get("$defs").cloned().unwrap_or_default();
@@ -16,8 +16,8 @@ pub fn schema() -> Value {
     schema
 }
 
-/// Wherever one of several choices can be made, also its name alone, if all of its keys have defaults, and a bare size
-/// for the choice `fixed`: the forms of enums that serde knows as `=` or `=fixed` ([`plumb_document`]).
+/// Allows a choice's name alone wherever all of its keys have defaults, and a bare size for the choice `fixed`. These
+/// are the forms of enums that serde knows as `=` or `=fixed` ([`plumb_document`]).
 fn allow_short_forms(schema: &mut Value, definitions: &Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(|item| allow_short_forms(item, definitions)),
@@ -41,7 +41,7 @@ fn allow_short_forms(schema: &mut Value, definitions: &Value) {
             let former = choices.iter().flat_map(former_names).collect::<Vec<_>>();
             choices.extend(former);
             choices.append(&mut short);
-            // A unit's text may look like a choice's name to a validator: any match will do.
+            // A validator may match a quantity's text as a choice's name too, so any match must do.
             if let Some(choices) = object.remove("oneOf") {
                 object.insert("anyOf".to_owned(), choices);
             }
@@ -50,14 +50,14 @@ fn allow_short_forms(schema: &mut Value, definitions: &Value) {
     }
 }
 
-/// The choice under names that it once had, which are still read.
+/// Returns a choice under its former names, which are still accepted.
 fn former_names(choice: &Value) -> Vec<Value> {
     let Some((name, keys)) = only_property(choice) else { return Vec::new() };
     let former = FORMER.iter().filter(|names| names[0] == name).flat_map(|names| &names[1..]);
     former
         .map(|former| {
             json!({
-                "description": format!("Once the name of `{name}`."),
+                "description": format!("Former name of `{name}`."),
                 "type": "object",
                 "properties": { *former: keys },
                 "required": [former],
@@ -67,7 +67,7 @@ fn former_names(choice: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// The choice's name and its keys, where the schema is a table of one key.
+/// Returns the name and keys of a choice, if the schema is a table with one key.
 fn only_property(choice: &Value) -> Option<(&String, &Value)> {
     let properties = choice.get("properties")?.as_object()?;
     let required = choice.get("required")?.as_array()?;

@@ -54,7 +54,7 @@ fn sample() -> Workload {
     parse("sample.toml", SAMPLE).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The errors of the sample with one thing changed.
+/// Returns the errors of the sample with one replacement.
 fn errors_with(from: &str, to: &str) -> NativeError {
     assert!(SAMPLE.contains(from), "{from}");
     let text = SAMPLE.replacen(from, to, 1);
@@ -86,7 +86,7 @@ fn reads_the_sample() {
     assert_eq!(program.steps[4], Step::Close { handle: 0 });
 }
 
-/// What was changed, what is underlined, what is said, and the way out.
+/// Each row: the text to replace, the replacement, the underlined text, and parts of the message and the help.
 #[test]
 fn every_error_underlines_what_it_is_about() {
     for (from, to, underlined, message, help) in [
@@ -127,7 +127,7 @@ fn every_error_underlines_what_it_is_about() {
 }
 
 #[test]
-fn an_error_prints_as_compilers_do() {
+fn an_error_prints_like_a_compilers() {
     assert_eq!(
         errors_with("depth = 32", "dpeth = 32").to_string(),
         "\
@@ -151,7 +151,7 @@ fn all_problems_of_meaning_come_at_once_and_in_order() {
 }
 
 #[test]
-fn carets_stand_right_behind_tabs_and_wide_letters() {
+fn carets_are_aligned_after_tabs_and_wide_letters() {
     let error = parse("w.toml", "name = \"größe\"\nfoo\t= 1").unwrap_err().to_string();
     assert!(error.contains("2 | foo = 1\n  | ^^^"), "{error}");
     let error = parse("w.toml", "name = \"größe\" x").unwrap_err();
@@ -159,7 +159,7 @@ fn carets_stand_right_behind_tabs_and_wide_letters() {
 }
 
 #[test]
-fn of_a_long_line_only_a_part_is_shown() {
+fn only_a_part_of_a_long_line_is_shown() {
     let text = format!("name = \"x\"\nphase = [{}, bad]", "1, ".repeat(10_000));
     let error = parse("w.toml", &text).unwrap_err().to_string();
     assert!(error.lines().all(|line| line.chars().count() < 200), "{error}");
@@ -168,14 +168,14 @@ fn of_a_long_line_only_a_part_is_shown() {
     assert_eq!(lines[3].chars().nth(caret), error_char(&text), "{error}");
 }
 
-/// The character that the first diagnostic points at.
+/// Returns the character that the first diagnostic points at.
 fn error_char(text: &str) -> Option<char> {
     let error = parse("w.toml", text).unwrap_err();
     text[error.diagnostics[0].span.start..].chars().next()
 }
 
 #[test]
-fn texts_that_are_no_workload_have_an_error_and_no_panic() {
+fn invalid_texts_return_errors_without_panics() {
     for text in
         ["", "name", "name = 1", "\u{feff}", "[[phase]]", "[target]\n[phase]", "name = \"x\"\n[[phase]]\n[target]"]
     {
@@ -185,18 +185,18 @@ fn texts_that_are_no_workload_have_an_error_and_no_panic() {
 }
 
 #[test]
-fn printing_reads_back_and_says_no_more_than_it_must() {
+fn printed_text_parses_back_and_omits_defaults() {
     let text = to_toml(&sample()).unwrap();
     assert_eq!(parse("printed", &text).unwrap(), sample());
-    for needless in ["run-as", "on-error", "offset", "memory-pressure", "prepare", "batch", "handle"] {
-        assert!(!text.contains(needless), "{needless} in\n{text}");
+    for omitted in ["run-as", "on-error", "offset", "memory-pressure", "prepare", "batch", "handle"] {
+        assert!(!text.contains(omitted), "{omitted} in\n{text}");
     }
-    for telling in ["block = \"4KiB\"", "backend = \"io-uring\"", "[target.data.file]", "\"fsync\", \"close\"]"] {
-        assert!(text.contains(telling), "{telling} not in\n{text}");
+    for expected in ["block = \"4KiB\"", "backend = \"io-uring\"", "[target.data.file]", "\"fsync\", \"close\"]"] {
+        assert!(text.contains(expected), "{expected} not in\n{text}");
     }
 }
 
-/// Everything that has a text form, in forms that defaults cannot hide.
+/// Protects everything with a text form, with values that differ from the defaults.
 #[test]
 fn unusual_workloads_print_and_read_back() {
     let mut workload = sample();
@@ -237,9 +237,9 @@ fn unusual_workloads_print_and_read_back() {
     );
 }
 
-/// What is printed of one is used for the next, which must not show.
+/// Protects the shortcut in printing that reuses the form of the previous worker, which must not change the output.
 #[test]
-fn a_worker_is_printed_alike_whatever_stands_before_it() {
+fn a_workers_text_does_not_depend_on_the_previous_worker() {
     let sample = sample();
     let [mixed, mail] = [&sample.phase[0].workers[0], &sample.phase[1].workers[0]];
     let named = |group: &WorkerGroup, name: &str| WorkerGroup { name: Some(name.to_owned()), ..group.clone() };
@@ -265,7 +265,7 @@ fn a_worker_is_printed_alike_whatever_stands_before_it() {
 }
 
 #[test]
-fn a_workload_without_anything_prints_too() {
+fn an_empty_workload_prints() {
     let empty = Workload {
         name: String::new(),
         description: String::new(),
@@ -282,7 +282,7 @@ fn a_workload_without_anything_prints_too() {
 }
 
 #[test]
-fn what_toml_cannot_hold_is_refused_by_name() {
+fn values_that_toml_cannot_hold_are_refused_by_name() {
     let mut workload = sample();
     workload.seed = u64::MAX;
     let error = to_toml(&workload).unwrap_err().to_string();
@@ -291,7 +291,7 @@ fn what_toml_cannot_hold_is_refused_by_name() {
 }
 
 #[test]
-fn shorthands_reach_every_place_they_mean() {
+fn shorthands_reach_every_place() {
     let workload = set_well(&["depth=8", "count=2", "time=3s", "size=2GiB", "files=64", "seed=9", "ramp=0s"]);
     assert_eq!(workload.phase[0].workers[0].depth, 8);
     assert_eq!(workload.phase[1].workers[0].depth, 1, "a program has no queue");
@@ -302,10 +302,10 @@ fn shorthands_reach_every_place_they_mean() {
     assert_eq!(workload.seed, 9);
 }
 
-/// The table is documentation, too: each example must do something.
+/// Protects the documentation in the table: each example must change something.
 #[test]
 fn every_shorthand_works_with_its_example() {
-    // The sample, with nothing that an example would set anyway.
+    // The sample, with different values wherever an example would set the same one.
     let mut text = SAMPLE.to_owned();
     for (from, to) in [
         ("seed = 7", "seed = 5"),
@@ -327,15 +327,15 @@ fn every_shorthand_works_with_its_example() {
         assert_eq!(
             SHORTHANDS.iter().filter(|other| other.name == short.name).count(),
             1,
-            "{} is there twice",
+            "{} is in the table twice",
             short.name
         );
     }
 }
 
-/// `backend=psync` is fine by itself; what it breaks is the depth that the text gives.
+/// Protects errors with two causes: `backend=psync` is valid, but conflicts with the depth in the text.
 #[test]
-fn an_override_that_breaks_the_text_is_named_too() {
+fn an_override_that_breaks_the_text_is_named() {
     let error = set(&["backend=psync"]).unwrap_err();
     assert_eq!(error.diagnostics[0].origin, TextOrigin::Text);
     assert!(error.to_string().ends_with("note: this is with --set backend=psync"), "{error}");
@@ -409,7 +409,7 @@ fn texts_that_set_nothing_are_refused() {
 }
 
 proptest! {
-    /// A file cut short or with a byte changed, and any override: an error, never a panic.
+    /// Protects against panics: text that is cut short or changed, and any override, return an error.
     #[test]
     fn broken_texts_never_panic(cut in 0..SAMPLE.len(), letter in any::<char>(), key in "[a-z0-9.\\[\\]\"]{0,24}", value in "\\PC{0,12}") {
         let mut text = SAMPLE.to_owned();
@@ -428,7 +428,7 @@ proptest! {
     }
 }
 
-/// The TOML blocks of the page about the native form: whole workloads, and lines of workers.
+/// Returns the TOML blocks of the page about the native form: whole workloads, and lines of workers.
 fn documented() -> Vec<String> {
     const PAGE: &str = include_str!("../../../../docs/workload.md");
     const AROUND: &str = "name = \"x\"\n[target.data.file]\npath = \"data\"\nsize = \"1GiB\"\n[[phase]]\nname = \"x\"\n[[phase.workers]]\n";
@@ -446,7 +446,7 @@ fn documented() -> Vec<String> {
 }
 
 #[test]
-fn everything_in_the_documentation_is_true() {
+fn examples_in_the_documentation_are_valid() {
     let texts = documented();
     assert!(texts.len() >= 6);
     for text in texts {
@@ -455,7 +455,7 @@ fn everything_in_the_documentation_is_true() {
     }
 }
 
-/// As much of JSON Schema as the schema uses: enough to see that it accepts what the reader accepts.
+/// Implements the parts of JSON Schema that the schema uses, to test that it accepts what the parser accepts.
 #[cfg(feature = "schema")]
 fn accepts(schema: &Value, root: &Value, value: &Value) -> bool {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
@@ -507,14 +507,14 @@ fn accepts(schema: &Value, root: &Value, value: &Value) -> bool {
 
 #[cfg(feature = "schema")]
 #[test]
-fn the_schema_accepts_what_the_reader_accepts() {
+fn the_schema_accepts_what_the_parser_accepts() {
     let schema = schema();
     let scale = named::Scale::moderate(named::RunPlace::Directory);
     let printed = named::NAMED.iter().map(|named| to_toml(&named.workload(&scale)).unwrap());
     for text in documented().into_iter().chain([SAMPLE.to_owned()]).chain(printed) {
         let value: Value = plumb_document::toml::from_str(&text).unwrap();
         assert!(accepts(&schema, &schema, &value), "{text}");
-        // The long form, as results carry it.
+        // The long form, which results use.
         let long = plumb_document::json::to_value(&parse("w", &text).unwrap()).unwrap();
         assert!(accepts(&schema, &schema, &long), "{long}");
     }
@@ -522,7 +522,7 @@ fn the_schema_accepts_what_the_reader_accepts() {
 
 #[cfg(feature = "schema")]
 #[test]
-fn the_schema_refuses_what_the_reader_refuses() {
+fn the_schema_refuses_what_the_parser_refuses() {
     let schema = schema();
     for (from, to) in [
         ("depth = 32", "dpeth = 32"),
@@ -536,9 +536,9 @@ fn the_schema_refuses_what_the_reader_refuses() {
     }
 }
 
-/// Nesting without an end must not end the stack.
+/// Protects the stack against unlimited nesting.
 #[test]
-fn bottomless_texts_have_an_error() {
+fn unlimited_nesting_returns_an_error() {
     let deep = 100_000;
     for text in [
         format!("a = {}", "[".repeat(deep)),
@@ -549,16 +549,16 @@ fn bottomless_texts_have_an_error() {
     ] {
         assert!(parse("w.toml", &text).is_err());
         let kept = set_well(&[&format!("description={text}")]).description;
-        assert!(kept == text.trim(), "what is not TOML is a text");
+        assert!(kept == text.trim(), "text that is not TOML stays a string");
     }
     for path in ["a.".repeat(deep), "[0]".repeat(deep)] {
         assert!(set(&[&format!("{path}a=1")]).is_err());
     }
 }
 
-/// Protects: files of earlier versions, which had two names for programs and other ones for a few of their keys.
+/// Protects files of earlier versions, which had two names for programs and other names for a few keys.
 #[test]
-fn former_names_of_programs_are_read_and_pointed_at() {
+fn former_names_of_programs_are_read_and_located() {
     let text = |work: &str, steps: &str| {
         format!(
             "name = \"former\"\n[target.data.scratch]\nnames.said = [\"f\"]\n[[phase]]\nname = \"one\"\n\
@@ -574,7 +574,7 @@ fn former_names_of_programs_are_read_and_pointed_at() {
     let set: Override = "phase.0.workers.0.work.script.log-ops=true".parse().unwrap();
     let logged = parse_with("f.toml", &own, &[set]).unwrap();
     let Work::Program(program) = &logged.phase[0].workers[0].work else { panic!("a program") };
-    assert!(program.log_ops && program.steps.len() == 3, "an override goes into what is there");
-    let wrong = parse("f.toml", &text("script", "{ truncate = { length = \"1KiB\" } }")).unwrap_err().to_string();
-    assert!(wrong.contains("used before it is open") && wrong.contains("f.toml:8:"), "{wrong}");
+    assert!(program.log_ops && program.steps.len() == 3, "an override extends the existing program");
+    let error = parse("f.toml", &text("script", "{ truncate = { length = \"1KiB\" } }")).unwrap_err().to_string();
+    assert!(error.contains("used before it is open") && error.contains("f.toml:8:"), "{error}");
 }

@@ -1,16 +1,16 @@
-//! The words of errors, with the way out.
+//! Wording of errors and help.
 
 use plumb_document::{LIST, Misfit, TABLE};
 use plumb_workload::suggest::did_you_mean;
 
-/// An error of TOML's grammar.
-pub(super) fn of_syntax(message: &str) -> String {
+/// Returns the message for a TOML syntax error.
+pub(super) fn syntax_message(message: &str) -> String {
     let first = message.lines().next().unwrap_or("not TOML");
     format!("this is not TOML: {}", first.trim_end_matches('.'))
 }
 
-/// An error of shape or type, and the way out.
-pub(super) fn of_shape(misfit: &Misfit) -> (String, Option<String>) {
+/// Returns the message and help for an error of shape or type.
+pub(super) fn misfit_message(misfit: &Misfit) -> (String, Option<String>) {
     match misfit {
         Misfit::UnknownKey { found, known } => {
             let help = did_you_mean(found, known).unwrap_or_else(|| "nothing can be set here".to_owned());
@@ -35,26 +35,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_in_the_reader_s_words() {
-        let unknown = |found: &str, known| of_shape(&Misfit::UnknownKey { found: found.to_owned(), known });
+    fn misfits_have_a_message_and_help() {
+        let unknown = |found: &str, known| misfit_message(&Misfit::UnknownKey { found: found.to_owned(), known });
         for ((found, way_out), message, help) in [
             (unknown("dpeth", &["depth", "work"]), "unknown key `dpeth`", "did you mean `depth`?"),
             (unknown("x", &["depth", "work"]), "unknown key `x`", "there are `depth` and `work`"),
             (unknown("x", &[]), "unknown key `x`", "nothing can be set here"),
             (
-                of_shape(&Misfit::UnknownChoice { found: "io_uring".to_owned(), known: &["psync", "io-uring"] }),
+                misfit_message(&Misfit::UnknownChoice { found: "io_uring".to_owned(), known: &["psync", "io-uring"] }),
                 "`io_uring` is not",
                 "did you mean `io-uring`?",
             ),
-            (of_shape(&Misfit::MissingKey("workers")), "`workers` is missing", "add `workers = …`"),
+            (misfit_message(&Misfit::MissingKey("workers")), "`workers` is missing", "add `workers = …`"),
         ] {
             assert!(found.starts_with(message), "{found}");
             assert_eq!(way_out.as_deref(), Some(help));
         }
         let unexpected = |found: &str, expected: &str| {
-            of_shape(&Misfit::Unexpected { found: found.to_owned(), expected: expected.to_owned() })
+            misfit_message(&Misfit::Unexpected { found: found.to_owned(), expected: expected.to_owned() })
         };
         assert!(unexpected(TABLE, LIST).1.unwrap().contains("[[phase]]"));
-        assert_eq!(of_shape(&Misfit::Other("something else".to_owned())), ("something else".to_owned(), None));
+        assert_eq!(misfit_message(&Misfit::Other("something else".to_owned())), ("something else".to_owned(), None));
     }
 }

@@ -1,4 +1,4 @@
-//! Rules of block I/O: sizes, ranges, patterns, mixes.
+//! Rules for block I/O: sizes, ranges, patterns and mixes.
 
 use super::Checker;
 use super::targets::{Facts, Shape};
@@ -8,7 +8,7 @@ use plumb_workload::limits::{DIRECT_ALIGN_BYTES, MAX_OFFSET_BYTES};
 use plumb_workload::phase::{CachePolicy, RunAs, WorkerGroup};
 use plumb_workload::units::Bytes;
 
-/// Shares of zones may miss 100 % by rounding, such as three times 33.3.
+/// Tolerance in percent for the sum of shares, which rounding can move off 100 %, as in three times 33.3.
 const PERCENT_TOLERANCE: f64 = 0.5;
 
 pub(super) fn check(check: &mut Checker, cache: CachePolicy, group: &WorkerGroup, work: &Blocks, facts: Facts) {
@@ -48,7 +48,7 @@ fn block_size(check: &mut Checker, block: &BlockSize) {
             }
             if let Some(step) = step {
                 check.positive(["step"], "the step", step.0, "leave it out to step by `min`");
-                // The multiples of the step within the range are what can be chosen.
+                // Only multiples of the step within the range can be chosen.
                 if step.0 > 0 && min <= max && max.0 / step.0 * step.0 < min.0 {
                     check.problem(
                         ["step"],
@@ -157,14 +157,14 @@ fn zoned(check: &mut Checker, zones: &[Zone]) {
     }
     let access: f64 = zones.iter().map(|zone| zone.access_percent).sum();
     let span: f64 = zones.iter().map(|zone| zone.span_percent).sum();
-    for (what, sum) in [("access-percent", access), ("span-percent", span)] {
+    for (key, sum) in [("access-percent", access), ("span-percent", span)] {
         if sum.is_finite() && (sum - 100.0).abs() > PERCENT_TOLERANCE {
-            check.problem([], format!("`{what}` of all zones adds up to {sum} %"), "make the zones add up to 100 %");
+            check.problem([], format!("`{key}` of all zones adds up to {sum} %"), "make the zones add up to 100 %");
         }
     }
 }
 
-/// Who can trim.
+/// Checks that the backend can trim.
 fn writes(check: &mut Checker, group: &WorkerGroup, work: &Blocks) {
     if work.mix.trim > 0 && matches!(group.backend, Backend::Mmap | Backend::Stdio) {
         check.problem(
@@ -175,7 +175,7 @@ fn writes(check: &mut Checker, group: &WorkerGroup, work: &Blocks) {
     }
 }
 
-/// Offsets: the last worker's range must lie within the target and hold at least one block.
+/// Checks offsets: the last worker's range must lie within the target and hold at least one block.
 fn range(check: &mut Checker, group: &WorkerGroup, work: &Blocks, size: Option<u64>, own_length: bool) {
     let largest = sizes(work).map(|(_, block)| block.max().0).max().unwrap_or(0);
     if own_length && work.span.is_none() && (work.mix.write > 0 || work.mix.trim > 0) {
@@ -213,7 +213,7 @@ fn range(check: &mut Checker, group: &WorkerGroup, work: &Blocks, size: Option<u
     let Some(start) = start else {
         check.problem(
             [if work.offset.0 > MAX_OFFSET_BYTES { "offset" } else { "offset-increment" }],
-            "the last worker's offset is beyond what a file can have",
+            "the last worker's offset is beyond the maximum file size",
             format!("the largest offset is {MAX_OFFSET_BYTES}"),
         );
         return;
@@ -222,7 +222,7 @@ fn range(check: &mut Checker, group: &WorkerGroup, work: &Blocks, size: Option<u
     else {
         check.problem(
             ["span"],
-            "the range ends beyond what a file can have",
+            "the range ends beyond the maximum file size",
             format!("the largest offset is {MAX_OFFSET_BYTES}"),
         );
         return;
@@ -262,7 +262,7 @@ fn range(check: &mut Checker, group: &WorkerGroup, work: &Blocks, size: Option<u
     }
 }
 
-/// Everything that decides an offset or a length must be a multiple of 512 under `O_DIRECT`.
+/// Checks that all values that determine an offset or a length are multiples of 512, as `O_DIRECT` requires.
 fn direct(check: &mut Checker, work: &Blocks) {
     let aligned = |check: &mut Checker, keys: &[&str], value: Bytes| {
         if !value.0.is_multiple_of(DIRECT_ALIGN_BYTES) {

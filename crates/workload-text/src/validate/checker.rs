@@ -1,4 +1,4 @@
-//! Gathers what is wrong with a workload.
+//! Collects the problems of a workload.
 
 use plumb_workload::Problem;
 use plumb_workload::blocks::WeightedSize;
@@ -9,10 +9,10 @@ use plumb_workload::target::Distribution;
 use plumb_workload::units::{Bytes, Size};
 use std::collections::BTreeSet;
 
-/// Nobody reads further than this.
+/// Maximum number of problems to report; nobody reads further.
 pub(super) const PROBLEMS_MAX: usize = 100;
 
-/// Collects problems, and knows where it is.
+/// Collects problems and tracks the current position.
 #[derive(Default)]
 pub(super) struct Checker {
     path: KeyPath,
@@ -20,14 +20,14 @@ pub(super) struct Checker {
 }
 
 impl Checker {
-    /// Checks something that lies one step further in.
+    /// Checks a child of the current position.
     pub(super) fn inside(&mut self, segment: impl Into<Segment>, check: impl FnOnce(&mut Checker)) {
         self.path.0.push(segment.into());
         check(self);
         self.path.0.pop();
     }
 
-    /// Checks something that lies several keys further in.
+    /// Checks a value several keys below the current position.
     pub(super) fn within(&mut self, keys: &[&str], check: impl FnOnce(&mut Checker)) {
         let depth = self.path.0.len();
         self.path.0.extend(keys.iter().map(|key| Segment::from(*key)));
@@ -35,7 +35,7 @@ impl Checker {
         self.path.0.truncate(depth);
     }
 
-    /// Reports a problem of what `keys` lead to from here. Said twice, it is kept once.
+    /// Reports a problem with the value at `keys`. Duplicates are dropped.
     pub(super) fn problem<const N: usize>(
         &mut self,
         keys: [&str; N],
@@ -45,7 +45,7 @@ impl Checker {
         self.problem_at(&keys, message, help);
     }
 
-    /// [`problem`](Checker::problem) for keys whose number is not known beforehand.
+    /// Like [`problem`](Checker::problem), for a variable number of keys.
     pub(super) fn problem_at(&mut self, keys: &[&str], message: impl Into<String>, help: impl Into<String>) {
         let mut path = self.path.clone();
         path.0.extend(keys.iter().map(|key| Segment::from(*key)));
@@ -55,12 +55,13 @@ impl Checker {
         }
     }
 
-    /// Names label results and are typed in commands: letters and digits of any script, `-`, `_` and `.`.
-    pub(super) fn name<const N: usize>(&mut self, keys: [&str; N], whose: &str, name: &str) {
+    /// Checks a name. Names label results and are typed in commands: letters and digits of any
+    /// script, `-`, `_` and `.`.
+    pub(super) fn name<const N: usize>(&mut self, keys: [&str; N], owner: &str, name: &str) {
         const LENGTH_MAX: usize = 64;
         let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() {
-            self.problem(keys, format!("{whose} has an empty name"), "give it a name such as `random-read`");
+            self.problem(keys, format!("{owner} has an empty name"), "give it a name such as `random-read`");
         } else if let Some(bad) = name.chars().find(|c| !allowed(*c)) {
             self.problem(
                 keys,
@@ -82,7 +83,7 @@ impl Checker {
         }
     }
 
-    /// A name that must differ from those already `seen`.
+    /// Checks that a name differs from those in `seen`.
     pub(super) fn unique<const N: usize>(
         &mut self,
         keys: [&str; N],
@@ -95,25 +96,25 @@ impl Checker {
         }
     }
 
-    /// A count, length or time that makes no sense as nothing.
+    /// Checks that a count, length or time is not 0.
     pub(super) fn positive<const N: usize>(&mut self, keys: [&str; N], what: &str, value: u64, help: &str) {
         if value == 0 {
             self.problem(keys, format!("{what} is 0"), help);
         }
     }
 
-    /// A limit that is there must not be nothing.
+    /// Checks that an optional limit is not 0.
     pub(super) fn positive_if_some<const N: usize>(&mut self, keys: [&str; N], what: &str, value: Option<u64>) {
         if value == Some(0) {
             self.problem(
                 keys,
-                format!("{what} is 0, so that nothing would ever happen"),
+                format!("{what} is 0, so nothing would ever happen"),
                 "leave it out, or make it positive",
             );
         }
     }
 
-    /// A size, which may depend on the machine.
+    /// Checks a size, which may depend on the machine.
     pub(super) fn size<const N: usize>(&mut self, keys: [&str; N], size: Size) {
         match size {
             Size::Bytes(Bytes(bytes)) => self.length(keys, bytes),
@@ -131,7 +132,7 @@ impl Checker {
         }
     }
 
-    /// The length of something that has offsets.
+    /// Checks the length of something that has offsets.
     pub(super) fn length<const N: usize>(&mut self, keys: [&str; N], bytes: u64) {
         if bytes == 0 {
             self.problem(keys, "the size is 0", "make it as large as the work needs");
@@ -144,7 +145,7 @@ impl Checker {
         }
     }
 
-    /// The length of one request.
+    /// Checks the length of one request.
     pub(super) fn request<const N: usize>(&mut self, keys: [&str; N], bytes: u64) {
         if bytes == 0 {
             self.problem(keys, "a request has 0 bytes", "use a size such as `4KiB`");
@@ -157,14 +158,14 @@ impl Checker {
         }
     }
 
-    /// A number that must be finite and above 0.
+    /// Checks that a number is finite and above 0.
     pub(super) fn above_zero<const N: usize>(&mut self, keys: [&str; N], what: &str, value: f64, help: &str) {
         if !(value > 0.0 && value.is_finite()) {
             self.problem(keys, format!("{what} is {value}; it must be above 0"), help);
         }
     }
 
-    /// A table of sizes with weights, under the current path.
+    /// Checks a table of sizes with weights at the current position.
     pub(super) fn weighted(&mut self, table: &[WeightedSize], mut each: impl FnMut(&mut Checker, Bytes)) {
         if table.is_empty() {
             self.problem([], "the table is empty", "give at least one `{ size = \"4KiB\", weight = 1.0 }`");
@@ -178,14 +179,14 @@ impl Checker {
         self.sum(table.iter().map(|entry| entry.weight));
     }
 
-    /// Weights, each of which makes sense, under the current path.
+    /// Checks that the sum of weights is finite, at the current position.
     pub(super) fn sum(&mut self, weights: impl Iterator<Item = f64> + Clone) {
         if weights.clone().all(f64::is_finite) && !weights.sum::<f64>().is_finite() {
             self.problem([], "the sum of the weights is too large", "use weights such as `1.0`");
         }
     }
 
-    /// A distribution of sizes under the current path. What each size must be is for `each` to say.
+    /// Checks a distribution of sizes at the current position. `each` checks a single size.
     pub(super) fn distribution(&mut self, sizes: &Distribution, each: fn(&mut Checker, [&str; 1], Bytes)) {
         match sizes {
             Distribution::Fixed(size) => each(self, ["fixed"], *size),
@@ -208,7 +209,7 @@ impl Checker {
     }
 }
 
-/// `did you mean …`, or which names there are.
+/// Returns `did you mean …`, or a list of the names.
 pub(super) fn help_for_name<'a>(wanted: &str, names: impl Iterator<Item = &'a String> + Clone) -> String {
     match nearest(wanted, names.clone().map(String::as_str)) {
         Some(name) => format!("did you mean `{name}`?"),

@@ -1,4 +1,4 @@
-//! Rules of companions: names, times, and what each does.
+//! Rules for companions: names, times and activities.
 
 use super::{Checker, phases};
 use plumb_workload::Workload;
@@ -7,7 +7,7 @@ use plumb_workload::phase::{Phase, WhenDone};
 use plumb_workload::target::Target;
 use std::collections::BTreeSet;
 
-/// All of a phase, whose groups of workers have these names.
+/// Checks all companions of a phase whose groups of workers have these names.
 pub(super) fn check(check: &mut Checker, workload: &Workload, phase: &Phase, names: &mut BTreeSet<String>) {
     let is_simulated = workload.target.values().any(|target| matches!(target, Target::Sim(_)));
     check.inside("companions", |check| {
@@ -43,7 +43,7 @@ fn one(check: &mut Checker, phase: &Phase, companion: &Companion) {
     }
 }
 
-/// Whom it waits for, or ends.
+/// Checks the names that it waits for, or ends.
 fn members(check: &mut Checker, phase: &Phase, table: &str, key: &str, names: &[String]) {
     for name in names.iter().filter(|name| !phase.has_member(name)) {
         check.problem(

@@ -1,4 +1,4 @@
-//! Rules of copies.
+//! Rules for copies.
 
 use super::{Checker, help_for_name};
 use plumb_workload::backend::Backend;
@@ -8,14 +8,14 @@ use plumb_workload::phase::{CachePolicy, Limit, Phase, WorkerGroup};
 use plumb_workload::target::Target;
 use plumb_workload::{Bytes, Workload};
 
-/// A copy and its group.
+/// Checks a copy and its group.
 pub(super) fn check(check: &mut Checker, workload: &Workload, phase: &Phase, group: &WorkerGroup, copy: &CopySpec) {
-    let says = match phase.cache {
+    let agrees = match phase.cache {
         CachePolicy::AsIs => true,
         CachePolicy::Direct => copy.input.direct || copy.output.direct,
         CachePolicy::Cold | CachePolicy::Warm => false,
     };
-    if !says {
+    if !agrees {
         check.problem(
             [],
             "a copy opens its files according to its own `input` and `output`, not to the phase's `cache`",
@@ -82,7 +82,7 @@ pub(super) fn check(check: &mut Checker, workload: &Workload, phase: &Phase, gro
     }
     for (key, extent, of) in [("skip", copy.skip, copy.read_block), ("seek", copy.seek, copy.write_block)] {
         if extent.length_bytes(of).is_none() {
-            check.problem([key], "no file is so long", "use a smaller number");
+            check.problem([key], "the length exceeds the maximum file size", "use a smaller number");
         }
     }
     for (key, flags) in [("input", copy.input), ("output", copy.output)] {
@@ -98,7 +98,7 @@ pub(super) fn check(check: &mut Checker, workload: &Workload, phase: &Phase, gro
 
 fn block(check: &mut Checker, key: &'static str, block: Bytes) {
     check.positive([key], "a block", block.0, "use at least 1 byte");
-    // More than one call moves is moved by several; memory must hold it all the same.
+    // Larger blocks take several calls, but must still fit into memory.
     if block.0 > MAX_OP_BYTES * 1024 {
         check.problem([key], format!("a block of {block} does not fit into memory"), "use a smaller block");
     }

@@ -1,7 +1,7 @@
-//! What a workload means must make sense before it runs: every semantic rule is here, one function a concept.
+//! Validation of workloads. All semantic rules are here, one function per concept.
 //!
-//! Reading TOML checks shape and types; [`validate`] checks the rest, on workloads of any origin. It reports all
-//! problems at once, each with its place, the problem and the way out. It never panics, whatever the numbers.
+//! Parsing TOML checks shape and types; [`validate`] checks the rest, for workloads of any origin. It reports all
+//! problems at once, each with its position and a fix. It never panics, whatever the numbers are.
 
 mod blocks;
 mod checker;
@@ -23,7 +23,7 @@ pub use plumb_workload::Problem;
 use plumb_workload::Workload;
 use plumb_workload::limits::MAX_OFFSET_BYTES;
 
-/// The problems of a workload, in the order of its text; empty when it can run. At most 100 are reported.
+/// Returns the problems of a workload in the order of its text, at most 100. A workload without problems can run.
 pub fn validate(workload: &Workload) -> Vec<Problem> {
     let mut check = Checker::default();
     check.name(["name"], "the workload", &workload.name);

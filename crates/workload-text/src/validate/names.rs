@@ -1,13 +1,13 @@
-//! Rules of files' names, and of `PostMark`'s runs, which name files too.
+//! Rules for file names, and for `PostMark` runs, which name files too.
 
 use super::Checker;
 use plumb_workload::files::Names;
 use plumb_workload::program::Postmark;
 
-/// Numbered files: what PostMark allows itself.
+/// Maximum number of numbered files, the same limit as for PostMark.
 const NAMES_MAX: u64 = 1 << 27;
 
-/// What files are called.
+/// Checks the names of files.
 pub(super) fn names(check: &mut Checker, names: &Names) {
     match names {
         Names::Said(paths) | Names::Made(paths) if paths.is_empty() => {
@@ -38,7 +38,7 @@ pub(super) fn names(check: &mut Checker, names: &Names) {
     }
 }
 
-/// What PostMark's run can be set to.
+/// Checks the settings of a PostMark run.
 pub(super) fn postmark(check: &mut Checker, run: &Postmark) {
     for problem in run.problems() {
         check.problem([problem.key], problem.message, problem.help);

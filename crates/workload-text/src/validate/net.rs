@@ -1,4 +1,4 @@
-//! Rules of network work and of probes.
+//! Rules for network work and probes.
 
 use super::Checker;
 use plumb_workload::backend::Backend;
@@ -9,13 +9,13 @@ use plumb_workload::pace::Pace;
 use plumb_workload::phase::{RunAs, WorkerGroup};
 use plumb_workload::target::Target;
 
-/// Longest time that an end may keep a processor busy with asking.
+/// Longest time that an end may busy-poll.
 const POLL_NS_MAX: u64 = 10_000_000;
 
-/// Streams of one connection of control. Source: iperf3.
+/// Maximum number of streams per control connection. Source: iperf3.
 const STREAMS_MAX: u32 = 128;
 
-/// A group that works over the network.
+/// Checks a group that works over the network.
 pub(super) fn check(check: &mut Checker, group: &WorkerGroup, load: &NetLoad, target: &Target) {
     let Target::Host(host) = target else {
         check.problem(
@@ -45,12 +45,12 @@ pub(super) fn check(check: &mut Checker, group: &WorkerGroup, load: &NetLoad, ta
     if group.backend != Backend::Auto {
         check.problem(
             ["backend"],
-            format!("the network is not reached by the backend `{}`", group.backend.name()),
+            format!("network work cannot use the backend `{}`", group.backend.name()),
             "leave `backend` out; `tx` and `rx` of a stream say how bytes pass",
         );
     }
     if group.verify.is_some() {
-        check.problem(["verify"], "what a network carries is not verified here", "leave `verify` out");
+        check.problem(["verify"], "network data cannot be verified", "leave `verify` out");
     }
     let protocol = load.protocol();
     address(check, protocol, &host.address, "target");
@@ -60,14 +60,14 @@ pub(super) fn check(check: &mut Checker, group: &WorkerGroup, load: &NetLoad, ta
                 size(check, "block", block.0, least(protocol), protocol);
             }
             for (key, passing, can) in [("tx", stream.tx, stream.tx.sends()), ("rx", stream.rx, stream.rx.receives())] {
-                let (who, others) = match key {
+                let (end, others) = match key {
                     "tx" => ("a sender", "copy, splice, sendfile, zerocopy or io-uring"),
                     _ => ("a receiver", "copy, truncate or io-uring"),
                 };
                 if !can {
                     check.problem(
                         [key],
-                        format!("`{}` is nothing that {who} can do", passing.name()),
+                        format!("`{}` is not supported by {end}", passing.name()),
                         format!("use {others}"),
                     );
                 } else if passing != Passing::Copy && protocol == Protocol::Udp {
@@ -80,7 +80,7 @@ pub(super) fn check(check: &mut Checker, group: &WorkerGroup, load: &NetLoad, ta
             if !matches!(protocol, Protocol::Tcp | Protocol::Mptcp | Protocol::Sctp) {
                 check.problem(
                     ["protocol"],
-                    format!("round trips with a connection of their own each are not made over {}", protocol.name()),
+                    format!("round trips over new connections are not possible over {}", protocol.name()),
                     "use tcp or mptcp, or `rr`",
                 );
             }
@@ -92,20 +92,20 @@ pub(super) fn check(check: &mut Checker, group: &WorkerGroup, load: &NetLoad, ta
     {
         check.problem(
             ["pace"],
-            "what a host sends is not paced by its receiver",
+            "a receiver cannot pace what the host sends",
             "use `work.net.stream.rate`, in bytes per second",
         );
     }
 }
 
-/// A probe beside a phase.
+/// Checks the probe of a phase.
 pub(super) fn probe(check: &mut Checker, probe: &Probe) {
     check.inside("probe", |check| {
         address(check, probe.protocol, &probe.to, "to");
         if probe.rate.0 > 100_000.0 {
             check.problem(
                 ["rate"],
-                format!("{} round trips a second are a load, and not a probe", probe.rate.0),
+                format!("{} round trips a second are a load, not a probe", probe.rate.0),
                 "use at most `100k/s`; 200/s is usual",
             );
         }
@@ -118,16 +118,12 @@ fn trips(check: &mut Checker, trips: &TripLoad) {
     if trips.protocol == Protocol::Udp && trips.response.0 > trips.request.0 {
         check.problem(
             ["response"],
-            "a datagram is never answered by a longer one: a forged sender could direct it at somebody else",
+            "a datagram is never answered by a longer one: a forged sender could direct it at others",
             "use a `request` as long as the `response`, or tcp",
         );
     }
     if trips.busy_poll.0 > POLL_NS_MAX {
-        check.problem(
-            ["busy-poll"],
-            format!("{} is too long to ask without sleeping", trips.busy_poll),
-            "use at most 10ms",
-        );
+        check.problem(["busy-poll"], format!("{} is too long for busy polling", trips.busy_poll), "use at most 10ms");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Rules of phases and of their workers: names, ends, queues, and which backend fits which target.
+//! Rules for phases and their workers: names, ends, queues, and the fit of backends and targets.
 
 use super::programs::OtherFiles;
 use super::targets::{Facts, Kind, Shape, facts, percent_is_sane};
@@ -16,16 +16,16 @@ use plumb_workload::units::Size;
 use plumb_workload::verify::{StampLayout, Verify, VerifyMethod, VerifyState};
 use std::collections::BTreeSet;
 
-/// More workers than this in a phase is a slip of the pen.
+/// Maximum number of workers in a phase; more is a typo.
 const WORKERS_MAX: u32 = 65_536;
 
-/// More threads than this do not verify faster.
+/// Maximum number of verification threads; more do not verify faster.
 const VERIFY_THREADS_MAX: u32 = 4096;
 
-/// CPUs of a `cpu_set_t`. Source: sched_setaffinity(2), `CPU_SETSIZE`.
+/// Number of CPUs in a `cpu_set_t`. Source: sched_setaffinity(2), `CPU_SETSIZE`.
 const CPUS_MAX: u32 = 1024;
 
-/// Faster than one op a nanosecond cannot be scheduled.
+/// Maximum rate: one op per nanosecond, which is the resolution of the schedule.
 const RATE_MAX: f64 = 1e9;
 
 pub(super) fn check(check: &mut Checker, workload: &Workload) {
@@ -35,7 +35,7 @@ pub(super) fn check(check: &mut Checker, workload: &Workload) {
     let mut names = BTreeSet::new();
     let mut populated: BTreeSet<&str> = BTreeSet::new();
     for (index, phase) in workload.phase.iter().enumerate() {
-        // Files that any worker of this phase or an earlier one creates may be there for the others.
+        // Files created by a worker of this phase or an earlier one may exist for the others.
         for group in &phase.workers {
             if let Some(program) = group.work.program()
                 && programs::creates(program)
@@ -53,7 +53,7 @@ pub(super) fn check(check: &mut Checker, workload: &Workload) {
     }
 }
 
-/// Who waits for all others must not wait for ever.
+/// Checks that no worker waits forever for the others.
 fn meetings(check: &mut Checker, phase: &Phase) {
     let mut meetings = phase.workers.iter().map(|group| {
         let starts_with_all = group.start.after.is_empty();
@@ -66,13 +66,13 @@ fn meetings(check: &mut Checker, phase: &Phase) {
     if any && (!same || first == 0) {
         check.problem(
             ["workers"],
-            "some workers wait for all others of the phase, and others never come",
+            "some workers wait for all others of the phase, but the others never arrive",
             "give all of them the same `meet` steps and walls, and let them start together",
         );
     }
 }
 
-/// Nobody passes a stonewall a second time: it is met once in a phase. How far it let workers through is in their memory.
+/// Checks stonewalls. A worker meets a stonewall once per phase, and the count it lets through is kept in memory.
 fn walls(check: &mut Checker, phase: &Phase) {
     for (index, group) in phase.workers.iter().enumerate() {
         let Some(program) = group.work.program() else { continue };
@@ -81,12 +81,12 @@ fn walls(check: &mut Checker, phase: &Phase) {
         let once = program.steps.iter().filter(meets).count();
         let (message, help) = match () {
             () if all > 1 => ("the workers of a phase meet at one stonewall only", "put the other into another phase"),
-            () if all > once => ("a stonewall inside a loop or a mix is met once only", "move it out of the loop"),
+            () if all > once => ("a stonewall inside a loop or a mix is met only once", "move it out of the loop"),
             () if all > 0 && group.limit.passes.is_some_and(|passes| passes > 1) => {
-                ("a stonewall is met once, and not in each pass", "leave `limit.passes` out")
+                ("a stonewall is met once, not in each pass", "leave `limit.passes` out")
             }
             () if group.run_as == RunAs::Process && program.all_steps().any(|step| step.wall().is_some()) => {
-                ("processes cannot tell later phases what a stonewall let through", "use `run-as = \"thread\"`")
+                ("processes cannot report the count of a stonewall to later phases", "use `run-as = \"thread\"`")
             }
             () => continue,
         };
@@ -180,7 +180,7 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
     companions::check(check, workload, phase, &mut names);
 }
 
-/// Does some limit end the phase or its worker, given what the worker does?
+/// Returns `true` if some limit ends the phase or its worker, given the work.
 fn ends(stop: &Stop, group: &WorkerGroup, target: Option<&Target>) -> bool {
     let by_bytes = stop.bytes.is_some() || group.limit.bytes.is_some();
     let always = stop.time.is_some()
@@ -188,7 +188,7 @@ fn ends(stop: &Stop, group: &WorkerGroup, target: Option<&Target>) -> bool {
         || stop.steady.is_some()
         || group.limit.ops.is_some()
         || group.limit.passes.is_some();
-    // Over named files, a program's steps are made once.
+    // Over named files, the steps of a program run once.
     if group.work.net().is_some() {
         return always || by_bytes || group.limit.time.is_some();
     }
@@ -248,7 +248,7 @@ fn stop(check: &mut Checker, workload: &Workload, phase: &Phase) {
     });
 }
 
-/// How many of something there are.
+/// Checks the number of workers or companions.
 pub(super) fn count(check: &mut Checker, count: u32, what: &str) {
     check.positive(["count"], &format!("the number of {what}"), count.into(), "use at least 1");
     if count > WORKERS_MAX {
@@ -256,7 +256,7 @@ pub(super) fn count(check: &mut Checker, count: u32, what: &str) {
     }
 }
 
-/// CPUs to run on.
+/// Checks the list of CPUs to run on.
 pub(super) fn cpus(check: &mut Checker, cpus: &[u32]) {
     for (index, cpu) in cpus.iter().enumerate().filter(|(_, cpu)| **cpu >= CPUS_MAX) {
         check.inside("cpus", |check| {
@@ -267,7 +267,7 @@ pub(super) fn cpus(check: &mut Checker, cpus: &[u32]) {
     }
 }
 
-/// Rules of a group that do not depend on its target.
+/// Checks the rules for a group that do not depend on its target.
 fn workers(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
     count(check, group.count, "workers");
     check.positive(["depth"], "the queue depth", group.depth.into(), "use at least 1");
@@ -391,7 +391,7 @@ fn think_time(check: &mut Checker, think: &ThinkTime) {
     }
 }
 
-/// Backends, and what the cache policy lets them do.
+/// Checks the backend against the cache policy.
 fn backend(check: &mut Checker, cache: CachePolicy, group: &WorkerGroup) {
     let direct = cache == CachePolicy::Direct || (group.work.foreign_stream().is_some() && group.files.direct);
     let needs_direct = "set the phase's `cache = \"direct\"`";
@@ -401,7 +401,7 @@ fn backend(check: &mut Checker, cache: CachePolicy, group: &WorkerGroup) {
                 if matches!(flag, RwFlag::Hipri | RwFlag::Atomic) {
                     check.within(&["backend", "preadv2", "flags"], |check| {
                         check.inside(index, |check| {
-                            check.problem([], "this flag works on direct I/O only", needs_direct);
+                            check.problem([], "this flag works only with direct I/O", needs_direct);
                         });
                     });
                 }
@@ -411,7 +411,7 @@ fn backend(check: &mut Checker, cache: CachePolicy, group: &WorkerGroup) {
             if !direct {
                 check.problem(
                     ["backend", "io-uring", "poll-completions"],
-                    "completions can be polled for direct I/O only",
+                    "completions can be polled only for direct I/O",
                     needs_direct,
                 );
             }
@@ -434,12 +434,12 @@ fn backend(check: &mut Checker, cache: CachePolicy, group: &WorkerGroup) {
     }
 }
 
-/// Does the group fit its target?
+/// Checks that the group fits its target.
 fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
     let name = group.backend.name();
     let auto = group.backend == Backend::Auto;
     match facts.kind {
-        // A socket and memory are their own places; they need a range of offsets, and no file.
+        // Sockets and memory need a range of offsets but no file.
         Kind::Null
             if !auto && !matches!(group.backend, Backend::Null | Backend::Socket { .. } | Backend::PageFault) =>
         {
@@ -502,7 +502,7 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
         ),
         _ => {}
     }
-    // A simulated device's files have no names: a program says by its steps what they are to it.
+    // Files of a simulated device have no names; the program's steps determine how they are used.
     let is_named = match facts.shape {
         Shape::Named { .. } => is_program,
         Shape::Tree { .. } if facts.kind == Kind::Sim => {
@@ -527,22 +527,22 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
             "use backend = \"auto\"",
         );
     }
-    if let Some(said) = &group.verify {
-        verify(check, group, said, facts);
+    if let Some(rules) = &group.verify {
+        verify(check, group, rules, facts);
     }
 }
 
-/// Verification needs bytes that are kept, in blocks of one size.
-fn verify(check: &mut Checker, group: &WorkerGroup, said: &Verify, facts: Facts) {
-    if said.threads > VERIFY_THREADS_MAX {
+/// Checks verification, which needs stored data and blocks of one size.
+fn verify(check: &mut Checker, group: &WorkerGroup, rules: &Verify, facts: Facts) {
+    if rules.threads > VERIFY_THREADS_MAX {
         check.problem(
             ["verify", "threads"],
-            format!("{} threads that verify are too many", said.threads),
+            format!("{} verification threads are too many", rules.threads),
             format!("use at most {VERIFY_THREADS_MAX}"),
         );
     }
-    let is_own = said.layout == StampLayout::Plumb;
-    if is_own && !matches!(said.method, VerifyMethod::Crc32c | VerifyMethod::XxHash) {
+    let is_own = rules.layout == StampLayout::Plumb;
+    if is_own && !matches!(rules.method, VerifyMethod::Crc32c | VerifyMethod::XxHash) {
         check.problem(
             ["verify", "method"],
             "blocks with Plumb's own headers support only CRC-32C and xxHash",
@@ -553,11 +553,11 @@ fn verify(check: &mut Checker, group: &WorkerGroup, said: &Verify, facts: Facts)
         Some(BlockStream::Requests(requests)) => Some(requests),
         _ => None,
     };
-    if said.layout == StampLayout::Sysbench {
+    if rules.layout == StampLayout::Sysbench {
         let mixes = requests.is_some_and(|requests| matches!(requests.does, RequestOps::Mix { .. }));
         let (message, help) = match () {
             () if requests.is_none() => ("only `requests` have sysbench's trailers", "use another `layout`"),
-            () if said.method != VerifyMethod::Crc32 => {
+            () if rules.method != VerifyMethod::Crc32 => {
                 ("sysbench's trailers hold a CRC-32", "use `method = \"crc32\"`")
             }
             () if mixes && (group.count > 1 || group.depth > 1) => {
@@ -588,7 +588,7 @@ fn verify(check: &mut Checker, group: &WorkerGroup, said: &Verify, facts: Facts)
         check.problem(["verify"], "only block I/O can be verified", "leave `verify` out of workers with a program");
         return;
     };
-    let Verify { only, backlog, redraw, flushed_only, threads, state, .. } = said;
+    let Verify { only, backlog, redraw, flushed_only, threads, state, .. } = rules;
     for (key, is_said) in [
         ("only", *only),
         ("backlog", backlog.is_some()),

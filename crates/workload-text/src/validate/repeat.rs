@@ -1,4 +1,4 @@
-//! Rules of workloads that are repeated.
+//! Rules for workloads that repeat.
 
 use super::Checker;
 use super::help_for_name;
@@ -6,10 +6,10 @@ use plumb_workload::Workload;
 use plumb_workload::repeat::{Cells, FullLoad, Ladder, Repeat, Rounds};
 use std::collections::BTreeSet;
 
-/// More cells in a round than this are a slip of the pen.
+/// Maximum number of cells per round; more is a typo.
 const CELLS_MAX: usize = 1000;
 
-/// A load above this is one too: ten times what is asked for.
+/// Maximum load in percent, ten times the requested rate; more is a typo.
 const PERCENT_MAX: f64 = 1000.0;
 
 pub(super) fn check(check: &mut Checker, workload: &Workload) {
@@ -34,11 +34,12 @@ fn rounds(check: &mut Checker, workload: &Workload, rounds: &Rounds) {
     if let Some(own) = &rounds.cells {
         cells(check, own);
         for phase in repeated().filter(|phase| phase.workers.iter().any(|group| group.work.blocks().is_none())) {
-            let message = format!("`{}` has work that is no block I/O of Plumb, which has no mix and size", phase.name);
+            let message =
+                format!("`{}` has work other than Plumb's own block I/O, which has no mix and size", phase.name);
             check.problem(["cells"], message, "leave `cells` out, or use `work.blocks`");
         }
     }
-    // A round of too many cells is not made.
+    // A round with too many cells is not built.
     if rounds.cells.as_ref().is_some_and(|cells| cells.read.len().saturating_mul(cells.block.len()) > CELLS_MAX) {
         return;
     }
@@ -48,7 +49,7 @@ fn rounds(check: &mut Checker, workload: &Workload, rounds: &Rounds) {
     if rounds.steady.is_empty() {
         check.problem(
             ["steady"],
-            "nothing must be steady",
+            "no figure must be steady",
             "name a figure: `{ phase = \"write\", figure = \"iops\" }`",
         );
     }
@@ -65,7 +66,7 @@ fn rounds(check: &mut Checker, workload: &Workload, rounds: &Rounds) {
     }
 }
 
-/// The numbers of the round rule.
+/// Checks the numbers of the round rule.
 pub(super) fn rule(check: &mut Checker, window: u32, max_rounds: u32, range: f64, slope: f64) {
     if window < 3 {
         check.problem(
@@ -100,7 +101,7 @@ fn cells(check: &mut Checker, cells: &Cells) {
 
 fn ladder(check: &mut Checker, workload: &Workload, ladder: &Ladder) {
     if workload.phase.len() > 1 {
-        let message = format!("a ladder is of one phase, and the workload has {}", workload.phase.len());
+        let message = format!("a ladder needs one phase, but the workload has {}", workload.phase.len());
         check.problem(["percent"], message, "put the other phases into a workload of their own");
     }
     if ladder.percent.is_empty() {
@@ -108,11 +109,11 @@ fn ladder(check: &mut Checker, workload: &Workload, ladder: &Ladder) {
     }
     for percent in ladder.percent.iter().chain(&ladder.again) {
         if !(*percent > 0.0 && *percent <= PERCENT_MAX) {
-            check.problem(["percent"], format!("{percent} % is no load"), format!("use above 0, to {PERCENT_MAX}"));
+            check.problem(["percent"], format!("{percent} % is not a load"), format!("use above 0, to {PERCENT_MAX}"));
         }
     }
     for again in ladder.again.iter().filter(|again| !ladder.percent.contains(again)) {
-        let message = format!("{again} % is to be repeated, and is not in `percent`");
+        let message = format!("{again} % is to run again but is not in `percent`");
         check.problem(["again"], message, "repeat loads of the ladder only");
     }
     check.above_zero(["within"], "the allowed difference", ladder.within, "0.05 is usual");
@@ -122,12 +123,12 @@ fn ladder(check: &mut Checker, workload: &Workload, ladder: &Ladder) {
     match ladder.of {
         FullLoad::Asked if !rates(true) => check.problem(
             ["of"],
-            "a group of workers asks for no rate, so that there is no full load",
+            "a group of workers sets no rate, so there is no full load",
             "give each a `pace.open.rate`, or use `of = \"peak\"`",
         ),
         FullLoad::Peak if !rates(false) => check.problem(
             ["of"],
-            "a group of workers asks for a rate, so that the peak is not what the storage can do",
+            "a group of workers sets a rate, so the peak would not be the storage's limit",
             "leave `pace.open` out, or use `of = \"asked\"`",
         ),
         _ => {}

@@ -1,4 +1,4 @@
-//! Rules of replays of recorded calls.
+//! Rules for replays of recorded calls.
 
 use super::Checker;
 use plumb_workload::backend::Backend;
@@ -6,7 +6,7 @@ use plumb_workload::phase::{Phase, RunAs, WorkerGroup};
 use plumb_workload::replay::{Replay, Timing};
 use plumb_workload::target::Target;
 
-/// A lane of a replay is a bit of a word.
+/// Maximum number of threads, since each lane of a replay is one bit of a word.
 pub(super) const THREADS_MAX: u32 = 64;
 
 pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup, replay: &Replay, target: &Target) {
@@ -36,13 +36,13 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup, rep
         );
     }
     if group.backend != Backend::Auto {
-        let message = format!("a replay makes its own calls, and not those of the backend `{}`", group.backend.name());
+        let message = format!("a replay makes its own calls and cannot use the backend `{}`", group.backend.name());
         check.problem(["backend"], message, "leave `backend` out");
     }
     if !group.pace.is_closed() {
         check.problem(
             ["pace"],
-            "a replay has times of its own",
+            "a replay has its own timing",
             "leave `pace` out; `work.replay.timing` says when calls begin",
         );
     }

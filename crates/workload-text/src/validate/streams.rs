@@ -1,4 +1,4 @@
-//! Rules of streams of other tools' generators, of files, memory and processes.
+//! Rules for streams of other tools' generators, and for files, memory and processes.
 
 use super::Checker;
 use super::names::names;
@@ -10,12 +10,12 @@ use plumb_workload::phase::{Phase, RunAs, WorkerGroup};
 use plumb_workload::process::BufferMemory;
 use plumb_workload::program::Program;
 
-/// Names and lengths of files under their own names.
+/// Checks the names and lengths of named files.
 pub(super) fn files(check: &mut Checker, files: &JobFiles) {
     names(check, &files.names);
 }
 
-/// A stream of another tool's generator, and its group.
+/// Checks a stream of another tool's generator and its group.
 pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
     if let Some(requests) = group.work.requests() {
         if let Some((key, problem, help)) = requests.problem() {
@@ -58,7 +58,7 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
     if let Some(drawn) = group.work.fio() {
         check.within(&["work", "blocks", "fio"], |check| {
             stream(check, drawn);
-            // What is behind an engine that Plumb cannot ask is as large as it is.
+            // An engine that Plumb does not run has no size that could be checked.
             if drawn.ranges.is_empty() && !matches!(group.backend, Backend::Foreign { .. }) {
                 check.problem(
                     ["ranges"],
@@ -70,35 +70,35 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
     }
 }
 
-/// What a group asks of files, memory and processes that what it does, or does it to, cannot give.
+/// Checks that the work and its target support the group's settings for files, memory and processes.
 pub(super) fn has_means(check: &mut Checker, group: &WorkerGroup, is_real: bool) {
     let is_foreign = group.work.foreign_stream().is_some();
-    for (key, is_said, help) in [
+    for (key, is_set, help) in [
         ("files", !group.files.is_default(), "set it on the target and in the phase's `cache`"),
         ("syncs", !group.syncs.is_none(), "use `fsync-every` of `work.blocks`, or the phase's `end.flush`"),
     ] {
-        if is_said && !is_foreign {
-            check.problem([key], "only streams of `fio`, `sweep` and `trace` have rules of their own for that", help);
+        if is_set && !is_foreign {
+            check.problem([key], "only streams of `fio`, `sweep` and `trace` support this setting", help);
         }
     }
-    // Threads that share file sets can be nice; they run no commands.
+    // Threads that share file sets can have a nice value, but they run no commands.
     let process = &group.process;
     let is_nice = group.work.program().is_some_and(Program::is_over_shared_sets)
         && process.run_before.is_none()
         && process.run_after.is_none();
-    for (key, is_said) in [
+    for (key, is_set) in [
         ("buffers", !group.buffers.is_default()),
         ("process", !process.is_default() && !is_nice),
         ("log-ops", group.log_ops),
         ("time-submission", group.time_submission),
     ] {
-        if is_said && !group.work.has_queue() {
+        if is_set && !group.work.has_queue() {
             let help = match (key, group.work.program().is_some()) {
                 ("log-ops", true) => "use `work.program.log-ops`",
                 _ => "leave it out, or use `work.blocks`",
             };
-            check.problem([key], "only block I/O has that", help);
-        } else if is_said && !is_foreign && !is_real && matches!(key, "buffers" | "process") {
+            check.problem([key], "only block I/O supports this setting", help);
+        } else if is_set && !is_foreign && !is_real && matches!(key, "buffers" | "process") {
             check.problem(
                 [key],
                 format!("work on `{}` needs no memory and no process of its own", group.target),
@@ -124,7 +124,8 @@ pub(super) fn has_means(check: &mut Checker, group: &WorkerGroup, is_real: bool)
     }
 }
 
-/// Whether ops of a backend go to descriptors in the calling thread or the kernel's queue, where locks can surround them.
+/// Returns `true` if ops go to descriptors from the calling thread or the kernel's queue,
+/// where locks can surround them.
 fn takes_record_locks(backend: &Backend) -> bool {
     matches!(
         backend,

@@ -1,4 +1,4 @@
-//! Rules of targets.
+//! Rules for targets.
 
 use super::{Checker, programs, streams};
 use plumb_workload::content::Content;
@@ -11,10 +11,11 @@ use plumb_workload::{Phase, Size, Workload};
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-/// Files of one target that are all open. Source: the largest `RLIMIT_NOFILE` of Linux, `fs.nr_open`.
+/// Maximum number of files in one target, all of them open. Source: the largest
+/// `RLIMIT_NOFILE` of Linux, `fs.nr_open`.
 const FILES_MAX: u32 = 1 << 20;
 
-/// More directories than this is a slip of the pen, not a tree.
+/// Maximum number of directories in a tree; more is a typo.
 const DIRECTORIES_MAX: u64 = 1 << 24;
 
 pub(super) fn check(check: &mut Checker, workload: &Workload) {
@@ -97,7 +98,7 @@ fn one(check: &mut Checker, target: &Target) {
             }
         }
         Target::Sim(target) => sim(check, target),
-        // Its address is checked with the protocol that uses it.
+        // Checked together with the protocol that uses the address.
         Target::Host(_) => {}
         Target::JobFiles(target) => streams::files(check, target),
         Target::Scratch(target) => programs::target(check, target),
@@ -156,7 +157,7 @@ fn tree(check: &mut Checker, tree: &TreeTarget) {
         check.problem(["files"], format!("{} files are too many", tree.files), "use fewer");
     }
     if tree.path.is_absolute() && tree.path.file_name().is_none() {
-        let message = format!("`{}` ends with no name of a directory to make", tree.path.display());
+        let message = format!("`{}` does not end with the name of a directory", tree.path.display());
         check.problem(["path"], message, "name one, such as `/mnt/data/files`");
     }
     if u64::from(tree.directories) > DIRECTORIES_MAX {
@@ -172,7 +173,7 @@ fn tree(check: &mut Checker, tree: &TreeTarget) {
         ),
     }
     check.inside("size", |check| {
-        // A file of 0 bytes is a file; metadata is measured with those.
+        // A file of 0 bytes is valid; metadata is measured with those.
         check.distribution(&tree.size, |check, keys, size| {
             if size.0 > MAX_OFFSET_BYTES {
                 check.length(keys, size.0);
@@ -181,14 +182,14 @@ fn tree(check: &mut Checker, tree: &TreeTarget) {
     });
 }
 
-/// Directories below the root of a tree; `None` when they cannot be counted.
+/// Returns the number of directories below the root of a tree; `None` if it overflows.
 fn directories(width: u32, depth: u32) -> Option<u64> {
     if width == 1 {
         return Some(depth.into());
     }
     let mut level: u64 = 1;
     let mut all: u64 = 0;
-    // Past 64 levels any width above 1 has overflowed, and 0 stays 0.
+    // After 64 levels, any width above 1 has overflowed, and 0 is still 0.
     for _ in 0..depth.min(65) {
         level = level.checked_mul(width.into())?;
         all = all.checked_add(level)?;
@@ -196,19 +197,19 @@ fn directories(width: u32, depth: u32) -> Option<u64> {
     Some(all)
 }
 
-/// Files that a recording uses lie in the test directory, and nowhere else: what it does to them is not known beforehand.
+/// Checks that a recording's files are in the test directory, since the calls on them are unknown beforehand.
 fn recorded(check: &mut Checker, target: &RecordedTree) {
     content(check, target.content);
     if target.path.is_absolute() {
         check.problem(
             ["path"],
-            format!("`{}` is absolute; a recording is replayed in the test directory only", target.path.display()),
+            format!("`{}` is absolute, but a recording is replayed only in the test directory", target.path.display()),
             "use a relative path, such as `replay`, and choose the directory with `--at`",
         );
     }
 }
 
-/// A device that is shared is another target's own, and the same.
+/// Checks that a shared device belongs to another target and is the same device.
 fn shared(check: &mut Checker, workload: &Workload, name: &str, target: &Target) {
     let Target::Sim(SimTarget { device, shares: Some(owner), .. }) = target else { return };
     match workload.target.get(owner) {
@@ -237,12 +238,12 @@ fn sim(check: &mut Checker, target: &SimTarget) {
     faults(check, &target.device);
 }
 
-/// The text form checks each fault alone; here is what it cannot know, and devices that were built by code.
+/// Checks combinations of faults, and devices built by code. The text form already checks each fault alone.
 fn faults(check: &mut Checker, device: &SimDevice) {
     for fault in FAULTS {
         let (Some(value), Some(largest)) = (fault.share(device), fault.largest_share) else { continue };
         if !(0.0..=largest).contains(&value) {
-            let why = if largest > 1.0 {
+            let range = if largest > 1.0 {
                 "it must be between 0 and 100 times"
             } else if largest < 1.0 {
                 "part of the device must remain"
@@ -250,7 +251,7 @@ fn faults(check: &mut Checker, device: &SimDevice) {
                 "it is a share of all"
             };
             let name = fault.name;
-            check.problem(["device"], format!("the fault `{name}` is {value}; {why}"), format!("use 0 to {largest}"));
+            check.problem(["device"], format!("the fault `{name}` is {value}; {range}"), format!("use 0 to {largest}"));
         }
     }
     let taken = device.background + device.resync;
@@ -263,40 +264,43 @@ fn faults(check: &mut Checker, device: &SimDevice) {
     }
 }
 
-/// What the rules of workers need to know of a target.
+/// Facts about a target that the rules for workers need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Facts {
     pub(super) kind: Kind,
     pub(super) shape: Shape,
 }
 
-/// What stands behind a target.
+/// Storage behind a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A file system.
     Files,
-    /// A device. Whether it may be written is the write guard's to say, which knows its serial.
+    /// A device. The write guard, which knows its serial number, decides whether it may be written.
     Device,
     Null,
     Sim,
     Host,
 }
 
-/// What a target looks like to a worker.
+/// Shape of a target, as seen by a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// The files of a recording.
     Recorded,
-    /// A range of offsets, of a length that may not be known yet.
-    Range { size: Option<u64>, own_length: bool },
-    /// Files under their own names.
-    Named { files: usize },
-    /// File sets that all workers share.
+    /// A range of offsets, whose length may not be known yet.
+    Range {
+        size: Option<u64>,
+        own_length: bool,
+    },
+    Named {
+        files: usize,
+    },
     Shared,
-    /// Another host.
     Host,
-    /// A set of files.
-    Tree { files: u64, preallocated_percent: u32 },
+    /// A file set.
+    Tree {
+        files: u64,
+        preallocated_percent: u32,
+    },
 }
 
 pub(super) fn facts(target: &Target) -> Facts {
@@ -307,7 +311,7 @@ pub(super) fn facts(target: &Target) -> Facts {
             kind: Kind::Files,
             shape: Shape::Range { size: target.size.and_then(fixed), own_length: target.size.is_none() },
         },
-        // Block I/O addresses the files one after another as if they were one.
+        // Block I/O addresses the files as if they were one, one after another.
         Target::Files(target) => Facts {
             kind: Kind::Files,
             shape: range(fixed(target.size).map(|each| each.saturating_mul(u64::from(target.count)))),

@@ -1,103 +1,102 @@
-//! fio's generator: which kinds of op, where, in which sizes, for how long.
+//! fio's generator: kinds of op, offsets, sizes and amounts.
 
 use super::ByKind;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// Ops drawn as fio draws them.
+/// Ops drawn by fio's algorithms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Stream {
-    /// Per cent of ops that read, in a mix of reads and writes; 100 for reads alone, 0 for writes alone. Absent for trims.
+    /// Percentage of reads in a mix of reads and writes: 100 for reads only, 0 for writes only. Absent for trims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_percent: Option<u8>,
-    /// Trims, or trims each followed by a write to the same place where `read-percent` is there.
+    /// Issue trims. With `read-percent` set, each trim is followed by a write to the same offset.
     #[serde(default)]
     pub trims: bool,
-    /// Whether offsets follow one another.
+    /// Order of the offsets, sequential or random.
     pub order: AccessOrder,
-    /// What the number behind the order means.
+    /// Meaning of the number after fio's order, as in `rw=randread:8`.
     #[serde(default)]
     pub sequencer: Sequencer,
-    /// Bytes of an op.
+    /// Bytes per op, for each kind of op.
     pub sizes: ByKind<JobSize>,
-    /// Drawn sizes need not be multiples of the smallest.
+    /// Allow drawn sizes that are not multiples of the smallest size.
     #[serde(default)]
     pub unaligned_sizes: bool,
-    /// `sizes.read` is for ops in sequence and `sizes.write` for those at random, whatever they do.
+    /// Use `sizes.read` for sequential ops and `sizes.write` for random ops, whatever their kind.
     #[serde(default)]
     pub sizes_by_order: bool,
-    /// Random offsets are multiples of this.
+    /// Alignment of random offsets in bytes.
     pub align: ByKind<Bytes>,
-    /// Per cent of the ops of a random order that are random; the others follow in sequence.
+    /// Percentage of ops at a random offset when the order is random; the others are sequential.
     #[serde(default = "all_random")]
     pub random_percent: ByKind<u8>,
-    /// How random offsets spread.
+    /// Distribution of random offsets over the range.
     #[serde(default, alias = "law")]
     pub distribution: OffsetDistribution,
-    /// Which random blocks may come again.
+    /// Whether a random block may repeat before all blocks were accessed.
     #[serde(default)]
     pub coverage: Coverage,
-    /// Which generator gives random offsets.
+    /// Random number generator for offsets.
     #[serde(default)]
     pub generator: RandomGenerator,
-    /// The job's seed, that all its copies share.
+    /// Seed of the job, shared by all its copies.
     #[serde(serialize_with = "wide::write", deserialize_with = "wide::read")]
     pub seed: u64,
-    /// Which draws follow from the seed.
+    /// Draws that are derived from the seed.
     #[serde(default)]
     pub seeding: Seeding,
-    /// All draws begin again with each loop, which then does the same ops.
+    /// Reset all random state at each loop, so that every loop issues the same ops.
     #[serde(default = "yes")]
     pub reseed_each_loop: bool,
-    /// Number of the worker among all workers of all jobs, from 1: what makes its draws its own.
+    /// Number of this worker among the workers of all jobs, counted from 1. Each worker's draws depend on it.
     pub worker_number: u32,
-    /// The part of each of the target's files that is used; the last one holds for all further files.
+    /// Range used in each of the target's files. The last entry also applies to all further files.
     pub ranges: Vec<FileRange>,
-    /// Which file the next op goes to.
+    /// Selects the file of the next op.
     #[serde(default)]
     pub file_choice: FileChoice,
-    /// At most this many files are open at once; all where absent.
+    /// Maximum number of files open at once; no limit when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u32>,
-    /// Bytes to move in one loop, of all files together; what the ranges hold where absent.
+    /// Bytes to transfer per loop, over all files; defaults to the sum of all ranges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_bytes: Option<Bytes>,
-    /// Stop after this many ops.
+    /// Number of ops after which to stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_ops: Option<u64>,
-    /// Do it all this many times.
+    /// Number of passes over the files.
     #[serde(default = "one")]
     pub loops: u64,
-    /// Begin again instead of ending, until the group's time is over.
+    /// Start over at the end, until the group's time is up.
     #[serde(default)]
     pub repeat_until_time: bool,
-    /// Write until no space is left.
+    /// Write until the device or file system has no space left.
     #[serde(default)]
     pub fill_device: bool,
-    /// Ranges that one trim names.
+    /// Number of ranges per trim op.
     #[serde(default = "one_range")]
     pub ranges_per_trim: u32,
-    /// Trims of written blocks amid other work.
+    /// Trims of written blocks, mixed into the other ops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim_amid: Option<TrimAmid>,
-    /// Work in zones, and skip what lies between.
+    /// Work within zones and skip the space between them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zones: Option<ZoneStride>,
-    /// Ops in flight must not overlap.
+    /// Prevent overlap between ops in flight.
     #[serde(default)]
     pub no_overlap_in_flight: bool,
 }
 
 impl Stream {
-    /// Whether it may go over its files several times.
+    /// Returns `true` if the job may make more than one pass over its files.
     pub fn repeats(&self) -> bool {
         self.loops > 1 || self.repeat_until_time
     }
 
-    /// Reads in blocks of one size, from the beginning of each file over this many bytes of it; all else as where nothing is
-    /// said of it.
+    /// Returns reads of one block size over the first `length` bytes of each file, with fio's defaults otherwise.
     pub fn sequential(block: Bytes, length: Bytes) -> Stream {
         Stream {
             read_percent: Some(100),
@@ -132,12 +131,12 @@ impl Stream {
     }
 }
 
-/// Seeds have 64 bits, and TOML's integers 63: a seed that is larger is written as text.
+/// Serialization of seeds. A seed has 64 bits but a TOML integer only 63, so larger seeds are written as text.
 mod wide {
     use plumb_document::{Scalar, read_scalar};
     use serde::{Deserializer, Serializer};
 
-    // `serialize_with` wants a reference.
+    // `serialize_with` passes a reference.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     pub(super) fn write<S: Serializer>(seed: &u64, serializer: S) -> Result<S::Ok, S::Error> {
         match i64::try_from(*seed) {
@@ -174,7 +173,7 @@ fn all_random() -> ByKind<u8> {
 }
 
 impl Stream {
-    /// Which kinds of op it yields, verifying left out.
+    /// Returns the kinds of op that the stream issues, not counting reads for verification.
     pub fn moves(&self) -> ByKind<bool> {
         let percent = self.read_percent;
         ByKind {
@@ -185,60 +184,60 @@ impl Stream {
     }
 }
 
-/// Whether offsets follow one another.
+/// Order of a stream's offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum AccessOrder {
-    /// One after another.
+    /// Each op starts where the previous one ended.
     Sequential {
-        /// Bytes skipped after each op; backwards where negative.
+        /// Bytes skipped after each op; negative values go backwards.
         #[serde(default)]
         skip_bytes: i64,
     },
-    /// At random.
+    /// Offsets drawn by the distribution.
     Random {
-        /// Ops for one draw, 1 or more; what they do is the [`Sequencer`]'s.
+        /// Ops per drawn offset, at least 1. The [`Sequencer`] chooses the offsets in between.
         #[serde(default = "one_range")]
         ops_per_draw: u32,
     },
 }
 
-/// What happens in the ops between two draws of an offset.
+/// Offsets of the ops between two draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sequencer {
-    /// They go on in sequence.
+    /// Each op continues after the previous one.
     #[default]
     Sequential,
-    /// They repeat the offset.
+    /// Each op repeats the drawn offset.
     Identical,
 }
 
-/// Bytes of an op of a job.
+/// Bytes per op of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "JobSize"))]
 pub enum JobSize {
-    /// Always this.
+    /// The same size for every op.
     Fixed(Bytes),
-    /// Drawn from a range, both ends included.
+    /// Drawn from a range, including both ends.
     Range {
-        /// Smallest.
+        /// Smallest size that can be drawn.
         low: Bytes,
-        /// Largest.
+        /// Largest size that can be drawn.
         high: Bytes,
     },
-    /// Drawn from a list.
+    /// Drawn from a list of sizes, each with a percentage.
     Split(Vec<SizeShare>),
 }
 
 plumb_document::short_form!(JobSize, "fixed");
 
 impl JobSize {
-    /// The smallest size it yields; 0 for an empty list.
+    /// Returns the smallest possible size; 0 for an empty list.
     pub fn min(&self) -> Bytes {
         match self {
             JobSize::Fixed(size) => *size,
@@ -247,7 +246,7 @@ impl JobSize {
         }
     }
 
-    /// The largest size it yields; 0 for an empty list.
+    /// Returns the largest possible size; 0 for an empty list.
     pub fn max(&self) -> Bytes {
         match self {
             JobSize::Fixed(size) => *size,
@@ -257,78 +256,78 @@ impl JobSize {
     }
 }
 
-/// A size, and how often it is drawn.
+/// A size and its share of the ops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SizeShare {
-    /// Bytes.
+    /// Bytes per op of this size.
     pub size: Bytes,
-    /// Per cent of ops.
+    /// Percentage of ops that use this size.
     pub percent: u8,
 }
 
-/// How random offsets spread over a range.
+/// Distribution of random offsets over a range.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum OffsetDistribution {
-    /// Evenly.
+    /// Uniform: every block is equally likely.
     #[default]
     Uniform,
-    /// Along a curve.
+    /// Skewed along a curve, such as Zipf's.
     Curved {
-        /// Which.
+        /// Shape of the distribution.
         curve: Curve,
-        /// Where its peak lies, as a share of the range; scattered over all of it where absent.
+        /// Position of the peak as a share of the range; the hot blocks are scattered over the range when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         center: Option<f64>,
-        /// When it is drawn and scattered as fio does it; never where absent.
+        /// When to draw and scatter exactly as fio does; never when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         as_fio: Option<AsFio>,
     },
-    /// In zones, each with a share of the range in per cent.
+    /// Zones, each sized as a percentage of the range.
     Zoned(ByKind<Vec<Zone<u8>>>),
-    /// In zones, each of this many bytes.
+    /// Zones, each sized in bytes.
     ZonedBytes(ByKind<Vec<Zone<Bytes>>>),
-    /// These blocks, one after another, again and again.
+    /// The listed block numbers in order, repeated forever.
     Sequence(Vec<u64>),
-    /// These blocks, one after another, and then again behind as many blocks as they are: block numbers grow by the
-    /// length of the list each time. Ends at the end of the range.
+    /// The listed block numbers in order, then again shifted by the length of the list, and so on. Ends at
+    /// the end of the range.
     SequenceOnward(Vec<u64>),
-    /// Each block once, and some of them again, so that the valid pages of an SSD spread as they do after a long time of
-    /// random writes. Writes only; ends when the capacity that the SSD hides is written too.
+    /// Writes each block once and rewrites some of them, so that an SSD's valid pages spread as they do after long
+    /// random writes. Supports writes only; ends after the SSD's hidden capacity is written too.
     SteadyState(SteadyState),
 }
 
-/// How an SSD is brought to the steady state of random writes with about one pass. Source: fio's sprandom, after
-/// Desnoyers, "Analytic Models of SSD Write Performance" (2012).
+/// Brings an SSD to its steady state for random writes in about one pass. Source: fio's sprandom, after Desnoyers,
+/// "Analytic Models of SSD Write Performance" (2012).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SteadyState {
-    /// Hidden capacity of the SSD, as a share of the range; above 0 and below 1.
+    /// Hidden capacity of the SSD as a share of the range, between 0 and 1 (exclusive).
     pub over_provisioning: f64,
-    /// Parts that the capacity is written in, each with a share of blocks that are written again.
+    /// Number of parts that the capacity is split into. Each part rewrites its own share of blocks.
     pub regions: u32,
-    /// The SSD's cache: writes to the same block are at least a region apart, and a region is no smaller than this. 0 where
-    /// it is to be left out of account.
+    /// Size of the SSD's cache. Writes to one block are at least a region apart, and a region is at least this
+    /// large. 0 ignores the cache.
     #[serde(default)]
     pub cache: Bytes,
 }
 
 impl SteadyState {
-    /// More regions than this would each be too small to have a share.
+    /// Maximum number of regions; with more, a region would be too small to have a share.
     pub const REGIONS_MAX: u32 = 1 << 20;
 
-    /// Bytes that are written for a range of this many: those of the range and of what the SSD hides, in whole blocks.
+    /// Returns the bytes written for a range: its own plus the SSD's hidden capacity, in whole blocks.
     pub fn physical_bytes(&self, range_bytes: u64, block_bytes: u64) -> u64 {
         let hidden = (range_bytes as f64 * self.over_provisioning).ceil() as u64;
         let physical = range_bytes.saturating_add(hidden);
         physical - physical % block_bytes.max(1)
     }
 
-    /// What is wrong with it, whatever the range.
+    /// Returns the error in the settings that does not depend on the range, if any.
     pub fn problem(&self) -> Option<String> {
         if !(self.over_provisioning > 0.0 && self.over_provisioning < 1.0) {
             return Some(format!(
@@ -342,7 +341,7 @@ impl SteadyState {
         None
     }
 
-    /// What is wrong with it for a range of this many bytes.
+    /// Returns the error in the settings for a range of this many bytes, if any.
     pub fn problem_in(&self, range_bytes: u64, block_bytes: u64) -> Option<String> {
         if let Some(problem) = self.problem() {
             return Some(problem);
@@ -359,101 +358,102 @@ impl SteadyState {
     }
 }
 
-/// Draws along a curve as fio makes them: it scatters blocks by a hash that is a bijection only for a power of two of them.
+/// Draws and scatters along a curve as fio does. fio scatters blocks with a hash that is a bijection only if their
+/// number is a power of two.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct AsFio {
-    /// When.
+    /// Condition for using fio's draws.
     pub when: AsFioWhen,
-    /// Hashes of the files' names, from which draws begin; the last one holds for all further files.
+    /// Hashes of the file names, which seed the draws. The last entry also applies to all further files.
     pub name_hashes: Vec<u32>,
 }
 
-/// When draws along a curve are fio's.
+/// Condition for using fio's draws along a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AsFioWhen {
-    /// Where they follow the same law and leave no block out: Zipf's and Pareto's, without a centre, over a power of two
-    /// of blocks.
+    /// Only if they follow the same distribution and reach every block: Zipf and Pareto without a centre, over a
+    /// power of two of blocks.
     EveryBlockReached,
-    /// Wherever fio can draw at all.
+    /// Whenever fio supports the distribution.
     Always,
 }
 
-/// A curve over a range of places.
+/// A skewed distribution over a range of positions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Curve {
-    /// Zipf's law.
+    /// Zipf's law over the blocks.
     Zipf {
-        /// Its exponent.
+        /// Exponent; larger values are more skewed.
         theta: f64,
     },
-    /// Pareto's, self-similar.
+    /// Pareto's distribution, which is self-similar.
     Pareto {
-        /// Its power, between 0 and 1.
+        /// Power of the distribution, between 0 and 1.
         h: f64,
     },
-    /// Normal.
+    /// Normal distribution around the centre.
     Normal {
-        /// Its deviation, in per cent of the range.
+        /// Standard deviation as a percentage of the range.
         deviation: f64,
     },
 }
 
-/// A zone, and how many of the ops go to it.
+/// A zone and its share of the ops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Zone<T> {
-    /// Per cent of the ops.
+    /// Percentage of ops that go to this zone.
     pub access_percent: u8,
-    /// How large it is.
+    /// Size of the zone, as a percentage or in bytes.
     pub size: T,
 }
 
-/// Which random blocks may come again.
+/// Whether a random block may repeat before all blocks were accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Coverage {
-    /// Each block comes once before any comes again: remembered, a bit a block.
+    /// Access each block once before any repeats. Uses a bitmap of one bit per block.
     #[default]
     Once,
-    /// The same by a shift register, with nothing remembered.
+    /// Access each block once before any repeats, by a shift register that needs no bitmap.
     OnceByRegister,
-    /// Draws are independent.
+    /// Draw independently, so that blocks may repeat.
     Again,
 }
 
-/// Which generator gives random offsets.
+/// Random number generator for offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RandomGenerator {
-    /// Tausworthe's, 32 bits; 64 where a file has more blocks than that.
+    /// 32-bit Tausworthe; 64-bit for files with more blocks than 32 bits can number.
     #[default]
     Taus88,
-    /// Tausworthe's, 32 bits, however many blocks a file has: most of more than that are never drawn.
+    /// 32-bit Tausworthe for files of any size. In larger files, most blocks are never drawn.
     Taus88Only,
-    /// Tausworthe's, 64 bits.
+    /// 64-bit Tausworthe for files of any size.
     Taus258,
 }
 
-/// Which draws follow from a job's seed. The others follow from the worker's number alone.
+/// Draws that are derived from the job's seed. The other draws depend on the worker's number alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Seeding {
-    /// All but random offsets.
+    /// All draws except random offsets.
     #[default]
     AllButOffsets,
-    /// All.
+    /// All draws, including random offsets.
     All,
-    /// None.
+    /// No draws use the seed.
     None,
 }
 
@@ -462,37 +462,37 @@ pub enum Seeding {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FileRange {
-    /// Its first byte.
+    /// Offset of the first byte.
     pub start: Bytes,
-    /// Its bytes.
+    /// Length of the range in bytes.
     pub length: Bytes,
 }
 
-/// Which file the next op goes to.
+/// Selects the file of the next op.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum FileChoice {
-    /// Each file in turn.
+    /// Cycles through the files in order.
     RoundRobin {
-        /// Ops before the next file.
+        /// Ops per file before moving on.
         ops: u32,
     },
-    /// One file after another is finished.
+    /// Finishes one file before starting the next.
     Sequential,
-    /// A file at random.
+    /// Draws a file uniformly at random.
     Random {
-        /// Ops before the next file.
+        /// Ops per file before the next draw.
         ops: u32,
     },
-    /// A file along a curve.
+    /// Draws a file along a curve.
     Curved {
-        /// Which.
+        /// Shape of the distribution.
         curve: Curve,
-        /// Where its peak lies, as a share of the files.
+        /// Position of the peak as a share of the files.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         center: Option<f64>,
-        /// Ops before the next file.
+        /// Ops per file before the next draw.
         ops: u32,
     },
 }
@@ -503,33 +503,33 @@ impl Default for FileChoice {
     }
 }
 
-/// Trims of written blocks amid other work.
+/// Trims of written blocks, mixed into the other ops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TrimAmid {
-    /// Per cent of written blocks that are trimmed later.
+    /// Percentage of written blocks to trim later.
     pub percent: u8,
-    /// After this many written blocks.
+    /// Written blocks to collect before trimming starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<u64>,
-    /// This many at a time; the backlog where absent.
+    /// Blocks to trim at a time; defaults to the backlog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,
-    /// Expect zeros there when verifying.
+    /// Expect trimmed blocks to read as zeros when verifying.
     #[serde(default)]
     pub expects_zeros: bool,
 }
 
-/// Work in zones of a plain file or device, and skip what lies between.
+/// Work within zones of a regular file or device and skip the space between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ZoneStride {
-    /// Bytes of a zone that are worked through before the next zone.
+    /// Bytes to transfer in a zone before moving to the next.
     pub size: Bytes,
-    /// Bytes from which offsets of one zone are taken.
+    /// Length of the range within a zone that offsets are drawn from.
     pub range: Bytes,
-    /// Bytes between the end of one zone and the start of the next.
+    /// Gap in bytes between the end of one zone and the start of the next.
     pub skip: Bytes,
 }

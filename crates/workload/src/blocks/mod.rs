@@ -1,8 +1,8 @@
-//! Block I/O: a stream of ops, by the generator that makes it.
+//! Block I/O: streams of ops, one type per generator.
 //!
-//! [`plumb`] is Plumb's own, and goes by a pattern. The others follow other tools: what is left of a job of fio, or of a
-//! thread of elbencho, when all that depends on others, files and the machine is decided is a group of one worker; sizes
-//! are bytes, the seed is a number.
+//! [`plumb`] is Plumb's own generator and follows a pattern. The others reproduce other tools. A job of fio or a
+//! thread of elbencho becomes a group of one worker once everything that depends on other jobs, files and the machine
+//! is resolved. Sizes are then bytes and the seed is a number.
 
 pub mod accesses;
 pub mod fio;
@@ -21,50 +21,51 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sweep::{Sweep, SweepOps};
 use trace::Recording;
 
-/// One value for each of reads, writes and trims.
+/// One value each for reads, writes and trims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ByKind<T> {
-    /// For reads.
+    /// Value that applies to reads.
     pub read: T,
-    /// For writes.
+    /// Value that applies to writes.
     pub write: T,
-    /// For trims.
+    /// Value that applies to trims.
     pub trim: T,
 }
 
 impl<T: Clone> ByKind<T> {
-    /// The same for all.
+    /// Returns the same value for all three kinds.
     pub fn all(value: T) -> ByKind<T> {
         ByKind { read: value.clone(), write: value.clone(), trim: value }
     }
 }
 
-/// A stream of block ops, by its generator.
+/// A stream of block ops, by generator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", schemars(rename = "BlockStream", transform = plumb_needs_no_name))]
+#[cfg_attr(feature = "schema", schemars(rename = "BlockStream", transform = omit_plumb_name))]
 pub enum BlockStream {
-    /// By a pattern over one range: Plumb's own. Its keys need no name of a generator before them.
+    /// Plumb's own generator, which follows a pattern over one range. Its keys may be
+    /// given without the generator's name.
     Plumb(Blocks),
-    /// Drawn as fio draws them, so that the same seed gives the same ops. Its group has one worker.
+    /// fio's generator; the same seed gives the same ops as fio. The group must have one worker.
     Fio(Box<Stream>),
-    /// Part of files after part, as elbencho goes. Its group has one worker.
+    /// One part of a file after another, like elbencho. The group must have one worker.
     Sweep(Box<Sweep>),
-    /// Drawn from a table of lines, as IOMeter does. Its group has one worker.
+    /// Draws from a table of lines, like IOMeter. The group must have one worker.
     Accesses(Box<Accesses>),
-    /// Taken by all workers of the group from one queue, as sysbench does.
+    /// One queue of requests shared by all workers of the group, like sysbench.
     Requests(Box<Requests>),
-    /// Read from a recording. Its group has one worker.
+    /// Ops of a recording. The group must have one worker.
     Trace(Recording),
 }
 
-/// Reads a table without a generator's name as `plumb`.
+/// Reads a table that has no generator's name as `plumb`.
 impl<'de> Deserialize<'de> for BlockStream {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<BlockStream, D::Error> {
-        // The function that `remote = "Self"` made, not the trait's.
+        // Calls the inherent function that `remote = "Self"` derives, not the trait method.
         BlockStream::deserialize(Unnamed::table(deserializer, "plumb"))
     }
 }
@@ -78,9 +79,9 @@ impl Serialize for BlockStream {
     }
 }
 
-/// The schema of what is written: Plumb's keys stand without a generator's name.
+/// Adapts the schema to the text format, where Plumb's keys appear without a generator's name.
 #[cfg(feature = "schema")]
-fn plumb_needs_no_name(schema: &mut schemars::Schema) {
+fn omit_plumb_name(schema: &mut schemars::Schema) {
     let Some(serde_json::Value::Array(choices)) = schema.ensure_object().get_mut("oneOf") else { return };
     for choice in choices {
         if let Some(mut keys) = choice.pointer("/properties/plumb").cloned() {
@@ -91,13 +92,14 @@ fn plumb_needs_no_name(schema: &mut schemars::Schema) {
 }
 
 impl BlockStream {
-    /// Whether Plumb's own generator makes it. All others follow another tool: each worker is a group of its own, and opens
-    /// files by the rules of that group.
+    /// Returns `true` for Plumb's own generator. Streams of other tools have one worker per group and open
+    /// files by that group's rules.
     pub fn is_plumb(&self) -> bool {
         matches!(self, BlockStream::Plumb(_))
     }
 
-    /// The kinds of op among its own: reads, writes and trims; those of verifying are not counted. None for calls on names.
+    /// Returns the kinds of op that the stream issues, not counting reads for verification. Calls on file names
+    /// count as none of them.
     pub fn moves(&self) -> ByKind<bool> {
         match self {
             BlockStream::Plumb(Blocks { mix, .. }) => {

@@ -1,4 +1,4 @@
-//! Plumb's own generator: which offsets, which sizes, which mix.
+//! Plumb's own generator: offsets, sizes and the mix of ops.
 
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -8,37 +8,37 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Blocks {
-    /// Where the next offset comes from.
+    /// Pattern of the offsets.
     #[serde(default)]
     pub pattern: Pattern,
-    /// Size of each op.
+    /// Bytes per op, or a distribution of sizes.
     #[serde(default)]
     pub block: BlockSize,
-    /// Size of writes, where it differs.
+    /// Size of writes if it differs from `block`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_block: Option<BlockSize>,
-    /// Size of trims, where it differs.
+    /// Size of trims if it differs from `block`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim_block: Option<BlockSize>,
-    /// Share of reads, writes and trims.
+    /// Relative shares of reads, writes and trims.
     #[serde(default)]
     pub mix: Mix,
-    /// Start of the range.
+    /// Offset of the range's first byte.
     #[serde(default)]
     pub offset: Bytes,
     /// Added to `offset` for each further worker of the group.
     #[serde(default)]
     pub offset_increment: Bytes,
-    /// Length of the range; to the end of the target when absent.
+    /// Length of the range; defaults to the rest of the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span: Option<Bytes>,
-    /// Random offsets are multiples of this; the smallest block size when absent.
+    /// Alignment of random offsets; defaults to the smallest block size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align: Option<Bytes>,
-    /// An `fsync` after every N writes; 0 is never.
+    /// Call `fsync` after every N writes; 0 means never.
     #[serde(default)]
     pub fsync_every: u64,
-    /// An `fdatasync` after every N writes; 0 is never.
+    /// Call `fdatasync` after every N writes; 0 means never.
     #[serde(default)]
     pub fdatasync_every: u64,
 }
@@ -61,68 +61,70 @@ impl Default for Blocks {
     }
 }
 
-/// Where the next offset comes from. "Block" is the smallest block size, or `align` where given.
+/// Pattern of the offsets. "Block" means the smallest block size, or `align` where given.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Pattern {
-    /// Upwards, again from the start after the end.
+    /// Ascending offsets, starting over after the end.
     #[default]
     Sequential,
-    /// Downwards from the end.
+    /// Descending offsets, starting from the end.
     Reverse,
-    /// Upwards, each op starting `stride` after the start of the one before; passes interleave to cover the range.
+    /// Ascending offsets, `stride` bytes apart. Passes interleave to cover the whole range.
     Stride {
-        /// Distance between the starts of two ops.
+        /// Bytes from the start of one op to the start of the next.
         stride: Bytes,
     },
-    /// Uniform, with replacement.
+    /// Uniformly random blocks, with replacement.
     Random,
-    /// Every block exactly once a pass, in random order, in constant memory.
+    /// Every block exactly once per pass, in random order and constant memory.
     Permutation,
-    /// Zipf's law over blocks, scattered over the range. Source: Gray et al., SIGMOD 1994.
+    /// Zipf's law over blocks, with the hot blocks scattered over the range. Source: Gray et al., SIGMOD 1994.
     Zipf {
-        /// Exponent, 0 < θ, θ ≠ 1 allowed or not; larger is more skewed.
+        /// Exponent θ > 0, including 1; larger values are more skewed.
         theta: f64,
     },
-    /// The newest blocks most, by Zipf's law over their age. Writes go to the block behind the newest, which is then the newest;
-    /// behind the last block comes the first, so that the oldest is lost. All workers of the group share the newest.
+    /// Favours the newest blocks: Zipf's law over block age. Each write goes to the block after the newest and
+    /// becomes the newest. The block after the last is the first, so the oldest block is overwritten. All workers of
+    /// the group share the newest block.
     Latest {
-        /// Exponent, as that of `zipf`.
+        /// Exponent, as for `zipf`; larger values are more skewed.
         theta: f64,
     },
-    /// Self-similar: a share `h` of accesses goes to a share 1−h of blocks, recursively (Gray et al.).
+    /// Self-similar: a share `h` of accesses goes to a share 1−h of blocks, recursively. Source:
+    /// Gray et al., SIGMOD 1994.
     Pareto {
         /// Share of accesses to the hot part, 0.5 < h < 1.
         h: f64,
     },
-    /// Normal around a centre, clipped to the range by drawing again.
+    /// Normal around a centre. Draws outside the range are repeated.
     Normal {
-        /// Centre, as a share of the range (0–1).
+        /// Centre as a share of the range, 0–1.
         #[serde(default = "half")]
         center: f64,
-        /// Standard deviation, as a share of the range.
+        /// Standard deviation as a share of the range.
         deviation: f64,
     },
-    /// Zones of the range, each with its share of accesses; uniform within a zone.
+    /// Zones of the range, each with its share of accesses. Uniform within a zone.
     Zoned(Vec<Zone>),
-    /// Exactly these offsets, again from the first after the last.
+    /// The listed offsets in order, starting over after the last.
     List(Vec<Bytes>),
-    /// Walkers that come back to places near the last ones soon and to others late, at every scale: a hierarchical reuse random
-    /// walk over blocks of 4 KiB. It needs a range within one file. Source: Daniel & Faith, IISWC 2005.
+    /// Walkers that return to recent offsets soon and to older ones late, at every scale: a hierarchical reuse random
+    /// walk over 4 KiB blocks. The range must lie within one file. Source: Daniel & Faith, IISWC 2005.
     ReuseWalk {
-        /// How many share the range; each op is of one of them, chosen at random.
+        /// Number of walkers. Each op belongs to a walker chosen at random.
         walkers: u32,
     },
-    /// Walkers that each go through a part of the range in sequence, and then through another. It needs a range within one file.
+    /// Walkers that each read one part of the range sequentially, then another. The range must lie within one file.
     Runs {
-        /// How many share the range; each op is of one of them, chosen at random.
+        /// Number of walkers. Each op belongs to a walker chosen at random.
         walkers: u32,
-        /// Runs begin behind this share of the range, in percent,
+        /// Lower bound of the starts of runs, as a percentage of the range.
         from_percent: f64,
-        /// and before this one.
+        /// Upper bound of the starts of runs, as a percentage of the range.
         to_percent: f64,
-        /// How long a run is, as a share of the range in percent.
+        /// Length of a run, as a percentage of the range.
         length_percent: f64,
     },
 }
@@ -136,31 +138,31 @@ fn half() -> f64 {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Zone {
-    /// Share of accesses, in percent.
+    /// Percentage of accesses that go to this zone.
     pub access_percent: f64,
-    /// Share of the range, in percent.
+    /// Size of the zone as a percentage of the range.
     pub span_percent: f64,
 }
 
-/// The size of an op.
+/// Size of an op, fixed or drawn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "BlockSize"))]
 pub enum BlockSize {
-    /// Always the same.
+    /// The same size for every op.
     Fixed(Bytes),
     /// Uniform over the multiples of `step` from `min` to `max`.
     Range {
-        /// Smallest.
+        /// Smallest size that can be drawn.
         min: Bytes,
-        /// Largest.
+        /// Largest size that can be drawn.
         max: Bytes,
-        /// Granularity; `min` when absent.
+        /// Granularity of the sizes; defaults to `min`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<Bytes>,
     },
-    /// From a table of sizes with weights.
+    /// Drawn from a table of sizes with weights.
     Weighted(Vec<WeightedSize>),
 }
 
@@ -173,7 +175,7 @@ impl Default for BlockSize {
 }
 
 impl BlockSize {
-    /// The smallest size it can yield; 0 for an empty table.
+    /// Returns the smallest possible size; 0 for an empty table.
     pub fn min(&self) -> Bytes {
         match self {
             BlockSize::Fixed(size) => *size,
@@ -182,7 +184,7 @@ impl BlockSize {
         }
     }
 
-    /// The largest size it can yield; 0 for an empty table.
+    /// Returns the largest possible size; 0 for an empty table.
     pub fn max(&self) -> Bytes {
         match self {
             BlockSize::Fixed(size) => *size,
@@ -192,14 +194,14 @@ impl BlockSize {
     }
 }
 
-/// A size and how often it is chosen.
+/// A size and its weight.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WeightedSize {
-    /// The size.
+    /// Bytes per op of this size.
     pub size: Bytes,
-    /// Its weight relative to the others of the table.
+    /// Weight relative to the other entries of the table.
     pub weight: f64,
 }
 
@@ -208,13 +210,13 @@ pub struct WeightedSize {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Mix {
-    /// Reads.
+    /// Share of reads, relative to the other two.
     #[serde(default)]
     pub read: u32,
-    /// Writes.
+    /// Share of writes, relative to the other two.
     #[serde(default)]
     pub write: u32,
-    /// Trims (`BLKDISCARD`, or punching a hole in a file).
+    /// Share of trims: `BLKDISCARD` on a device, a punched hole in a file.
     #[serde(default)]
     pub trim: u32,
 }
@@ -226,8 +228,6 @@ impl Default for Mix {
 }
 
 impl Mix {
-    /// Reads only.
     pub const READ: Mix = Mix { read: 100, write: 0, trim: 0 };
-    /// Writes only.
     pub const WRITE: Mix = Mix { read: 0, write: 100, trim: 0 };
 }

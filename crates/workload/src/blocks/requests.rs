@@ -1,65 +1,65 @@
-//! Requests that the workers of a group take from one queue: what sysbench's file test does.
+//! Requests that all workers of a group take from one queue, like sysbench's file test.
 
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// Requests over all files of the target, which its workers take one after another from one queue: in sequence, each goes on
-/// where the last one of any worker ended.
+/// Requests over all files of the target, taken by the workers one at a time from one queue. A sequential request
+/// starts where the previous one ended, whichever worker made it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Requests {
-    /// What is done.
+    /// Kinds of op that requests make.
     pub does: RequestOps,
-    /// Each at a random block of all files, rather than in sequence.
+    /// Request random blocks of all files instead of sequential ones.
     #[serde(default)]
     pub random: bool,
-    /// Bytes of a request; the last one of a file may be shorter.
+    /// Bytes per request. The last request of a file may be shorter.
     pub block: Bytes,
-    /// Bytes of each file that are used.
+    /// Bytes used of each file.
     pub file_bytes: Bytes,
-    /// Flushes between them.
+    /// Flushes between and after the requests.
     #[serde(default)]
     pub flush: RequestFlush,
-    /// Ends after this many requests and flushes of all workers together.
+    /// Number of requests and flushes, over all workers, after which to stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<u64>,
 }
 
-/// What requests do.
+/// Kinds of op that requests make.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum RequestOps {
-    /// They read.
+    /// Every request reads a block.
     Read,
-    /// They write.
+    /// Every request writes a block.
     Write,
-    /// Each worker reads while it has made fewer than this many reads for each of its writes, and else it writes.
+    /// Each worker reads until it has made this many reads for each of its writes, then writes.
     Mix {
-        /// How many.
+        /// Number of reads per write; may be fractional.
         reads_per_write: f64,
     },
 }
 
-/// Flushes between requests.
+/// Flushes between and after requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RequestFlush {
-    /// Behind every N requests of all workers, if any of them wrote, each file is flushed, by whichever worker comes next; 0 is
-    /// never.
+    /// After every N requests of all workers, flush each file if any of them wrote; 0 means never. The next worker
+    /// to take a request flushes.
     pub every: u32,
-    /// Behind each write, its file.
+    /// Flush the file after each write.
     pub each: bool,
-    /// By `fdatasync` rather than `fsync`.
+    /// Use `fdatasync` instead of `fsync`.
     pub data_only: bool,
-    /// Each worker flushes every file behind its last request.
+    /// Each worker flushes every file after its last request.
     pub at_end: bool,
 }
 
 impl Requests {
-    /// Why they cannot be made, with the key and the way out.
+    /// Returns the key of an invalid setting, the error and the fix; `None` if the settings are valid.
     pub fn problem(&self) -> Option<(&'static str, &'static str, &'static str)> {
         match self.does {
             RequestOps::Mix { reads_per_write } if !(reads_per_write >= 0.0 && reads_per_write.is_finite()) => {
@@ -68,7 +68,7 @@ impl Requests {
             _ => {}
         }
         if self.block.0 == 0 || self.block.0 > u64::from(u32::MAX) {
-            return Some(("block", "a request cannot move so much at once", "use 1 byte to 4 GiB"));
+            return Some(("block", "a request has 0 bytes or too many", "use 1 byte to 4 GiB"));
         }
         (self.file_bytes.0 == 0).then_some(("file-bytes", "the files are empty", "use a size above 0"))
     }

@@ -1,145 +1,145 @@
-//! Going through parts of files in order, block by block: what elbencho's phases do.
+//! Sweeps through parts of files in order, block by block, like elbencho's phases.
 
 use crate::op::OpKind;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// Goes through parts of the target's files, one after another, or calls each by its name.
+/// Goes through parts of the target's files one after another, or makes a call on each file's name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Sweep {
-    /// What is done.
+    /// Operation on each block or file.
     pub does: SweepOps,
-    /// Where.
+    /// Parts of files to go over.
     pub parts: SweepParts,
-    /// In which order.
+    /// Order of the blocks, sequential or random.
     #[serde(default)]
     pub order: SweepOrder,
-    /// Bytes of an op; the last one of a part may be shorter.
+    /// Bytes per op. The last op of a part may be shorter.
     pub block: Bytes,
-    /// Bytes to move where the order is random: in each part, or of all parts together. As many as there are where absent.
+    /// Bytes to transfer in random order: per part, or over all parts together. Defaults to the size of the parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub random_bytes: Option<Bytes>,
-    /// Begins again at its end, until the group's time is over.
+    /// Start over at the end, until the group's time is up.
     #[serde(default)]
     pub repeat: bool,
-    /// What random places follow from.
+    /// Seed of the random offsets.
     #[serde(default)]
     pub seed: u64,
-    /// Number of the worker among all workers, from 1: what makes its random places its own.
+    /// Number of this worker among all workers, counted from 1. Each worker's random offsets depend on it.
     pub worker_number: u32,
 }
 
-/// What a sweep does.
+/// Operation of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum SweepOps {
-    /// Reads.
+    /// Read each block once.
     Read,
-    /// Writes.
+    /// Write each block once.
     Write {
-        /// What follows each write.
+        /// Action after each write.
         #[serde(default)]
         then: AfterWrite,
     },
-    /// Writes, some of which are reads instead: op `n` reads where `(n + first) % 100` is below the percentage.
+    /// Writes mixed with reads: op `n` reads if `(n + first) % 100` is below the percentage.
     Mix {
-        /// Per cent of the ops that read.
+        /// Percentage of ops that read.
         read_percent: u8,
-        /// Where the count begins.
+        /// First value of the count.
         first: u32,
     },
-    /// A call on the name of each file, with a backend of such calls.
+    /// A call on each file's name. Needs a backend that makes such calls.
     Call {
-        /// As what it is counted.
+        /// Kind of op that the call is counted as.
         kind: OpKind,
-        /// This error number, of errno(3), is no error.
+        /// Error number, errno(3), that does not count as an error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         passes_over_errno: Option<i32>,
-        /// A directory whose parent is missing is made with it.
+        /// Create missing parents of a directory.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         makes_parents: bool,
     },
 }
 
-/// What follows each write.
+/// Action of a sweep after each write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterWrite {
-    /// Nothing.
+    /// Continue with the next write.
     #[default]
     Nothing,
-    /// It is read back, and verified where the job verifies.
+    /// Read the block back, and verify it if the job verifies.
     ReadBack,
 }
 
-/// What a sweep goes over.
+/// Parts of files that a sweep goes over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum SweepParts {
-    /// Every file of the target, from its first byte on.
+    /// All files of the target, each from its first byte.
     Files {
-        /// Bytes of each; the last one holds for all further files.
+        /// Bytes of each file. The last entry also applies to all further files.
         lengths: Vec<Bytes>,
     },
-    /// These parts.
+    /// The listed parts, in this order.
     Said(Vec<FilePart>),
 }
 
-/// A part of a file.
+/// A contiguous part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FilePart {
-    /// Which of the target's files.
+    /// Index of the file in the target.
     pub file: u32,
-    /// Its first byte.
+    /// Offset of the first byte.
     pub start: Bytes,
-    /// Its bytes.
+    /// Length of the part in bytes.
     pub length: Bytes,
 }
 
-/// The order of the blocks.
+/// Order of the blocks in a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum SweepOrder {
-    /// One after another.
+    /// Ascending offsets within each part.
     #[default]
     Forward,
-    /// The last one of each part first.
+    /// Descending offsets, from the last block of each part.
     Backward,
-    /// Every Nth of all parts together, from a first one on.
+    /// Every Nth block of all parts together, beginning with a given one.
     Strided {
-        /// The first.
+        /// Number of the first block.
         first: u64,
-        /// The distance.
+        /// Blocks from one op to the next.
         step: u64,
     },
-    /// At random: within each part where it is a whole file, or where files are opened as their turn comes
-    /// (`create-on-open`); else over all parts together.
+    /// Random offsets. Each part is drawn from separately if it is a whole file, or if files are opened one by one
+    /// (`create-on-open`). Otherwise all parts are drawn from together.
     Random(SweepDraw),
 }
 
-/// How random places are drawn.
+/// Draws of random offsets in a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SweepDraw {
-    /// Each block once before any comes again.
+    /// Access each block once before any repeats.
     Once,
-    /// Any block, each time.
+    /// Draw any block each time.
     Again,
-    /// Any byte from which a whole block fits.
+    /// Draw any byte offset where a whole block fits.
     Unaligned,
 }
 
 impl Sweep {
-    /// The call that it makes on the name of each of its parts, where it does that.
+    /// Returns the kind of op if the sweep makes calls on the names of its parts.
     pub fn call(&self) -> Option<OpKind> {
         match self.does {
             SweepOps::Call { kind, .. } => Some(kind),
@@ -147,7 +147,7 @@ impl Sweep {
         }
     }
 
-    /// Bytes of the part of this number; nothing where there is no such part.
+    /// Returns the part with this number; `None` if it does not exist.
     pub fn part(&self, number: usize) -> Option<FilePart> {
         match &self.parts {
             SweepParts::Files { lengths } => {
@@ -158,7 +158,7 @@ impl Sweep {
         }
     }
 
-    /// Where what is used of a file ends, bytes.
+    /// Returns the end offset of the used part of a file.
     pub fn end_in(&self, file: usize) -> u64 {
         match &self.parts {
             SweepParts::Files { .. } => self.part(file).map_or(0, |part| part.length.0),
@@ -168,7 +168,7 @@ impl Sweep {
         }
     }
 
-    /// The same of the first N files: one look at each part, however many files there are.
+    /// Returns the end offsets for the first N files. Visits each part once, however many files there are.
     pub fn ends(&self, files: usize) -> Vec<u64> {
         match &self.parts {
             SweepParts::Files { .. } => (0..files).map(|file| self.end_in(file)).collect(),

@@ -1,4 +1,4 @@
-//! Recordings that are replayed.
+//! Block I/O recordings to be replayed.
 
 use super::ByKind;
 use crate::replay::ReplayShare;
@@ -6,79 +6,80 @@ use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Ops of a recording. Its files are the target's, in the order of the recording's first mention.
+/// Ops of a recording. The target's files are the recording's, in order of first mention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Recording {
-    /// The recording, in any form that Plumb reads.
+    /// Path of the recording, in any format that Plumb reads.
     pub path: PathBuf,
-    /// What is replayed in its place: the text of a model, such as `plumb trace fit` makes.
+    /// Text of a model to replay instead of the recording, as `plumb trace fit` writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Recordings that are replayed with it at the same time. Files of one name are one file.
+    /// Further recordings to replay at the same time. Files of the same name are the same file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<PathBuf>,
-    /// Bytes of its largest op.
+    /// Size of the recording's largest op in bytes.
     pub largest: Bytes,
-    /// Keep to the recorded times; as fast as possible where absent. Per cent of the recorded speed.
+    /// Replay at the recorded times, at this percentage of the recorded speed. As fast as possible when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_percent: Option<u32>,
-    /// As fast as possible, but with no more in flight than were when each op was recorded.
+    /// Replay as fast as possible, but with no more ops in flight than were when each op was recorded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_flight: bool,
-    /// Say what was kept of it: times, gaps, amounts.
+    /// Report how closely the replay followed the recording: times, gaps and amounts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sheet: bool,
-    /// Divide offsets by this.
+    /// Divisor of all offsets.
     #[serde(default = "once")]
     pub scale: u32,
     /// Round offsets to a multiple of this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align: Option<Bytes>,
-    /// Add this to offsets, behind the division.
+    /// Add this to all offsets, after the division.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub shift: Bytes,
-    /// Fold offsets into so much: what lies behind begins again at the start.
+    /// Wrap offsets at this size: larger ones start over at the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fold: Option<Bytes>,
-    /// Make each op so often, in as many places one behind another: each `clone-every` bytes.
+    /// Repeat each op at this many places, `clone-every` bytes apart.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub clones: u32,
-    /// From one place of a clone to the next.
+    /// Distance in bytes between the places of a cloned op.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub clone_every: Bytes,
-    /// Which part of it one of several processes replays; all of it where absent. Plumb gives each rank its own.
+    /// Part of the recording that this process replays; all of it when absent. Plumb assigns each rank its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<ReplayShare>,
     /// Send all ops to the target's first file.
     #[serde(default)]
     pub one_file: bool,
-    /// Leave out ops of these kinds.
+    /// Kinds of op to leave out.
     #[serde(default)]
     pub skip: SkipOps,
-    /// Kinds of op that it has, those left out not counted. A recording without writes needs no permission to write.
+    /// Kinds of op in the recording, except the ones left out. A recording without writes
+    /// needs no permission to write.
     #[serde(default = "all_kinds")]
     pub moves: ByKind<bool>,
-    /// What the waits of fio's iolog of version 2 are.
+    /// Meaning of the `wait` numbers in a version 2 fio iolog.
     #[serde(default)]
     pub waits: Waits,
-    /// Replay it this many times, one after the other.
+    /// Number of times to replay the recording, one after another.
     #[serde(default = "one")]
     pub loops: u64,
-    /// Begin again instead of ending, until the group's time is over.
+    /// Start over at the end, until the group's time is up.
     #[serde(default)]
     pub repeat_until_time: bool,
-    /// Stop after this many bytes, over all loops.
+    /// Bytes after which to stop, over all loops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_bytes: Option<Bytes>,
-    /// Stop after this many ops that move data, over all loops.
+    /// Number of ops that move data after which to stop, over all loops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_ops: Option<u64>,
 }
 
 impl Recording {
-    /// All of a recording, once and as fast as possible.
+    /// Returns a replay of the whole recording, once and as fast as possible.
     pub fn new(path: PathBuf, largest: Bytes) -> Recording {
         Recording {
             path,
@@ -107,15 +108,15 @@ impl Recording {
     }
 }
 
-/// What the number of a `wait` in fio's iolog of version 2 is.
+/// Meaning of the `wait` numbers in a version 2 fio iolog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Waits {
-    /// Microseconds after the wait before, as fio's manual says.
+    /// Microseconds since the previous wait, as fio's manual says.
     #[default]
     Manual,
-    /// Milliseconds since the start, as fio does.
+    /// Milliseconds since the start, as fio implements it.
     Fio,
 }
 
@@ -124,16 +125,16 @@ pub enum Waits {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SkipOps {
-    /// Reads.
+    /// Leave out all recorded reads.
     #[serde(default)]
     pub read: bool,
-    /// Writes.
+    /// Leave out all recorded writes.
     #[serde(default)]
     pub write: bool,
-    /// Trims.
+    /// Leave out all recorded trims.
     #[serde(default)]
     pub trim: bool,
-    /// Flushes.
+    /// Leave out all recorded flushes.
     #[serde(default)]
     pub sync: bool,
 }

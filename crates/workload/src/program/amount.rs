@@ -1,23 +1,23 @@
-//! Numbers that a step uses: fixed ones, and ones that are drawn at each use.
+//! Numbers that a step uses, either fixed or drawn at each use.
 
 use serde::{Deserialize, Serialize};
 
-/// A number that a step uses: bytes, ops, seconds.
+/// A number that a step uses: bytes, ops or seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Amount"))]
 pub enum Amount {
-    /// Always the same.
+    /// The same number at every use.
     Fixed(u64),
-    /// Drawn at each use.
+    /// Drawn anew at each use.
     Drawn(Box<Variable>),
 }
 
 plumb_document::short_form!(Amount, "fixed");
 
 impl Amount {
-    /// The number, where it is always the same.
+    /// Returns the number if it is fixed.
     pub fn fixed(&self) -> Option<u64> {
         match self {
             Amount::Fixed(number) => Some(*number),
@@ -25,12 +25,12 @@ impl Amount {
         }
     }
 
-    /// Whether it is always this number.
+    /// Returns `true` if this is a fixed number equal to `number`.
     pub fn is(&self, number: u64) -> bool {
         self.fixed() == Some(number)
     }
 
-    /// The mean, where a fixed number or the distribution has one in closed form; limits are left out of account.
+    /// Returns the mean if it has a closed form, ignoring limits.
     pub fn mean(&self) -> Option<f64> {
         match self {
             Amount::Fixed(number) => Some(*number as f64),
@@ -39,15 +39,17 @@ impl Amount {
     }
 }
 
-/// Buffers for numbers of bytes that are drawn without a limit hold at least this many.
+/// Minimum buffer size for byte counts that are drawn without a limit.
 const DRAWN_REQUEST_BYTES: u64 = 16 << 20;
 
-/// And at least this many times their mean: of a gamma variable of shape 1.5, one in 10^9 is larger.
+/// Minimum buffer size as a multiple of the mean. One in 10^9 gamma draws of shape 1.5 is larger.
 const DRAWN_REQUEST_MEANS: f64 = 16.0;
 
 impl Amount {
-    /// The most bytes that a call moves: what is drawn above it is cut to it. The number itself where it is fixed, and the
-    /// largest that can be drawn where that has a limit; else 16 MiB, or 16 times the mean where that is more.
+    /// Returns the maximum number of bytes that a call moves; larger draws are cut to it.
+    ///
+    /// For a fixed number this is the number, and for a bounded distribution its maximum. Otherwise it is 16 MiB, or 16 times
+    /// the mean if that is more.
     pub fn largest_request(&self) -> u64 {
         match self {
             Amount::Fixed(bytes) => *bytes,
@@ -66,26 +68,26 @@ impl From<u64> for Amount {
     }
 }
 
-/// A random number: `plus + times × draw`, rounded, and kept within limits. Whoever uses it takes the whole part.
+/// A random number, `plus + times × draw`, rounded and clipped to limits. Users truncate it to an integer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Variable {
-    /// Where it is drawn from.
+    /// Distribution to draw from.
     pub draw: Draw,
-    /// What a draw is multiplied by.
+    /// Factor that the draw is multiplied by.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub times: f64,
-    /// What is added then.
+    /// Summand that is added after the multiplication.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub plus: f64,
-    /// To the nearest multiple of this.
+    /// Round to the nearest multiple of this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u64>,
-    /// No smaller than this.
+    /// Smallest value; smaller draws are raised to it.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub min: f64,
-    /// No larger than this.
+    /// Largest value; larger draws are cut to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
 }
@@ -103,12 +105,12 @@ fn is_nothing(number: &f64) -> bool {
 }
 
 impl Variable {
-    /// A draw as it is.
+    /// Returns the draw without scaling or limits.
     pub fn of(draw: Draw) -> Variable {
         Variable { draw, times: 1.0, plus: 0.0, round: None, min: 0.0, max: None }
     }
 
-    /// The largest number that can be drawn, where there is a limit.
+    /// Returns the largest number that can be drawn, if there is a limit.
     pub fn largest(&self) -> Option<f64> {
         let ends = match &self.draw {
             Draw::Uniform | Draw::Triangular { .. } => Some((0.0, 1.0)),
@@ -121,7 +123,7 @@ impl Variable {
         };
         let drawn = ends.map(|(low, high)| {
             let largest = (self.plus + self.times * low).max(self.plus + self.times * high);
-            // To the nearest multiple: at most the next one.
+            // Rounding to the nearest multiple can at most reach the next multiple.
             self.round.map_or(largest, |round| (largest / round as f64).round() * round as f64).max(self.min)
         });
         match (drawn, self.max) {
@@ -131,38 +133,38 @@ impl Variable {
     }
 }
 
-/// A distribution.
+/// A distribution to draw numbers from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Draw {
-    /// Uniform from 0 to 1.
+    /// Uniform between 0 and 1.
     Uniform,
-    /// Gamma of scale 1: a sum of this many exponential variables of mean 1.
+    /// Gamma with scale 1: the sum of `shape` exponential variables of mean 1.
     Gamma {
-        /// Shape, above 0.
+        /// Shape parameter, above 0.
         shape: f64,
     },
     /// Normal with mean 0 and standard deviation 1.
     Normal,
-    /// The exponential of a normal variable.
+    /// Log-normal: the exponential of a normal variable.
     LogNormal {
-        /// Its mean.
+        /// Mean of the normal variable.
         mean: f64,
-        /// Its standard deviation.
+        /// Standard deviation of the normal variable.
         deviation: f64,
     },
-    /// Triangular from 0 to 1.
+    /// Triangular between 0 and 1.
     Triangular {
-        /// The most frequent value, 0 to 1.
+        /// Most frequent value, between 0 and 1.
         mode: f64,
     },
-    /// Weibull of scale 1.
+    /// Weibull with scale 1.
     Weibull {
-        /// Shape, above 0.
+        /// Shape parameter, above 0.
         shape: f64,
     },
-    /// A row by weight, and uniform within it.
+    /// A table row chosen by weight, and a uniform value within it.
     Table(Vec<TableRow>),
 }
 
@@ -174,7 +176,7 @@ impl Draw {
             Draw::Normal => Some(0.0),
             Draw::LogNormal { mean, deviation } => Some((mean + deviation * deviation / 2.0).exp()),
             Draw::Triangular { mode } => Some((1.0 + mode) / 3.0),
-            // It needs the gamma function.
+            // The mean would need the gamma function.
             Draw::Weibull { .. } => None,
             Draw::Table(rows) => {
                 let total: f64 = rows.iter().map(|row| row.weight).sum();
@@ -185,16 +187,16 @@ impl Draw {
     }
 }
 
-/// A row of a table of [`Draw::Table`].
+/// A row of [`Draw::Table`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TableRow {
-    /// Relative to the other rows.
+    /// Weight relative to the other rows.
     pub weight: f64,
-    /// The smallest value.
+    /// Smallest value of the row.
     pub low: f64,
-    /// The largest.
+    /// Largest value of the row.
     pub high: f64,
 }
 
@@ -202,9 +204,9 @@ pub struct TableRow {
 mod tests {
     use super::*;
 
-    /// Nothing that a limit allows is cut, and where there is none, next to nothing.
+    /// Protects the size of buffers: bounded draws are never cut, and unbounded draws almost never.
     #[test]
-    fn requests_are_as_large_as_what_is_drawn() {
+    fn buffers_fit_the_draws() {
         let drawn = |variable| Amount::Drawn(Box::new(variable)).largest_request();
         let mib = f64::from(1 << 20);
         let gamma = Variable { times: 64.0 * mib / 1.5, ..Variable::of(Draw::Gamma { shape: 1.5 }) };

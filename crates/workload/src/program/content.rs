@@ -1,92 +1,93 @@
-//! What a program's writes hold.
+//! Contents of a program's writes.
 
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// What the memory holds that is written.
+/// Contents of the memory that a program writes from.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum ProgramContent {
-    /// Zeros.
+    /// Only zero bytes.
     #[default]
     Zeros,
-    /// A word of eight equal bytes at the beginning of each N bytes, zeros else.
+    /// A word of eight equal bytes at the start of every N bytes, and zeros elsewhere.
     Words {
-        /// Eight times.
+        /// Value of the eight bytes.
         byte: u8,
-        /// From one word to the next; 8 fills everything.
+        /// Distance from one word to the next; 8 fills the memory.
         every: Bytes,
     },
-    /// Every word differs from all others, by its record and its place in it.
+    /// Every word is unique, by its record and its position in the record.
     Told {
-        /// Added to all of them.
+        /// Number that is added to every word.
         seed: u64,
     },
-    /// Zeros, of which each write counts one byte up, the next at the next write.
+    /// Zeros, except that each write increments one byte, and the next write the next byte.
     Counted,
-    /// Each byte its place in the record, modulo 128.
+    /// Each byte is its position in the record modulo 128.
     Ascending,
-    /// The data packets of IOR and mdtest, so that each verifies what the other wrote.
+    /// Data packets of IOR and mdtest. Plumb and these tools can verify each other's files.
     Packets(Packets),
-    /// Random bytes, different in every run.
+    /// Random bytes that differ in every run.
     Random,
-    /// Random bytes in blocks, each with sysbench's trailer.
+    /// Blocks of random bytes, each ending with sysbench's trailer.
     Sysbench {
-        /// Bytes of a block, the trailer with them.
+        /// Bytes per block, including the trailer.
         block: Bytes,
     },
-    /// Random, but compressible and deduplicable by these shares.
+    /// Random bytes that can be compressed and deduplicated by the given percentages.
     Reducible {
-        /// Per cent.
+        /// Percentage that a compressor can remove.
         compress_percent: u8,
-        /// Per cent.
+        /// Percentage of blocks that repeat an earlier one.
         duplicate_percent: u8,
     },
 }
 
-/// Data packets of IOR and mdtest: 64-bit words that tell the worker, and the item or the offset that they were written
-/// for.
+/// Data packets of IOR and mdtest: 64-bit words that identify the worker and the item or
+/// offset they were written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Packets {
-    /// Which.
+    /// Layout of the packets.
     pub kind: PacketKind,
-    /// Their seed: what the tools call a time stamp.
+    /// Seed of the packets, which the tools call a time stamp.
     pub seed: i32,
-    /// Number of the worker for which records are written; items of a tree are their owner's.
+    /// Number of the worker that the records belong to. Items of a tree use their owner's number.
     #[serde(default)]
     pub worker: u32,
 }
 
-/// Kinds of data packets. Source: IOR 4.1.0+dev, what it writes.
+/// Layouts of data packets. Source: files written by IOR 4.1.0+dev.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PacketKind {
-    /// The worker's number and a count that begins at the seed: the same in all of a worker's writes of one length.
+    /// The worker's number and a counter that starts at the seed. All of a worker's writes of
+    /// one length are the same.
     #[default]
     Timestamp,
-    /// The same, but the first word of each 4 KiB tells the item or offset.
+    /// Like `timestamp`, but the first word of every 4 KiB is the item or offset.
     Offset,
-    /// One word, whatever the name says, repeated, but for the first word of each 4 KiB as in `offset`.
+    /// One repeated word (despite the name), except for the first word of every 4 KiB as in `offset`.
     Incompressible,
-    /// A sequence whose first word is random, by worker and item or offset.
+    /// A sequence whose random first word depends on the worker and the item or offset.
     Random,
 }
 
-/// Where the memory lies that is written and read into.
+/// Memory that a program's ops write from and read into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ProgramMemory {
-    /// It begins at a multiple of this.
+    /// Alignment of the memory's start in bytes.
     pub align: Bytes,
-    /// Each op uses the next piece of so much memory, rather than all the same.
+    /// Total size to spread ops over: each op uses the next piece. When absent, all ops use the same memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<Bytes>,
-    /// The processor's caches are emptied of it before each op, by lines of this length.
+    /// Cache line length for flushing the memory from the CPU caches before each op. When absent, nothing is flushed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purge_line: Option<Bytes>,
 }

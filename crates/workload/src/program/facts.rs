@@ -1,4 +1,4 @@
-//! What a step says of itself: what it needs, which ops it makes, which file and handle it goes to.
+//! Properties of steps: what they need, the ops they make, and the file and handle they use.
 
 use super::files::{FileWork, Pick};
 use super::step::{MissingFile, Step};
@@ -6,28 +6,27 @@ use super::transfer::Moves;
 use super::trees::Wall;
 use crate::op::OpKind;
 
-/// What a step can be made of.
+/// Kind of files that a step needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// Either.
+    /// Either a file set or named files.
     Files,
-    /// A file set.
     FileSet,
-    /// Files under their own names.
+    /// Named files, as in a scratch directory.
     Names,
     /// File sets that all workers share.
     SharedSets,
 }
 
-/// What load files nearly always have. Those that one lacks owe nothing.
+/// Kinds of op that nearly every load file contains. A load file that lacks one owes no metric for it.
 const LOADED: &[OpKind] = &[OpKind::Open, OpKind::Close];
 
-/// What copies of files are made of. Whether an old one is removed first is not known beforehand.
+/// Kinds of op of a file copy. Whether an old copy is removed first is unknown beforehand.
 const COPIED: &[OpKind] = &[OpKind::Open, OpKind::Create, OpKind::Read, OpKind::Write, OpKind::Close];
 const MOVED: &[OpKind] = &[OpKind::Open, OpKind::Create, OpKind::Read, OpKind::Write, OpKind::Close, OpKind::Unlink];
 
 impl Step {
-    /// The stonewall that ends it, where there is one.
+    /// Returns the stonewall that ends the step, if any.
     pub fn wall(&self) -> Option<Wall> {
         match self {
             Step::Trees(step) => step.wall,
@@ -36,7 +35,7 @@ impl Step {
         }
     }
 
-    /// The lists of steps inside of it. What a mix never chooses is not among them.
+    /// Returns the lists of steps nested in this one, except choices of a mix that are never chosen.
     pub fn inside(&self) -> Vec<&[Step]> {
         match self {
             Step::Each(each) => vec![&each.steps],
@@ -48,7 +47,7 @@ impl Step {
         }
     }
 
-    /// The key that chooses it.
+    /// Returns the key that selects the step in a workload file.
     pub fn key(&self) -> &'static str {
         match self {
             Step::Create { .. } => "create",
@@ -104,7 +103,7 @@ impl Step {
         }
     }
 
-    /// What its target must be for it to mean anything.
+    /// Returns the kind of files that the step needs.
     pub fn needs(&self) -> Needs {
         match self {
             Step::Create { .. }
@@ -169,7 +168,7 @@ impl Step {
         }
     }
 
-    /// The kinds of op that it makes itself.
+    /// Returns the kinds of op that the step itself makes.
     pub fn kinds(&self) -> &'static [OpKind] {
         match self {
             Step::Create { .. } => &[OpKind::Create],
@@ -221,7 +220,7 @@ impl Step {
                 FileWork::Look => &[OpKind::Stat],
                 FileWork::Remove => &[OpKind::Unlink],
             },
-            // A shared step may have others inside; whoever wants theirs asks the program.
+            // Shared steps nest in their own way; `Program::shared_steps` lists them.
             Step::Each(_)
             | Step::Loop { .. }
             | Step::Mix { .. }
@@ -232,7 +231,7 @@ impl Step {
         }
     }
 
-    /// Whether it changes a file or a directory by itself.
+    /// Returns `true` if the step itself changes a file or a directory.
     pub fn changes(&self) -> bool {
         match self {
             Step::Open(open) => open.changes(),
@@ -262,17 +261,17 @@ impl Step {
         }
     }
 
-    /// Whether it makes what was written durable.
+    /// Returns `true` if the step makes earlier writes durable.
     pub fn flushes(&self) -> bool {
         matches!(self, Step::Fsync { .. } | Step::Msync { .. } | Step::Fdatasync { .. } | Step::Sync {})
     }
 
-    /// Whether it moves data of a file set.
+    /// Returns `true` if the step moves data of a file set.
     pub fn moves_bytes_of_set(&self) -> bool {
         self.needs() == Needs::FileSet && self.kinds().iter().any(|kind| kind.moves_bytes())
     }
 
-    /// The file that it goes to, or makes a name for.
+    /// Returns the file that the step uses or creates a name for.
     pub fn file(&self) -> Option<Pick> {
         match self {
             Step::Open(open) => Some(open.file),
@@ -295,7 +294,7 @@ impl Step {
         }
     }
 
-    /// The file that a link leads to.
+    /// Returns the file that a link points to.
     pub fn led_to(&self) -> Option<Pick> {
         match self {
             Step::OfFile(step) if !step.listed => step.to.map(Pick::Nth),
@@ -304,7 +303,7 @@ impl Step {
         }
     }
 
-    /// The handle that it goes to.
+    /// Returns the handle that the step uses.
     pub fn handle(&self) -> Option<u16> {
         match self {
             Step::Open(open) => Some(open.handle),

@@ -1,23 +1,23 @@
-//! The files of programs.
+//! Files of programs.
 
 use crate::files::Names;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// A directory of the user's in which programs make, use and remove files under their own names. Nothing is laid out, and
-/// only the programs' own steps remove anything.
+/// A user's directory in which programs create, use and remove named files. Plumb lays out nothing there, and only
+/// the program's own steps remove anything.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ScratchTarget {
-    /// The directory; a relative one begins at the working directory, which it is when empty.
+    /// Path of the directory. Relative paths start at the working directory, which is also the default.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub path: PathBuf,
-    /// What files and directories are called in it, by their number.
+    /// Names of files and directories in it, by number.
     pub names: Names,
-    /// Directories that the user named, in which the files lie: links on the way to them are followed once, and none below them.
-    /// Without any, those are the directories of the files themselves.
+    /// Directories that the user named and that contain the files. Symbolic links on the way to them are followed
+    /// once, and none below them. When empty, the parent directories of the files are used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub typed: Vec<PathBuf>,
 }
@@ -26,60 +26,62 @@ fn is_empty(path: &std::path::Path) -> bool {
     path.as_os_str().is_empty()
 }
 
-/// Which file a step works on.
+/// Selects the file that a step works on.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Pick {
-    /// `own` of named files, `random` of a file set.
+    /// `own` for named files, `random` for a file set.
     #[default]
     Usual,
-    /// Of named files: that of the innermost [`Each`](super::Each), else the one whose number is the worker's in its group.
+    /// For named files: the file of the innermost [`Each`](super::Each), or else the file with the
+    /// worker's number in its group.
     Own,
-    /// Of named files: the one of this number.
+    /// For named files: the file with this number.
     Nth(u32),
-    /// Of a file set: an existing file, uniformly.
+    /// For a file set: a uniformly random existing file.
     Random,
-    /// Of a file set: existing files in order of their number, again from the first after the last.
+    /// For a file set: the existing files in order of their numbers, starting over after the last.
     Sequential,
-    /// Like `sequential`, with one position shared by all steps of the program.
+    /// Like `sequential`, but with one position for all steps of the program.
     RoundRobin,
-    /// Of a file set: an existing file by Zipf's law over the live files.
+    /// For a file set: an existing file by Zipf's law over the live files.
     Zipf {
-        /// Exponent.
+        /// Exponent; larger values are more skewed.
         theta: f64,
     },
-    /// A file of the set that does not exist yet: what `create` makes, and the new name of `rename`, `link`, `symlink`.
+    /// A file of the set that does not exist yet: the file that `create` makes, or the new name
+    /// for `rename`, `link` and `symlink`.
     New,
-    /// Of a file set: the file that the step before worked on.
+    /// For a file set: the file of the previous step.
     Same,
 }
 
-/// One file as one op: every call that is made of it, in the time of one.
+/// All calls on one file, timed and counted as one op.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FileStep {
-    /// What is done.
+    /// Action on the file.
     pub does: FileWork,
-    /// Which file.
+    /// File to work on; defaults to `usual`.
     #[serde(default)]
     pub file: Pick,
-    /// The next one that the directory names, which [`List`](super::Step::List) opened, whatever `file` says; to
-    /// look at or to remove.
+    /// Work on the next file in the directory that [`List`](super::Step::List) opened, instead of `file`. Only for
+    /// looking at files and removing them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub listed: bool,
-    /// The file that a link leads to.
+    /// Number of the file that a link points to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<u32>,
-    /// Content moves in pieces of this length.
+    /// Bytes per read or write.
     #[serde(default = "page")]
     pub record: Bytes,
-    /// Lengths of new files, from the first of the surrounding [`Each`](super::Each) on; the last one holds for all
-    /// further ones, and none means empty.
+    /// Lengths of new files, beginning with the first file of the surrounding [`Each`](super::Each). The last entry
+    /// also applies to all further files; files are empty when there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lengths: Vec<Bytes>,
-    /// `fsync` of a new file, and of the directory that holds the name: one that [`HoldDirectories`] opened.
+    /// Call `fsync` on a new file and on the directory that holds its name, as opened by [`HoldDirectories`].
     ///
     /// [`HoldDirectories`]: super::Step::HoldDirectories
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -91,40 +93,40 @@ fn page() -> Bytes {
 }
 
 impl FileStep {
-    /// Bytes of the longest new file.
+    /// Returns the length in bytes of the longest new file.
     pub fn longest_bytes(&self) -> u64 {
         self.lengths.iter().map(|length| length.0).max().unwrap_or(0)
     }
 }
 
-/// What is done of a file.
+/// Action on one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileWork {
-    /// `open` of a new file that must not be there, for its owner alone; `write` up to its length; `close`.
+    /// `open` of a new file, which must not exist, with access for its owner only; `write` up to its length; `close`.
     Make,
-    /// `link`.
+    /// `link` to the file `to`.
     Link,
-    /// `symlink` to the last part of the other file's path.
+    /// `symlink` to the last path component of the file `to`.
     Symlink,
-    /// `stat`; of a file that is not empty, `open`, `read` up to its length, and `close`.
+    /// `stat`. If the file is not empty, also `open`, `read` up to its length, and `close`.
     Look,
-    /// `unlink`.
+    /// `unlink` of the file.
     Remove,
 }
 
-/// Directories that are kept open, so that they can be flushed.
+/// Directories that are kept open so that they can be flushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Held {
-    /// Number of the first one.
+    /// Number of the first directory.
     pub first: u32,
-    /// How many.
+    /// Number of directories to open.
     pub count: u32,
-    /// Number of the first file in the first of them.
+    /// Number of the first file in the first directory.
     pub first_file: u32,
-    /// Files of each.
+    /// Number of files per directory.
     pub per_directory: u32,
 }

@@ -1,4 +1,4 @@
-//! Load files of dbench: what a client asked of a file server, an operation a line.
+//! Load files of dbench: requests of a file server's client, one operation per line.
 //!
 //! ```text
 //! NTCreateX "\clients\client1\a" 0x40 0x2 9938 NT_STATUS_OK
@@ -10,47 +10,48 @@ use crate::op::OpKind;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Each worker is a client that does what a load file says, over and over, below the target's directory: worker N in
-/// `clients/clientN`. It is the only step of its program.
+/// Makes each worker a client that runs a load file repeatedly below the target's directory, worker N in
+/// `clients/clientN`. It must be the program's only step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LoadFileStep {
-    /// The load file.
+    /// Path of the load file.
     pub path: PathBuf,
-    /// Files are opened so that each write is durable (`O_SYNC`).
+    /// Open files with `O_SYNC`, so that each write is durable.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sync_open: bool,
-    /// `fdatasync` of the directory behind each change of it.
+    /// Call `fdatasync` on the directory after each change to it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sync_directories: bool,
-    /// `fsync` behind each write.
+    /// Call `fsync` after each write.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flush_writes: bool,
-    /// A name that does not exist is not looked for in its directory, as a server has to that takes `a` for `A`.
+    /// Do not search the directory for a name that does not exist. A server that treats `a` and `A` as the
+    /// same name has to search.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_resolve: bool,
 }
 
-/// A directory is wanted, or made: a bit of the options of `NTCreateX`.
+/// Bit in the options of `NTCreateX` that requests a directory.
 const DIRECTORY: u64 = 1;
 
-/// Most files that a client has open at once.
+/// Maximum number of files that a client has open at once.
 const OPEN_MAX: usize = 200;
 
-/// Most bytes that an operation moves.
+/// Maximum bytes that an operation moves.
 const MOVED_MAX: u64 = 64 << 20;
 
-/// What an operation does.
+/// Action of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadAct {
-    /// `NTCreateX`: a file or directory is opened, and made where it is not there and that is asked for.
+    /// `NTCreateX`: opens a file or directory, and creates it if requested and missing.
     Open {
-        /// A directory.
+        /// Opens a directory instead of a file.
         directory: bool,
-        /// Made where it is not there.
+        /// Creates the file or directory if missing.
         create: bool,
-        /// Cut to nothing.
+        /// Truncates the file to length 0.
         truncate: bool,
     },
     /// `Close`
@@ -73,7 +74,7 @@ pub enum LoadAct {
     Mkdir,
     /// `Rmdir`
     Rmdir,
-    /// `Deltree`: the files of a tree are removed, and its directories stay.
+    /// `Deltree`: removes the files of a tree but keeps its directories.
     Deltree,
     /// `QUERY_PATH_INFORMATION`
     QueryPath,
@@ -81,7 +82,7 @@ pub enum LoadAct {
     QueryFile,
     /// `QUERY_FS_INFORMATION`
     QueryFileSystem,
-    /// `SET_FILE_INFORMATION`: its times become older.
+    /// `SET_FILE_INFORMATION`: sets older timestamps.
     SetFile,
     /// `FIND_FIRST`
     Find,
@@ -90,7 +91,7 @@ pub enum LoadAct {
 }
 
 impl LoadAct {
-    /// As what it is counted.
+    /// Returns the kind of op that the action is counted as.
     pub fn kind(self) -> OpKind {
         match self {
             LoadAct::Open { .. } => OpKind::Open,
@@ -115,49 +116,44 @@ impl LoadAct {
     }
 }
 
-/// One operation.
+/// One operation of a load file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadOp {
-    /// What is done.
     pub act: LoadAct,
-    /// It succeeds.
+    /// Whether the operation must succeed.
     pub succeeds: bool,
-    /// Number of its name, and of the new one of a rename.
+    /// Index of its name in [`LoadFile::names`].
     pub name: u32,
-    /// See `name`.
+    /// Index of the new name of a rename.
     pub new_name: u32,
-    /// Which of the open files.
+    /// Slot of the open file.
     pub slot: u16,
-    /// Where in it.
+    /// Offset in the file, in bytes.
     pub offset: u64,
-    /// Bytes that are asked for; of `FIND_FIRST` entries, of `Sleep` µs.
+    /// Bytes requested; for `FIND_FIRST` the number of entries, for `Sleep` the time in µs.
     pub length: u64,
-    /// Bytes that are moved.
     pub moved: u64,
 }
 
-/// A load file, read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoadFile {
-    /// What is done.
     pub ops: Vec<LoadOp>,
-    /// Names, with `/` between their parts and none before the first.
+    /// Names, with `/` between components and no leading `/`.
     pub names: Vec<String>,
-    /// Open files at most.
+    /// Maximum number of files open at once.
     pub slots: usize,
 }
 
-/// Why a load file cannot be read.
+/// Error from parsing a load file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct LoadFileError {
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// With the way out.
     pub reason: String,
 }
 
-/// The operations by their names, with the number of names and numbers that follow.
+/// Names of the operations, each with the number of names and numbers that follow it.
 const ACTS: [(&str, LoadAct, usize, usize); 18] = [
     ("NTCreateX", LoadAct::Open { directory: false, create: false, truncate: false }, 1, 3),
     ("Close", LoadAct::Close, 0, 1),
@@ -179,7 +175,7 @@ const ACTS: [(&str, LoadAct, usize, usize); 18] = [
     ("Sleep", LoadAct::Sleep, 0, 1),
 ];
 
-/// The words of a line; those in quotes may have spaces.
+/// Splits a line into words; quoted words may contain spaces.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted, mut begun) = (Vec::new(), String::new(), false, false);
     for letter in line.chars() {
@@ -213,23 +209,23 @@ fn number(word: &str) -> Option<u64> {
     }
 }
 
-/// What is known while a load file is read.
 #[derive(Default)]
 struct Reading {
     file: LoadFile,
     known: std::collections::HashMap<String, u32>,
-    /// The handle in each of the open files.
+    /// Handle of each open file.
     open: Vec<Option<u64>>,
     words: Vec<String>,
 }
 
 impl Reading {
-    /// A name below the target's directory, and nowhere else.
+    /// Returns the index of a name, which must be below the target's directory.
     fn name(&mut self, at: usize) -> Result<u32, String> {
         let word = self.words.get(at).ok_or("a name is missing")?.clone();
-        let inner = word.strip_prefix('/').ok_or_else(|| format!("`{word}` is no name; it must begin with \\ or /"))?;
+        let inner =
+            word.strip_prefix('/').ok_or_else(|| format!("`{word}` is not a name; names begin with \\ or /"))?;
         let is_odd = |part: &str| part.is_empty() || part == "." || part == ".." || part.contains('\0');
-        // What all clients share begins so, and nothing else is touched.
+        // All clients share names that begin this way, and Plumb touches nothing else.
         if inner.split('/').any(is_odd) || !(inner == "clients" || inner.starts_with("clients/")) {
             return Err(format!("`{word}` is not below \\clients; Plumb touches nothing else"));
         }
@@ -246,7 +242,7 @@ impl Reading {
         number(word).ok_or_else(|| format!("`{word}` is not a number"))
     }
 
-    /// The open file of a handle.
+    /// Returns the slot of an open file by its handle.
     fn slot(&self, handle: u64) -> Result<u16, String> {
         let found = self.open.iter().position(|open| *open == Some(handle));
         found.map(|at| at as u16).ok_or_else(|| format!("handle {handle} is not open here"))
@@ -292,7 +288,7 @@ impl Reading {
             LoadAct::Open { .. } => {
                 let (options, disposition) = (self.number(first)?, self.number(first + 1)?);
                 let directory = options & DIRECTORY != 0;
-                // Of SMB's dispositions, 2 makes a file, and 4 and 5 cut one.
+                // SMB disposition 2 creates a file; 4 and 5 truncate one.
                 let truncate = matches!(disposition, 4 | 5);
                 op.act = LoadAct::Open { directory, create: truncate || disposition == 2, truncate };
                 if succeeds {
@@ -309,7 +305,7 @@ impl Reading {
                 op.moved = if numbers > 3 { self.number(first + 3)? } else { 0 };
                 let end = op.offset.checked_add(op.length).filter(|end| i64::try_from(*end).is_ok());
                 if end.is_none() {
-                    return Err("it ends behind the largest file".to_owned());
+                    return Err("it ends beyond the largest possible file".to_owned());
                 }
                 if numbers > 3 && (op.length > MOVED_MAX || op.moved > op.length) {
                     return Err(format!("at most {MOVED_MAX} bytes can be moved, and no more than are asked for"));
@@ -325,10 +321,10 @@ impl Reading {
 }
 
 impl LoadFile {
-    /// Reads a load file of dbench 3 to 5. Lines that begin with `#` are none of it.
+    /// Parses a load file of dbench 3 to 5. Lines that begin with `#` are skipped.
     ///
     /// # Errors
-    /// The first line that is wrong.
+    /// Returns the first invalid line.
     pub fn parse(text: &str) -> Result<LoadFile, LoadFileError> {
         let mut reading = Reading::default();
         for (number, line) in (1..).zip(text.lines()) {
@@ -343,7 +339,9 @@ impl LoadFile {
                 "NT_STATUS_OK" | "*" | "0x00000000" | "0x0" => true,
                 other if other.starts_with("NT_STATUS_") || other.starts_with("0x") => false,
                 other => {
-                    return Err(fails(format!("`{other}` is no status; the last word is one such as NT_STATUS_OK")));
+                    return Err(fails(format!(
+                        "`{other}` is not a status; end the line with one such as NT_STATUS_OK"
+                    )));
                 }
             };
             reading.words = words;
@@ -359,7 +357,7 @@ impl LoadFile {
         }
     }
 
-    /// Bytes that the largest of its operations moves.
+    /// Returns the number of bytes that the largest operation moves.
     pub fn largest_bytes(&self) -> u64 {
         let moves = self.ops.iter().filter(|op| op.act.kind().moves_bytes());
         moves.map(|op| op.length).max().unwrap_or(0)

@@ -1,10 +1,13 @@
-//! Programs: steps over a file set or over named files, each a call or a few.
+//! Programs: steps over a file set or over named files. Each step makes one or a few calls.
 //!
-//! A [`Program`] is what each worker of a group does. Over a file set (a [tree](crate::TreeTarget)) a worker owns a fixed
-//! share of the files, so that equal seeds give equal ops whatever the other workers do; the steps repeat until the phase
-//! ends, and which file a step goes to is drawn. Over named files (a [`ScratchTarget`]) the steps are made once, exactly
-//! these calls in this order, as the classic tools make them: what is before the clock starts, in it and behind it is said,
-//! so that a rate means what the tool's rate means. Every step has its own time; delays are not timed.
+//! A [`Program`] describes the work of each worker of a group.
+//!
+//! Over a file set (a [tree](crate::TreeTarget)), a worker owns a fixed share of the files. Equal seeds therefore give equal
+//! ops, whatever the other workers do. The steps repeat until the phase ends, and each step draws its file.
+//!
+//! Over named files (a [`ScratchTarget`]), the steps run once, making exactly the calls of the classic tools in their order.
+//! The program states what happens before, during and after the timed part, so that a rate means what the tool's rate
+//! means. Each step is timed separately, except for delays.
 
 mod amount;
 mod content;
@@ -42,56 +45,57 @@ use crate::op::OpKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What one worker does.
+/// Work of one worker, as lists of steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Program {
-    /// Ahead of the barrier: neither timed nor counted.
+    /// Steps before the barrier, neither timed nor counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<Step>,
-    /// In the clock. Every call is an op.
+    /// Timed steps. Every call is an op.
     pub steps: Vec<Step>,
-    /// Behind the clock: neither timed nor counted.
+    /// Steps after the clock has stopped, neither timed nor counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<Step>,
-    /// What the memory holds that is written; a file set has its own content.
+    /// Contents of the memory to write from. A file set has its own content.
     #[serde(default)]
     pub content: ProgramContent,
-    /// Where that memory lies.
+    /// Placement of the memory for reads and writes.
     #[serde(default)]
     pub memory: ProgramMemory,
-    /// Hold what is read against the content, in the worker's time; in no op's but where it is a handful of words.
+    /// Compare read data with the content. The comparison counts in the worker's time, but in an op's time only
+    /// for a handful of words.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub checks: bool,
-    /// What is left of the steps when the worker is stopped.
+    /// Treatment of the steps that remain when the worker is stopped.
     #[serde(default)]
     pub rest: Rest,
-    /// Keep a record of every op.
+    /// Record every op, for logs of single ops.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub log_ops: bool,
-    /// Count one `txn` each time the steps have run through.
+    /// Count one `txn` op per pass through the steps.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub count_transactions: bool,
-    /// Over shared file sets: what its workers have in common with others.
+    /// State shared with other workers, for steps over shared file sets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Together>,
 }
 
-/// What is done of the steps that are left when a worker is stopped; none of it is timed or counted.
+/// Treatment of the steps that remain when a worker is stopped. They are neither timed nor counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Rest {
-    /// All but the transfers.
+    /// Run all of them except the transfers.
     #[default]
     Calls,
-    /// All.
+    /// Run all of them, transfers too.
     All,
 }
 
 impl Program {
-    /// These steps alone.
+    /// Returns a program of only these steps.
     pub fn new(steps: Vec<Step>) -> Program {
         Program {
             before: Vec::new(),
@@ -107,23 +111,23 @@ impl Program {
         }
     }
 
-    /// Its three parts, in order.
+    /// Returns its three parts in order.
     pub fn parts(&self) -> [&[Step]; 3] {
         [&self.before, &self.steps, &self.after]
     }
 
-    /// All its steps, those inside of others too, each before what is inside of it.
+    /// Returns all steps, including nested ones. Each step comes before the steps nested in it.
     pub fn all_steps(&self) -> impl Iterator<Item = &Step> {
         self.parts().into_iter().flat_map(walk)
     }
 
-    /// The kinds of op that its clock sees.
+    /// Returns the kinds of op in the timed part.
     pub fn kinds(&self) -> BTreeSet<OpKind> {
         let shared = self.shared_steps().into_iter().filter_map(|step| step.does.kind());
         walk(&self.steps).flat_map(Step::kinds).copied().chain(shared).collect()
     }
 
-    /// Its steps over shared file sets, each before those inside of it.
+    /// Returns the steps over shared file sets. Each step comes before the steps nested in it.
     pub fn shared_steps(&self) -> Vec<&SharedStep> {
         let mut found = Vec::new();
         for step in &self.steps {
@@ -134,7 +138,7 @@ impl Program {
         found
     }
 
-    /// The same, each with its full name: `outer.inner` within another.
+    /// Returns the steps over shared file sets with their full names, such as `outer.inner`.
     pub fn shared_names(&self) -> Vec<(String, &SharedStep)> {
         let mut found = Vec::new();
         for step in &self.steps {
@@ -145,7 +149,7 @@ impl Program {
         found
     }
 
-    /// Its steps that copy files into other file sets.
+    /// Returns the steps that copy files into other file sets.
     pub fn copies(&self) -> impl Iterator<Item = &CopyStep> {
         walk(&self.steps).filter_map(|step| match step {
             Step::Copy(copy) => Some(copy),
@@ -153,32 +157,31 @@ impl Program {
         })
     }
 
-    /// Whether its steps are over shared file sets.
+    /// Returns `true` if the steps are over shared file sets.
     pub fn is_over_shared_sets(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Shared(_)))
     }
 
-    /// The targets that its steps over shared file sets name.
+    /// Returns the names of all targets in the steps over shared file sets.
     pub fn shared_sets(&self) -> BTreeSet<&str> {
         BTreeSet::from_iter(self.shared_steps().into_iter().filter_map(|step| step.file.set.as_deref()))
     }
 
-    /// Whether any of its steps, in the clock or out of it, changes a file or a directory.
+    /// Returns `true` if any step, timed or not, changes a file or a directory.
     pub fn changes(&self) -> bool {
         self.all_steps().any(Step::changes)
     }
 
-    /// Whether its clock sees a file or a directory changed.
+    /// Returns `true` if a timed step changes a file or a directory.
     pub fn changes_in_clock(&self) -> bool {
         walk(&self.steps).any(Step::changes)
     }
 
-    /// Whether what its clock sees written is flushed behind it, where nobody counts how long that takes.
+    /// Returns `true` if timed writes are flushed after the clock has stopped, so that the flush is not measured.
     pub fn flushes_outside_clock(&self) -> bool {
         self.writes() && walk(&self.after).any(Step::flushes)
     }
 
-    /// The transfers that its clock sees.
     pub fn transfers(&self) -> impl Iterator<Item = &Transfer> {
         walk(&self.steps).filter_map(|step| match step {
             Step::Transfer(transfer) => Some(transfer),
@@ -186,7 +189,7 @@ impl Program {
         })
     }
 
-    /// The parts of PostMark's runs that its clock sees.
+    /// Returns the timed parts of PostMark runs.
     pub fn postmarks(&self) -> impl Iterator<Item = &PostmarkStep> {
         walk(&self.steps).filter_map(|step| match step {
             Step::Postmark(step) => Some(&**step),
@@ -194,7 +197,7 @@ impl Program {
         })
     }
 
-    /// The load file that its workers are clients of, where they are.
+    /// Returns the step that runs a load file, if any.
     pub fn load_file(&self) -> Option<&LoadFileStep> {
         self.steps.iter().find_map(|step| match step {
             Step::LoadFile(step) => Some(&**step),
@@ -202,13 +205,13 @@ impl Program {
         })
     }
 
-    /// Whether its steps are over a file set rather than over named files, as far as they tell.
+    /// Returns `true` if the steps are over a file set instead of named files, as far as the steps show.
     pub fn is_over_file_set(&self) -> bool {
         let needs = |needs: Needs| self.all_steps().any(|step| step.needs() == needs);
         !self.is_over_shared_sets() && (needs(Needs::FileSet) || !needs(Needs::Names))
     }
 
-    /// How many of a target's files `workers` workers may open to move records, counted from the first file.
+    /// Returns how many of a target's files, counted from the first, these workers may open to move records.
     pub fn opened_files(&self, workers: u32, files: u64) -> u64 {
         let goes_over_files = self.all_steps().any(|step| matches!(step, Step::Each(_)));
         let opened = self.all_steps().filter_map(|step| match step {
@@ -220,7 +223,7 @@ impl Program {
         opened.max().unwrap_or(0).min(files)
     }
 
-    /// Length of the longest file that it makes by one step, bytes.
+    /// Returns the length in bytes of the longest file that one step makes.
     pub fn longest_file_bytes(&self) -> u64 {
         let made = self.all_steps().filter_map(|step| match step {
             Step::OfFile(file) if file.does == FileWork::Make => Some(file.longest_bytes()),
@@ -230,7 +233,7 @@ impl Program {
         made.max().unwrap_or(0)
     }
 
-    /// What all its parts do with trees and their items.
+    /// Returns the steps over trees and their items, timed or not.
     pub fn trees(&self) -> impl Iterator<Item = &TreeStep> {
         self.all_steps().filter_map(|step| match step {
             Step::Trees(step) => Some(&**step),
@@ -238,12 +241,12 @@ impl Program {
         })
     }
 
-    /// Whether it compares what it reads with what was written.
+    /// Returns `true` if the program compares read data with what was written.
     pub fn compares(&self) -> bool {
         self.checks || self.trees().any(|step| step.read_back_bytes() > 0)
     }
 
-    /// How often it waits for all workers of its phase: at `meet` steps, and at walls behind which all go on.
+    /// Returns how often the program waits for all workers of its phase, at `meet` steps and at stonewalls.
     pub fn meetings(&self) -> usize {
         let waits = |step: &&Step| match step {
             Step::Meet {} | Step::EndIfWrong {} => true,
@@ -252,7 +255,7 @@ impl Program {
         self.all_steps().filter(waits).count()
     }
 
-    /// How the files are opened that it opens by MPI-IO.
+    /// Returns the options of all files opened with MPI-IO.
     pub fn opened_by_mpi(&self) -> impl Iterator<Item = &MpiOpen> {
         self.all_steps().filter_map(|step| match step {
             Step::Open(open) => open.mpi.as_deref(),
@@ -260,14 +263,14 @@ impl Program {
         })
     }
 
-    /// Whether it moves records, or flushes each of them, only where all ranks that opened the file do.
+    /// Returns `true` if records are moved or flushed collectively, by all ranks that opened the file.
     pub fn moves_together(&self) -> bool {
         let is_shared = self.opened_by_mpi().any(|open| open.ranks > 1);
         let together = |transfer: &Transfer| transfer.flushes || transfer.via.is_together();
         is_shared && self.transfers().any(together)
     }
 
-    /// Whether it waits in its clock.
+    /// Returns `true` if the timed part contains delays.
     pub fn waits(&self) -> bool {
         walk(&self.steps).any(|step| matches!(step, Step::Delay { .. }))
             || self.transfers().any(Transfer::waits)
@@ -275,14 +278,15 @@ impl Program {
             || self.shared_steps().iter().any(|step| matches!(step.does, SharedWork::Delay { .. }))
     }
 
-    /// Whether the clock sees records of named files written.
+    /// Returns `true` if the timed part writes records of named files.
     pub fn writes(&self) -> bool {
         self.transfers().any(Transfer::writes)
             || self.postmarks().any(|step| step.part.writes(&step.run))
             || self.shared_steps().iter().any(|step| step.does.kind() == Some(OpKind::Write))
     }
 
-    /// Whether each write of its clock is flushed in it: every handle that is written through is flushed behind.
+    /// Returns `true` if each timed write is flushed within the timed part: every written
+    /// handle is flushed afterwards.
     pub fn flushes(&self) -> bool {
         if self.is_over_shared_sets() {
             return shared::flushes_all(&self.shared_steps());
@@ -304,7 +308,7 @@ impl Program {
         flushed
     }
 
-    /// Whether any write of its clock is flushed in it, by a call or by how its file is open.
+    /// Returns `true` if any timed write is flushed within the timed part, by a call or by the file's open flags.
     pub(crate) fn flushes_some(&self) -> bool {
         let promises = |step: &Step| matches!(step, Step::Open(open) if open.promise != OpenPromise::Plain);
         let makes = |step: &Step| match step {
@@ -318,7 +322,7 @@ impl Program {
             || self.shared_steps().iter().any(|step| step.flushes())
     }
 
-    /// Whether all that it moves goes around the page cache.
+    /// Returns `true` if all data bypasses the page cache.
     pub fn is_direct(&self) -> bool {
         if self.is_over_shared_sets() {
             let steps = self.shared_steps();
@@ -346,13 +350,13 @@ impl Program {
         moves
     }
 
-    /// Bytes from the beginning of a file to the end of what the clock's transfers reach of it.
+    /// Returns the end offset of the timed transfers in a file, in bytes.
     pub fn reach_bytes(&self) -> u64 {
         self.transfers().map(Transfer::end).max().unwrap_or(0)
     }
 }
 
-/// Steps and what is inside of them, each before what is inside of it.
+/// Walks steps and their nested steps, each step before those nested in it.
 pub fn walk(steps: &[Step]) -> impl Iterator<Item = &Step> {
     let mut waiting: Vec<&Step> = steps.iter().rev().collect();
     std::iter::from_fn(move || {

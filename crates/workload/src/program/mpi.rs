@@ -1,26 +1,27 @@
-//! Files that are opened by MPI-IO.
+//! Files opened with MPI-IO.
 
 use super::transfer::{RecordOrder, SegmentOrder, Segments};
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How a file is opened by MPI-IO, with `MPI_MODE_UNIQUE_OPEN`: its records move by [`Via::Mpi`](super::Via::Mpi), it is flushed by
-/// `MPI_File_sync` and closed by `MPI_File_close`.
+/// Options for opening a file with MPI-IO, with `MPI_MODE_UNIQUE_OPEN`. Its records are moved by
+/// [`Via::Mpi`](super::Via::Mpi). It is flushed by `MPI_File_sync` and closed by `MPI_File_close`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MpiOpen {
-    /// How many ranks open it together, the first ones, one worker of each; 1 is the worker alone.
+    /// Number of ranks that open the file together: the first ones, with one worker each. 1 means that
+    /// the worker opens it alone.
     #[serde(default = "one")]
     pub ranks: u32,
     /// Hints to the MPI library, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hints: BTreeMap<String, String>,
-    /// `MPI_File_preallocate` of so much; none where it is 0.
+    /// Bytes to reserve with `MPI_File_preallocate`; 0 means none.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub preallocate: Bytes,
-    /// `MPI_File_set_view`: the worker sees only its blocks of the file.
+    /// File view set with `MPI_File_set_view`, which shows the worker only its own blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<MpiView>,
 }
@@ -33,34 +34,34 @@ fn is_nothing(bytes: &Bytes) -> bool {
     bytes.0 == 0
 }
 
-/// A file view: equal blocks, one behind the other.
+/// A file view of equal blocks at a regular stride.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MpiView {
-    /// Where the worker's first block lies.
+    /// Offset of the worker's first block.
     pub first: Bytes,
-    /// Bytes of a record, of which a block is made.
+    /// Bytes per record; blocks consist of records.
     pub record: Bytes,
-    /// Length of a block.
+    /// Bytes per block.
     pub block: Bytes,
-    /// From a block to the worker's next one.
+    /// Distance from one of the worker's blocks to its next.
     pub stride: Bytes,
 }
 
 impl MpiView {
-    /// Whether these are its blocks, from the first to the last.
+    /// Returns `true` if the view shows exactly these blocks, from first to last.
     pub fn shows(&self, order: &RecordOrder) -> bool {
         let MpiView { first, block, stride, .. } = *self;
         matches!(order, RecordOrder::Segments(segments)
             if *segments == Segments { first, block, stride, count: segments.count, order: SegmentOrder::Forward })
     }
 
-    /// Where the view has what the file has at `offset`, which lies in one of its blocks; bytes.
+    /// Returns the position in the view, in bytes, of a file offset within one of its blocks.
     pub fn place_of(&self, offset: u64) -> u64 {
-        let behind = offset.saturating_sub(self.first.0);
+        let distance = offset.saturating_sub(self.first.0);
         let stride = self.stride.0.max(1);
-        behind / stride * self.block.0 + behind % stride
+        distance / stride * self.block.0 + distance % stride
     }
 }
 
@@ -68,7 +69,8 @@ impl MpiView {
 mod tests {
     use super::*;
 
-    // Protects where data of a file view goes: blocks of a rank are one behind the other, whatever lies between them.
+    // Protects the placement of data in a file view: a rank's blocks are contiguous there, whatever lies
+    // between them in the file.
     #[test]
     fn a_view_counts_only_its_own_blocks() {
         let view = MpiView { first: Bytes(300), record: Bytes(50), block: Bytes(100), stride: Bytes(400) };

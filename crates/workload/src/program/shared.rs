@@ -1,8 +1,8 @@
 //! Steps over file sets that all workers share.
 //!
-//! Over a [tree](crate::TreeTarget) each worker owns a part of the files, so that equal seeds give equal ops. Here every
-//! worker may use every file: which file a step works on depends on what the others have done, and workers can wait for
-//! each other. It is what Filebench's language needs.
+//! Over a [tree](crate::TreeTarget), each worker owns a part of the files, so that equal seeds give equal ops. Here,
+//! every worker may use every file. A step's file depends on what the other workers have done, and workers can wait
+//! for each other. Filebench's language needs this.
 
 use super::amount::Amount;
 use crate::content::Content;
@@ -12,49 +12,50 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// A file set that all workers share: a random tree of directories, with files in its leaves.
+/// A file set that all workers share: a random tree of directories with files in its leaves.
 ///
-/// Directories and files are called `00000001`, `00000002` … in each directory. Each directory draws how deep the tree is
-/// below the root at its place, and how many entries it has; one at that depth holds files, and others hold directories.
+/// Directories and files are named `00000001`, `00000002` … in each directory. Each directory draws its
+/// number of entries and the depth of the tree at its place below the root. A directory at that depth holds
+/// files, all others hold directories.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SharedTree {
-    /// The root of the tree; a relative path begins at the working directory. What is in it is test data, and stays.
+    /// Root of the tree; relative paths start at the working directory. Its contents are test data and are kept.
     pub path: PathBuf,
-    /// Most files that it holds.
+    /// Maximum number of files.
     #[serde(default)]
     pub files: u64,
-    /// Most empty directories that it holds, for steps that make and remove directories.
+    /// Maximum number of empty directories, for steps that make and remove directories.
     #[serde(default)]
     pub leaf_directories: u64,
-    /// Size of each file as it is made, bytes; drawn once for each.
+    /// Size of new files in bytes, drawn once per file.
     pub size: Amount,
-    /// Entries of a directory: a mean that `spread` varies, or a variable; 0 puts everything into one directory.
+    /// Entries per directory: a mean that `spread` varies, or a variable. 0 puts everything into one directory.
     pub width: Amount,
-    /// Depth of the tree; what the number of files and the width make likely when absent.
+    /// Depth of the tree; derived from the number of files and the width when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<Amount>,
     /// Shape of the gamma distributions of depth and width; 0 makes both constant.
     #[serde(default = "usual_spread")]
     pub spread: f64,
-    /// Chance of each file and empty directory to exist before the first phase, percent.
+    /// Percentage chance that a file or an empty directory exists before the first phase.
     #[serde(default)]
     pub preallocated_percent: u32,
-    /// Threads that make the files.
+    /// Number of threads that create the files.
     #[serde(default = "one")]
     pub layout_threads: u32,
-    /// What happens to a tree that is there already.
+    /// Treatment of an existing tree.
     #[serde(default)]
     pub existing: ExistingTree,
-    /// Files are dropped from the page cache once they are there, as far as they are on the device already
-    /// (`POSIX_FADV_DONTNEED`).
+    /// Drop files from the page cache (`POSIX_FADV_DONTNEED`) after creating them, as far as they
+    /// are already on the device.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncached: bool,
-    /// How its files are opened.
+    /// Access mode for opening files.
     #[serde(default)]
     pub access: TreeAccess,
-    /// What is written into them.
+    /// Data written to new files.
     #[serde(default)]
     pub content: Content,
 }
@@ -67,45 +68,45 @@ fn one() -> u32 {
     1
 }
 
-/// What happens to a tree that is there already.
+/// Treatment of an existing tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExistingTree {
-    /// It is removed, and made again.
+    /// Remove it and create it again.
     #[default]
     Remove,
-    /// It is kept: files that are too long are cut, and those that are too short are written again.
+    /// Keep it. Truncate files that are too long and rewrite those that are too short.
     Reuse,
-    /// It is assumed complete; not checked.
+    /// Assume that it is complete, without checking.
     Trust,
 }
 
-/// How the files of a tree are opened.
+/// Access mode for opening files of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TreeAccess {
-    /// For reading and writing.
+    /// Open for reading and writing.
     #[default]
     ReadWrite,
-    /// For reading.
+    /// Open files for reading only.
     Read,
-    /// For writing.
+    /// Open files for writing only.
     Write,
 }
 
-/// What the workers of programs over shared file sets have in common.
+/// State that workers of programs over shared file sets have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Together {
-    /// Events a second, for all workers of the phase together; steps that take events wait for none when absent.
+    /// Events per second for all workers of the phase together. When absent, steps that take events do not wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events_per_second: Option<u64>,
-    /// This many workers of the group, one after another, count their ops together, as the threads of a process.
+    /// Number of successive workers of the group that count their ops together, like the threads of a process.
     pub members: u32,
-    /// Number of the first of these parties in the phase: groups with equal numbers count together.
+    /// Number of this group's first party in the phase. Groups with equal numbers count together.
     pub first_party: u32,
 }
 
@@ -115,19 +116,19 @@ impl Default for Together {
     }
 }
 
-/// A named step over shared file sets. It has statistics of its own.
+/// A named step over shared file sets, with statistics of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SharedStep {
-    /// What its statistics, and steps that mean it, call it.
+    /// Name for the statistics, and for steps that refer to this one.
     pub name: String,
-    /// What is done.
+    /// Action of the step.
     pub does: SharedWork,
-    /// The file that it is done to.
+    /// File that the action applies to.
     #[serde(default, skip_serializing_if = "SharedFile::is_default")]
     pub file: SharedFile,
-    /// How often, before the next step.
+    /// Number of repetitions before the next step.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub times: Amount,
 }
@@ -140,228 +141,228 @@ fn is_once(times: &Amount) -> bool {
     times.is(1)
 }
 
-/// The file of a step.
+/// File of a step over shared file sets.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SharedFile {
-    /// The target that it is of; the one that the handle holds when absent.
+    /// Target that the file belongs to; defaults to that of the handle's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
-    /// The handle that it is known by.
+    /// Handle of the file; defaults to 0.
     pub handle: u16,
-    /// Which one, where the handle holds none.
+    /// Selects a file if the handle holds none.
     #[serde(skip_serializing_if = "SharedPick::is_next")]
     pub pick: SharedPick,
-    /// Opened around the page cache (`O_DIRECT`).
+    /// Open with `O_DIRECT`, bypassing the page cache.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
-    /// Opened so that each write returns when it is durable (`O_SYNC`).
+    /// Open with `O_SYNC`, so that each write is durable.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sync: bool,
-    /// The kernel is told not to read ahead (`POSIX_FADV_RANDOM`).
+    /// Disable read-ahead in the kernel (`POSIX_FADV_RANDOM`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_read_ahead: bool,
 }
 
 impl SharedFile {
-    /// Whether it says nothing.
+    /// Returns `true` if all fields have their defaults.
     pub fn is_default(&self) -> bool {
         *self == SharedFile::default()
     }
 }
 
-/// Which entry of a file set.
+/// Selects an entry of a file set.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum SharedPick {
-    /// The next one behind the last that any worker took.
+    /// The entry after the last one that any worker took.
     #[default]
     Next,
-    /// The next one behind the last that this worker took, through the next of its handles.
+    /// The entry after the last one that this worker took, using the worker's handles in turn.
     Turn,
-    /// The first one from this number on, modulo the number of entries.
+    /// The first suitable entry from this number on, modulo the number of entries.
     Indexed(Amount),
 }
 
 impl SharedPick {
-    /// Whether it is the next one.
+    /// Returns `true` for [`SharedPick::Next`].
     pub fn is_next(&self) -> bool {
         *self == SharedPick::Next
     }
 }
 
-/// Handles that [`SharedPick::Turn`] goes over.
+/// Number of handles that [`SharedPick::Turn`] cycles through.
 pub const TURN_HANDLES: u16 = 128;
 
-/// What a step does.
+/// Action of a step over shared file sets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum SharedWork {
-    /// Further steps, which are named behind this one: `outer.inner`.
+    /// Runs nested steps, which are named `outer.inner`.
     Steps(Vec<SharedStep>),
     /// `open` of an existing file.
     Open,
-    /// `open` with `O_CREAT` of one that does not exist.
+    /// `open` with `O_CREAT` of a file that does not exist.
     Create,
-    /// `close`.
+    /// `close` of the handle's file.
     Close,
-    /// `unlink` of the handle's file, or of an existing one that nobody has open.
+    /// `unlink` of the handle's file, or of an existing file that no worker has open.
     Remove,
     /// `fstat` of the handle's file, or `stat` of an existing one.
     Stat,
-    /// One `read` where the file stands, from its beginning again behind its end; or one `pread`.
+    /// One `read` at the file position, which returns to the start after the end; or one `pread`.
     Read(SharedTransfer),
-    /// One `write` where the file stands, or one `pwrite`.
+    /// One `write` at the file position, or one `pwrite`.
     Write(SharedTransfer),
-    /// The whole file, from its beginning.
+    /// Reads the whole file from its start.
     ReadWhole {
-        /// Bytes of each `read`.
+        /// Bytes requested per `read` call.
         request: Amount,
     },
-    /// As many bytes as a file has, from where the file stands.
+    /// Writes a whole file's length from the file position.
     WriteWhole {
-        /// Bytes of each `write`.
+        /// Bytes passed to each `write` call.
         request: Amount,
-        /// The handle whose file has the length; the own file's size where it holds none.
+        /// Handle of the file whose length is written. Without such a file, `bytes` applies.
         like: u16,
-        /// The length where the handle holds none; the own file's size when 0.
+        /// Length if the handle `like` holds no file; 0 means the size of the written file.
         #[serde(default)]
         bytes: u64,
     },
     /// One `write` at the end of the file.
     Append {
-        /// Bytes.
+        /// Bytes to append.
         size: Amount,
-        /// Any number below that, uniformly.
+        /// Append a uniformly random number of bytes below `size` instead.
         up_to: bool,
     },
-    /// `fsync`.
+    /// `fsync` of the handle's file.
     Fsync,
-    /// `fsync` of each of the worker's open files of the set; each is an op.
+    /// `fsync` of each of the worker's open files of the set. Each is an op.
     FsyncSet,
     /// `mkdir` of a leaf directory that does not exist.
     MakeDirectory,
-    /// `rmdir` of one that does.
+    /// `rmdir` of an existing leaf directory.
     RemoveDirectory,
     /// Reads a directory to its end.
     List,
-    /// `aio_write` at a random place, not waited for.
+    /// `aio_write` at a random offset, without waiting for it.
     StartWrite(SharedTransfer),
-    /// Waits for half of the writes in flight, at least one.
+    /// Waits for half of the writes in flight, and at least one.
     AwaitWrites,
-    /// Waits until a step wakes it; one that did so since it waited last counts.
+    /// Waits until a step wakes it. A wake-up since the last wait counts.
     Sleep,
-    /// Wakes all workers that wait, or are about to wait, at this step.
+    /// Wakes all workers that wait, or are about to wait, at the named step.
     Wake {
-        /// The step's full name; it must sleep.
+        /// Full name of a `sleep` step.
         step: String,
     },
-    /// Takes credit, and waits for it.
+    /// Takes credit, and waits until there is enough.
     Take {
-        /// How much.
+        /// Amount of credit to take.
         credit: Amount,
-        /// How far those who give it without having to wait may be ahead.
+        /// Maximum credit that may build up before workers that give it must wait, if their step has `waits`.
         ahead: u64,
     },
-    /// Gives each worker credit at a step.
+    /// Gives each worker credit at the named step.
     Give {
-        /// The step's full name; it must take credit.
+        /// Full name of a `take` step.
         step: String,
-        /// How much.
+        /// Amount of credit to give.
         credit: Amount,
-        /// Waits while it is too far ahead.
+        /// Wait while this worker is too far ahead.
         #[serde(default)]
         waits: bool,
     },
-    /// Stores a byte this many times, and uses the processor for nothing.
+    /// Keeps the CPU busy by storing a byte this many times.
     Spin {
-        /// How often.
+        /// Number of stores to make.
         times: Amount,
     },
-    /// Waits.
+    /// Waits for a fixed or random time.
     Delay {
-        /// Seconds.
+        /// Time to wait, in seconds.
         seconds: Amount,
     },
-    /// Takes an event.
+    /// Takes one event.
     TakeEvent,
-    /// Takes an event for each unit of what was done since it was here last.
+    /// Takes one event per unit of work done since the last time here.
     TakeEvents {
-        /// The unit.
+        /// Unit of work to count.
         unit: EventUnit,
-        /// By this step of the worker, by its full name; by all of its party when absent.
+        /// Full name of the worker's step to count; defaults to all steps of its party.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<String>,
     },
-    /// Ends the worker when enough is done.
+    /// Ends the worker when enough work is done.
     Finish {
-        /// How much.
+        /// Amount of work after which to end.
         after: Amount,
-        /// The unit.
+        /// Unit of work to count.
         unit: FinishUnit,
-        /// By this step of the worker, by its full name; by all of its party when absent.
+        /// Full name of the worker's step to count; defaults to all steps of its party.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<String>,
     },
-    /// Nothing but being counted: what it prints is its dialect's.
+    /// Does nothing but count. The dialect defines what is printed.
     Note {
-        /// What is to be printed.
+        /// Text to print.
         text: String,
     },
-    /// Draws a number, and uses it for nothing.
+    /// Draws a number and discards it.
     Sample {
-        /// The number.
+        /// Number to draw.
         value: Amount,
     },
 }
 
-/// One read or write.
+/// One read or write of a shared file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SharedTransfer {
-    /// Bytes; drawn without a limit, at most 16 MiB, or 16 times their mean where that is more.
+    /// Bytes to move. Draws without a limit are cut at 16 MiB, or at 16 times their mean if that is more.
     pub size: Amount,
-    /// At a random multiple of the size, rather than where the file stands.
+    /// Use a random multiple of the size as the offset, instead of the file position.
     #[serde(default)]
     pub random: bool,
-    /// Places lie within the first `within` bytes; in all of the file when 0.
+    /// Length of the part of the file that offsets lie in; 0 means the whole file.
     #[serde(default)]
     pub within: u64,
-    /// With `random`: at one of these offsets instead, each as likely as the others.
+    /// With `random`, draw uniformly from these offsets instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<Bytes>,
 }
 
-/// What [`SharedWork::TakeEvents`] counts.
+/// Unit that [`SharedWork::TakeEvents`] counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EventUnit {
-    /// Ops.
+    /// Ops of any kind.
     Ops,
-    /// Reads and writes.
+    /// Reads and writes only.
     Transfers,
-    /// MiB that reads and writes moved, and one more.
+    /// MiB moved by reads and writes, plus one.
     Mebibytes,
 }
 
-/// What [`SharedWork::Finish`] counts.
+/// Unit that [`SharedWork::Finish`] counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FinishUnit {
-    /// Ops: at least this many.
+    /// Ops; ends after at least this many.
     Ops,
-    /// Bytes: more than this many.
+    /// Bytes; ends after more than this many.
     Bytes,
 }
 
 impl SharedWork {
-    /// The kind of op that it makes; none for what only waits, counts or decides.
+    /// Returns the kind of op, or `None` for actions that only wait, count or decide.
     pub fn kind(&self) -> Option<OpKind> {
         Some(match self {
             SharedWork::Open => OpKind::Open,
@@ -394,7 +395,7 @@ impl SharedWork {
         })
     }
 
-    /// Whether it needs a file set: nothing that a handle holds tells it which one.
+    /// Returns `true` if the action must name its file set, because no handle determines it.
     pub fn needs_set(&self) -> bool {
         matches!(
             self,
@@ -407,7 +408,7 @@ impl SharedWork {
         )
     }
 
-    /// How many bytes a call moves.
+    /// Returns the number of bytes that one call moves.
     pub fn request(&self) -> Option<&Amount> {
         match self {
             SharedWork::Read(transfer) | SharedWork::Write(transfer) | SharedWork::StartWrite(transfer) => {
@@ -420,7 +421,7 @@ impl SharedWork {
     }
 }
 
-/// Steps and those inside of them, each before what is inside of it.
+/// Visits a step and its nested steps, each step before those nested in it.
 pub fn walk_shared<'a>(step: &'a SharedStep, to: &mut dyn FnMut(&'a SharedStep)) {
     to(step);
     if let SharedWork::Steps(steps) = &step.does {
@@ -428,12 +429,12 @@ pub fn walk_shared<'a>(step: &'a SharedStep, to: &mut dyn FnMut(&'a SharedStep))
     }
 }
 
-/// The full name of a step within another; `outer` is empty where it is in none.
+/// Returns the full name of a step; `outer` is empty at the top level.
 pub fn shared_name(outer: &str, name: &str) -> String {
     if outer.is_empty() { name.to_owned() } else { format!("{outer}.{name}") }
 }
 
-/// A step and those inside of it with their full names, each before what is inside of it.
+/// Collects a step and its nested steps with their full names, each step before those nested in it.
 pub(super) fn add_named<'a>(step: &'a SharedStep, outer: &str, to: &mut Vec<(String, &'a SharedStep)>) {
     let name = shared_name(outer, &step.name);
     to.push((name.clone(), step));
@@ -443,12 +444,12 @@ pub(super) fn add_named<'a>(step: &'a SharedStep, outer: &str, to: &mut Vec<(Str
 }
 
 impl SharedStep {
-    /// Whether it makes what was written durable, or opens a file so that each write does.
+    /// Returns `true` if the step flushes writes, or opens a file so that each write is durable.
     pub fn flushes(&self) -> bool {
         self.file.sync || matches!(self.does, SharedWork::Fsync | SharedWork::FsyncSet)
     }
 
-    /// Whether it opens its file where its handle holds none.
+    /// Returns `true` if the step may open its file when the handle holds none.
     pub(crate) fn may_open(&self) -> bool {
         matches!(
             self.does,
@@ -465,7 +466,7 @@ impl SharedStep {
     }
 }
 
-/// Whether each write is flushed before its handle is closed or given another file, and before the steps begin again.
+/// Returns `true` if each write is flushed before its handle is closed or reused, and before the steps start over.
 pub(super) fn flushes_all(steps: &[&SharedStep]) -> bool {
     let (mut dirty, mut writes) = (BTreeSet::new(), false);
     for step in steps {

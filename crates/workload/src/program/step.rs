@@ -1,4 +1,4 @@
-//! The steps of a program.
+//! Steps of a program.
 
 use super::files::{FileStep, Held, Pick};
 use super::load_file::LoadFileStep;
@@ -11,288 +11,290 @@ use crate::target::Distribution;
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// A step of a program. Handles are numbers of open files that the program chooses itself; most need only 0.
+/// A step of a program. Handles are numbers for open files, chosen by the program; most programs only need 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Step {
-    /// `open(O_CREAT|O_EXCL)` of a file of the set that does not exist; it becomes the handle's file.
+    /// `open(O_CREAT|O_EXCL)` of a file of the set that does not exist. The handle then refers to it.
     Create {
-        /// Handle that it opens.
+        /// Handle for the new file.
         #[serde(default)]
         handle: u16,
     },
-    /// `open`, `creat` or `fopen`; of a file set, of a file that exists.
+    /// `open`, `creat` or `fopen`. In a file set, opens an existing file.
     Open(OpenStep),
-    /// `close` or `fclose`.
+    /// `close` or `fclose` of a handle.
     Close {
-        /// Of what.
+        /// Handle to close; defaults to 0.
         #[serde(default)]
         handle: u16,
     },
-    /// Records of an open file.
+    /// Moves records of an open file.
     Transfer(Transfer),
     /// Reads the whole file, in requests of `request` bytes.
     ReadWhole {
-        /// Which handle.
+        /// Handle of the file; defaults to 0.
         #[serde(default)]
         handle: u16,
-        /// Size of each `pread`.
+        /// Bytes requested per `pread` call.
         #[serde(default = "request_bytes")]
         request: Bytes,
     },
     /// One `pread` at a random offset within the file.
     ReadRandom {
-        /// Which handle.
+        /// Handle of the file; defaults to 0.
         #[serde(default)]
         handle: u16,
-        /// Bytes.
+        /// Bytes to read.
         size: Distribution,
     },
     /// One `pread` at a given offset.
     ReadAt {
-        /// Which handle.
+        /// Handle of the file; defaults to 0.
         #[serde(default)]
         handle: u16,
-        /// Where.
+        /// Offset in the file, in bytes.
         offset: Bytes,
-        /// Bytes.
+        /// Bytes to read.
         size: Distribution,
     },
-    /// Writes the whole file at its own size, in requests of `request` bytes.
+    /// Writes the whole file in its current size, in requests of `request` bytes.
     WriteWhole {
-        /// Which handle.
+        /// Handle of the file; defaults to 0.
         #[serde(default)]
         handle: u16,
-        /// Size of each `pwrite`.
+        /// Bytes passed to each `pwrite` call.
         #[serde(default = "request_bytes")]
         request: Bytes,
     },
     /// One `pwrite` at a random offset within the file.
     WriteRandom {
-        /// Which handle.
+        /// Handle of the file; defaults to 0.
         #[serde(default)]
         handle: u16,
-        /// Bytes.
+        /// Bytes to write.
         size: Distribution,
     },
     /// One `pwrite` at a given offset.
     WriteAt {
-        /// Which handle.
+        /// Handle of the file; defaults to 0.
         #[serde(default)]
         handle: u16,
-        /// Where.
+        /// Offset in the file, in bytes.
         offset: Bytes,
-        /// Bytes.
+        /// Bytes to write.
         size: Distribution,
     },
     /// One `pwrite` at the end of the file.
     Append {
-        /// Which handle.
+        /// Handle of the file; defaults to 0.
         #[serde(default)]
         handle: u16,
-        /// Bytes.
+        /// Bytes to append.
         size: Distribution,
     },
-    /// `fsync`; of a stream, behind `fflush`.
+    /// `fsync` of a handle; preceded by `fflush` for a stream.
     Fsync {
-        /// Of what.
+        /// Handle of the file; defaults to 0.
         #[serde(default)]
         handle: u16,
     },
-    /// `fdatasync`.
+    /// `fdatasync` of an open file.
     Fdatasync {
-        /// Of what.
+        /// Handle of the file; defaults to 0.
         #[serde(default)]
         handle: u16,
     },
-    /// `msync` with `MS_SYNC`, of the whole mapping.
+    /// `msync` with `MS_SYNC` of the whole mapping.
     Msync {
-        /// Of what.
+        /// Handle of the mapped file; defaults to 0.
         #[serde(default)]
         handle: u16,
     },
-    /// `fflush`.
+    /// `fflush` of a stream.
     Flush {
-        /// Of what.
+        /// Handle of the stream; defaults to 0.
         #[serde(default)]
         handle: u16,
     },
-    /// `sync`, of the whole machine.
+    /// `sync` of all file systems of the machine.
     Sync {},
-    /// A command line of the shell, whose exit code means nothing.
+    /// Runs a shell command line and ignores its exit code.
     Command {
-        /// What is run.
+        /// Command line for the shell.
         line: String,
     },
-    /// `lseek` to a place, or `fseek`.
+    /// `lseek` or `fseek` to an offset.
     Seek {
-        /// Of what.
+        /// Handle of the file; defaults to 0.
         #[serde(default)]
         handle: u16,
-        /// Bytes from the beginning.
+        /// Offset from the beginning, in bytes.
         to: Bytes,
     },
-    /// `ftruncate`.
+    /// `ftruncate` of an open file to a given length.
     Truncate {
-        /// Of what.
+        /// Handle of the file; defaults to 0.
         #[serde(default)]
         handle: u16,
-        /// The new length.
+        /// New length of the file.
         #[serde(alias = "length")]
         size: Distribution,
     },
     /// `fallocate` of an open file from its start.
     Fallocate {
-        /// Of what.
+        /// Handle of the file; defaults to 0.
         #[serde(default)]
         handle: u16,
-        /// Length.
+        /// Bytes to allocate.
         size: Distribution,
     },
-    /// Waits as `meet` does, and ends the program where verification found anything wrong in any worker's reads since the run began.
+    /// Waits like `meet`, then ends the program if any worker has read data that failed
+    /// verification since the run began.
     EndIfWrong {},
-    /// `mmap`, shared.
+    /// Shared `mmap` of an open file.
     Map(MapStep),
-    /// `munmap`.
+    /// `munmap` of a mapping made by `map`.
     Unmap {
-        /// Of what.
+        /// Handle of the mapped file; defaults to 0.
         #[serde(default)]
         handle: u16,
     },
-    /// `fcntl` with `F_SETLKW`, of the whole file.
+    /// `fcntl` with `F_SETLKW` on the whole file.
     Lock {
-        /// Of what.
+        /// Handle of the file; defaults to 0.
         #[serde(default)]
         handle: u16,
-        /// How.
+        /// Kind of lock to set.
         kind: LockKind,
     },
-    /// `stat`.
+    /// `stat` of a file by path.
     Stat {
-        /// Which file.
+        /// File to work on; defaults to `usual`.
         #[serde(default)]
         file: Pick,
     },
-    /// `access`: of a named file with `F_OK`, of a file of a set with `R_OK`.
+    /// `access` of a file by path, with `F_OK` for named files and `R_OK` for a file set.
     Access {
-        /// Which file.
+        /// File to work on; defaults to `usual`.
         #[serde(default)]
         file: Pick,
     },
-    /// `utimensat`, to now.
+    /// `utimensat` that sets the times to now.
     Utimens {
-        /// Which file.
+        /// File to work on; defaults to `usual`.
         #[serde(default)]
         file: Pick,
     },
-    /// `chmod`, alternating between 0644 and 0600.
+    /// `chmod` of a file, alternating between 0644 and 0600.
     Chmod {
-        /// Which file.
+        /// File to work on; defaults to `usual`.
         #[serde(default)]
         file: Pick,
     },
     /// `rename` of an existing file to a name that does not exist.
     Rename {
-        /// Which file.
+        /// File to rename; defaults to `usual`.
         #[serde(default)]
         file: Pick,
     },
-    /// Copies a file into another file set, to the name of the same number; a copy that is there already is removed first.
+    /// Copies a file into another file set, to the name with the same number. An existing copy is removed first.
     Copy(CopyStep),
-    /// `link`.
+    /// `link`, which creates a hard link.
     Link {
-        /// The file of the set that gets a name that does not exist; of named files, the new name.
+        /// In a file set, the existing file to link to; the new name is one that does not exist. For
+        /// named files, the new name.
         #[serde(default)]
         file: Pick,
-        /// The named file that it leads to.
+        /// For named files, the existing file to link to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<Pick>,
     },
-    /// `symlink`.
+    /// `symlink`, which creates a symbolic link.
     Symlink {
-        /// The file of the set that a name points at which does not exist; of named files, the new link.
+        /// In a file set, the existing file that the new link points to. For named files, the new link.
         #[serde(default)]
         file: Pick,
-        /// What it points to, by its name in the directory.
+        /// For named files, the target of the link, by its name in the directory.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<Pick>,
     },
-    /// `readlink`; a file that is no symbolic link is an error of the op.
+    /// `readlink` of a file. The op fails if the file is not a symbolic link.
     Readlink {
-        /// Which file.
+        /// File to work on; defaults to `usual`.
         #[serde(default)]
         file: Pick,
     },
-    /// `unlink`.
+    /// `unlink` of a file or a link.
     Unlink {
-        /// Which file.
+        /// File to remove; defaults to `usual`.
         #[serde(default)]
         file: Pick,
-        /// What a missing one means.
+        /// Whether a missing file is an error.
         #[serde(default)]
         missing: MissingFile,
     },
-    /// `mkdir`; in a file set, of a further directory.
+    /// `mkdir`; in a file set, of an additional directory.
     Mkdir {
-        /// Which name.
+        /// Name to create; defaults to `usual`.
         #[serde(default)]
         file: Pick,
-        /// Permissions, before the umask; 0777 when absent, and 0755 in a file set.
+        /// Permissions before the umask; 0777 when absent, and 0755 in a file set.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
-        /// That it is there already is no error; of named files alone.
+        /// For named files: an existing directory is not an error.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         may_exist: bool,
     },
-    /// `rmdir`; in a file set, of a directory that this program made, or that was made beforehand.
+    /// `rmdir`; in a file set, of a directory made by this program or beforehand.
     Rmdir {
-        /// Which name.
+        /// Directory to remove; defaults to `usual`.
         #[serde(default)]
         file: Pick,
     },
     /// Reads one directory of the file set to its end.
     Readdir {},
-    /// `opendir`: from here on, steps may go to the files that it names, in its order.
+    /// `opendir`. Later steps can work on the directory's files in the order of its entries.
     List {
-        /// Which directory.
+        /// Directory to open; defaults to `usual`.
         #[serde(default)]
         file: Pick,
     },
-    /// The last `readdir`, and `closedir`.
+    /// The last `readdir` of an opened directory, and `closedir`.
     EndList {},
-    /// Opens directories, so that they can be flushed.
+    /// Opens directories and keeps them open so that they can be flushed.
     HoldDirectories(Held),
-    /// One file as one op.
+    /// Makes all calls on one file as one op.
     OfFile(FileStep),
-    /// A part of PostMark's run. The target's names are those of the run.
+    /// Runs a part of PostMark. The target's names must be those of the run.
     Postmark(Box<PostmarkStep>),
-    /// What is done with trees of directories and their numbered items. The target's names are trees.
+    /// Works on trees of directories and their numbered items. The target's names must be trees.
     Trees(Box<TreeStep>),
-    /// A client that does what a load file says.
+    /// Acts as a client that runs a load file.
     LoadFile(Box<LoadFileStep>),
-    /// Waits until all workers of the phase are at this step, outside every op's time.
+    /// Waits until all workers of the phase have reached this step. Not part of any op's time.
     Meet {},
-    /// Waits, outside every op's time.
+    /// Waits for a fixed time. Not part of any op's time.
     #[serde(alias = "pause")]
     Delay {
-        /// How long.
+        /// Time to wait.
         time: Nanos,
     },
-    /// The same for each of several named files.
+    /// Runs the same steps for each of several named files.
     Each(Each),
-    /// Steps this many times over.
+    /// Runs steps a number of times.
     Loop {
-        /// How often.
+        /// Number of repetitions.
         times: u64,
-        /// What.
+        /// Steps to repeat.
         steps: Vec<Step>,
     },
-    /// A named step over file sets that all workers share.
+    /// Runs a named step over file sets that all workers share.
     Shared(Box<SharedStep>),
-    /// One of several lists of steps, by weight.
+    /// Runs one of several lists of steps, chosen by weight.
     Mix {
-        /// The choices.
+        /// Lists to choose from.
         choices: Vec<Choice>,
     },
 }
@@ -308,42 +310,42 @@ fn request_bytes() -> Bytes {
 pub struct Choice {
     /// Weight relative to the other choices.
     pub weight: f64,
-    /// What happens when it is chosen.
+    /// Steps to run when it is chosen.
     pub steps: Vec<Step>,
 }
 
-/// How a file is opened.
+/// Options for opening a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct OpenStep {
-    /// Which file.
+    /// File to open.
     pub file: Pick,
-    /// What it is known by from here on.
+    /// Handle for the open file.
     #[serde(skip_serializing_if = "is_first")]
     pub handle: u16,
-    /// It is read from; those of a file set always are.
+    /// Open for reading. Files of a file set are always readable.
     pub read: bool,
-    /// It is written to.
+    /// Open for writing.
     pub write: bool,
-    /// `O_CREAT`.
+    /// Create the file if missing (`O_CREAT`).
     pub create: bool,
-    /// `O_EXCL`.
+    /// Fail if the file exists (`O_EXCL`).
     pub exclusive: bool,
-    /// `O_TRUNC`.
+    /// Truncate the file to length 0 (`O_TRUNC`).
     pub truncate: bool,
-    /// `O_APPEND`.
+    /// Append to the file (`O_APPEND`).
     pub append: bool,
-    /// `O_DIRECT`.
+    /// Bypass the page cache (`O_DIRECT`).
     pub direct: bool,
-    /// With which promise writes return.
+    /// Durability that each write provides by itself.
     pub promise: OpenPromise,
     /// Permissions of a new file, before the umask.
     pub mode: u32,
-    /// As a stream of the C library.
+    /// Open as a stream of the C library.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<StdioBuffer>,
-    /// By MPI-IO.
+    /// Open with MPI-IO.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mpi: Option<Box<MpiOpen>>,
 }
@@ -373,148 +375,148 @@ impl Default for OpenStep {
 }
 
 impl OpenStep {
-    /// Whether it, or what is made by it, may change the file.
+    /// Returns `true` if the step, or a write through its handle, may change the file.
     pub fn changes(&self) -> bool {
         self.write || self.create || self.truncate
     }
 
-    /// Whether it says nothing but which file, as which handle, and whether it is written to.
+    /// Returns `true` if only the file, the handle and `write` may differ from the defaults.
     pub(super) fn is_simple(&self) -> bool {
         let OpenStep { file, handle, write, .. } = *self;
         *self == OpenStep { file, handle, write, ..OpenStep::default() }
     }
 }
 
-/// How a file is copied into another file set.
+/// A copy of a file into another file set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CopyStep {
-    /// Which file.
+    /// File to copy.
     #[serde(default)]
     pub file: Pick,
-    /// The target that it goes to: a file set of as many files and directories, without files in the beginning.
+    /// Target to copy to: a file set with the same number of files and directories, initially without files.
     pub to: String,
-    /// Size of each `pread` and `pwrite`.
+    /// Bytes per `pread` and `pwrite` call.
     #[serde(default = "request_bytes")]
     pub request: Bytes,
-    /// The file is removed behind its copy.
+    /// Remove the file after copying it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub moves: bool,
 }
 
-/// The buffer of a stream.
+/// Buffering and locking of a C library stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct StdioBuffer {
-    /// `setvbuf` with a full buffer of this many bytes; the library's own when absent.
+    /// Size of the buffer set with `setvbuf` (fully buffered); the library's default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
-    /// Who keeps other threads away from the stream.
+    /// Whether the C library locks the stream.
     #[serde(default, skip_serializing_if = "StreamLocks::is_library")]
     pub locks: StreamLocks,
 }
 
-/// Who keeps other threads away from a stream. Source: `__fsetlocking`(3).
+/// Protection of a stream against other threads. Source: `__fsetlocking`(3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamLocks {
-    /// The C library, around each call.
+    /// The C library locks the stream in each call.
     #[default]
     Library,
-    /// Nobody: calls cost what they cost in a program without threads.
+    /// No locks: calls cost as much as in a program without threads.
     None,
 }
 
 impl StreamLocks {
-    /// Whether the C library does.
+    /// Returns `true` if the C library locks the stream.
     pub(crate) fn is_library(&self) -> bool {
         *self == StreamLocks::Library
     }
 }
 
-/// With which promise writes return.
+/// Durability that each write provides by itself. Source: open(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OpenPromise {
-    /// None.
+    /// None: data may stay in the page cache.
     #[default]
     Plain,
-    /// `O_SYNC`.
+    /// Open with `O_SYNC`: data and metadata are durable.
     Sync,
-    /// `O_DSYNC`.
+    /// Open with `O_DSYNC`: the data is durable.
     Dsync,
-    /// `O_RSYNC`, which Linux takes for `O_SYNC`.
+    /// Open with `O_RSYNC`, which Linux treats as `O_SYNC`.
     Rsync,
 }
 
-/// How a file is mapped.
+/// Options for mapping a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MapStep {
-    /// Of what.
+    /// Handle of the file; defaults to 0.
     #[serde(default)]
     pub handle: u16,
-    /// From the beginning.
+    /// Bytes to map, from the start of the file.
     pub length: Bytes,
-    /// For stores too; the file then gets this length first, where it is shorter.
+    /// Map for stores too. The file is first extended to this length if it is shorter.
     #[serde(default)]
     pub write: bool,
-    /// Advice to the kernel about the pattern.
+    /// Advice to the kernel about the access pattern.
     #[serde(default)]
     pub advice: Advice,
 }
 
-/// Source: madvise(2).
+/// Advice to the kernel about a mapping. Source: madvise(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Advice {
-    /// Nothing is said.
+    /// Give no advice to the kernel.
     #[default]
     None,
-    /// `MADV_NORMAL`.
+    /// `MADV_NORMAL`: no special treatment.
     Normal,
-    /// `MADV_RANDOM`.
+    /// `MADV_RANDOM`: expect access in random order.
     Random,
-    /// `MADV_SEQUENTIAL`.
+    /// `MADV_SEQUENTIAL`: expect sequential access in ascending order.
     Sequential,
-    /// `MADV_WILLNEED`.
+    /// `MADV_WILLNEED`: start to read the pages.
     WillNeed,
-    /// `MADV_DONTNEED`.
+    /// `MADV_DONTNEED`: the pages are not needed soon.
     DontNeed,
 }
 
-/// A lock of a whole file.
+/// A lock on a whole file. Source: fcntl(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LockKind {
-    /// `F_RDLCK`.
+    /// A shared lock for reading (`F_RDLCK`).
     Read,
-    /// `F_WRLCK`.
+    /// An exclusive lock for writing (`F_WRLCK`).
     Write,
-    /// `F_UNLCK`.
+    /// Release the lock (`F_UNLCK`).
     None,
 }
 
-/// What a missing file means to a call that removes it.
+/// Whether a missing file is an error for a call that removes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingFile {
-    /// An error.
+    /// It is an error.
     #[default]
     Fails,
-    /// That it is removed already.
+    /// It counts as removed already.
     Passes,
 }
 
-/// The same steps for each of several files: [`Pick::Own`] is then that file.
+/// The same steps for each of several files, which [`Pick::Own`] then selects.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -522,25 +524,25 @@ pub struct Each {
     /// Number of the first file.
     #[serde(default)]
     pub first: u32,
-    /// How many files.
+    /// Number of files to visit, from `first` on.
     pub count: u32,
-    /// In which order.
+    /// Order in which files are visited.
     #[serde(default)]
     pub order: FileOrder,
-    /// What is done with each.
+    /// Steps to run for each file.
     pub steps: Vec<Step>,
 }
 
-/// The order of files.
+/// Order of the files in [`Each`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileOrder {
-    /// By their numbers.
+    /// In ascending order of their numbers.
     #[default]
     Forward,
-    /// The last one first.
+    /// In descending order of their numbers.
     Backward,
-    /// In this order; `first` and `count` say nothing then.
+    /// In the listed order; `first` and `count` are ignored.
     Listed(Vec<u32>),
 }

@@ -1,4 +1,4 @@
-//! Transfers: records of one file, moved in an order.
+//! Transfers: records of one file, moved in a given order.
 
 use super::trees::Wall;
 use crate::units::{Bytes, Nanos};
@@ -9,53 +9,54 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Transfer {
-    /// Number of the handle.
+    /// Handle of the file; defaults to 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub handle: u16,
-    /// What is done to each record.
+    /// Operation on each record.
     pub does: Moves,
-    /// Bytes of a record.
+    /// Bytes per record.
     pub record: Bytes,
-    /// How many records.
+    /// Number of records to move.
     pub count: u64,
-    /// In which order, and with which seeks.
+    /// Order of the records, including the seeks.
     #[serde(default)]
     pub order: RecordOrder,
-    /// By which calls.
+    /// System or library calls to use.
     #[serde(default)]
     pub via: Via,
-    /// Each record is locked while it is moved.
+    /// Lock each record while it is moved.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub locks: bool,
-    /// `fsync` behind each record that is written.
+    /// Call `fsync` after each written record.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flushes: bool,
-    /// Pauses between records, beside those of a list.
+    /// Pauses between records, in addition to those of a list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<Pauses>,
-    /// At least so long from the start of a record to that of the next, and behind the last one, too.
+    /// Minimum time from the start of one record to the start of the next, also after the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spacing: Option<Nanos>,
-    /// Reads of single bytes elsewhere, which disturb whoever reads ahead.
+    /// Reads of single bytes elsewhere in the file, which disturb read-ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detours: Option<Detours>,
     /// Stonewall: a time or count at which the transfer ends early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<Wall>,
-    /// It begins again behind its last record until so much time has passed since it began. A round that was begun is finished.
+    /// Start over after the last record until this time has passed since the start. A round
+    /// that has begun is finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats_for: Option<Nanos>,
 }
 
-/// Reads of single bytes between records: the place is asked for, each byte is sought and read, and the place is sought
-/// again. Of a mapping, too, they are reads of its file.
+/// Reads of single bytes between records. The file position is saved, each byte is sought and read, and the position
+/// is restored. A mapped file is read in the same way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Detours {
-    /// Ahead of the first of every N records.
+    /// Make the detour before the first of every N records.
     pub every: u64,
-    /// Where, in bytes from the beginning of the file.
+    /// Offsets in the file, in bytes.
     pub to: Vec<Bytes>,
 }
 
@@ -64,9 +65,9 @@ pub struct Detours {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Pauses {
-    /// How long each is.
+    /// Duration of each pause.
     pub time: Nanos,
-    /// One behind every N records.
+    /// Pause after every N records.
     pub every: u64,
 }
 
@@ -75,7 +76,7 @@ fn is_zero(number: &u16) -> bool {
 }
 
 impl Transfer {
-    /// Records of handle 0 in sequence, by plain calls, with nothing between them.
+    /// Returns records of handle 0 in sequence, with plain calls and nothing in between.
     pub fn forward(does: Moves, record: Bytes, count: u64) -> Transfer {
         Transfer {
             handle: 0,
@@ -94,7 +95,7 @@ impl Transfer {
         }
     }
 
-    /// Bytes that it moves; those of a rewrite are counted once.
+    /// Returns the bytes that the transfer moves; rewritten bytes count once.
     pub fn bytes(&self) -> u64 {
         match &self.order {
             RecordOrder::Listed(records) => records.iter().map(|record| record.length.0).fold(0, u64::saturating_add),
@@ -102,7 +103,7 @@ impl Transfer {
         }
     }
 
-    /// How many records one call moves.
+    /// Returns the number of records per call.
     pub fn records_a_call(&self) -> u64 {
         match (self.via, &self.order) {
             (Via::Mpi { strided: true, .. }, RecordOrder::Segments(segments)) => segments.count,
@@ -110,7 +111,7 @@ impl Transfer {
         }
     }
 
-    /// Distinct bytes that it touches.
+    /// Returns the number of distinct bytes that are touched.
     pub fn touched_bytes(&self) -> u64 {
         match &self.order {
             RecordOrder::Same => self.record.0,
@@ -119,7 +120,7 @@ impl Transfer {
         }
     }
 
-    /// The end of what it reaches of its file, bytes.
+    /// Returns the end offset of the touched part of the file, in bytes.
     pub fn end(&self) -> u64 {
         match &self.order {
             RecordOrder::Same => self.record.0,
@@ -131,7 +132,7 @@ impl Transfer {
         }
     }
 
-    /// Bytes of its largest record.
+    /// Returns the size of the largest record in bytes.
     pub fn largest_bytes(&self) -> u64 {
         match &self.order {
             RecordOrder::Listed(records) => records.iter().map(|record| record.length.0).max().unwrap_or(0),
@@ -139,17 +140,17 @@ impl Transfer {
         }
     }
 
-    /// Whether any of its records is read.
+    /// Returns `true` if any record is read.
     pub fn reads(&self) -> bool {
         self.any(Moves::reads)
     }
 
-    /// Whether any of its records is written.
+    /// Returns `true` if any record is written.
     pub fn writes(&self) -> bool {
         self.any(Moves::writes)
     }
 
-    /// Whether any of its records is written back to where it was read.
+    /// Returns `true` if any record is written back to where it was read.
     pub fn rewrites(&self) -> bool {
         self.any(|moves| moves == Moves::Rewrite)
     }
@@ -161,7 +162,7 @@ impl Transfer {
         }
     }
 
-    /// Time that it pauses altogether.
+    /// Returns the total time of all pauses.
     pub fn paused(&self) -> Nanos {
         let listed = match &self.order {
             RecordOrder::Listed(records) => records.iter().map(|record| record.pause.0).fold(0, u64::saturating_add),
@@ -171,88 +172,89 @@ impl Transfer {
         Nanos(listed.saturating_add(between))
     }
 
-    /// Whether time passes between its records that no record takes.
+    /// Returns `true` if there is waiting time between records.
     pub fn waits(&self) -> bool {
         !self.paused().is_zero() || self.spacing.is_some()
     }
 
-    /// Whether it reaches every record once, and no other.
+    /// Returns `true` if every record is moved exactly once.
     pub fn covers_once(&self) -> bool {
         matches!(self.order, RecordOrder::Forward | RecordOrder::Backward | RecordOrder::Shuffled(_))
     }
 }
 
-/// What is done to each record.
+/// Operation on each record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Moves {
-    /// It is read.
+    /// Read each record into memory.
     Read,
-    /// It is written.
+    /// Write each record from memory.
     Write,
-    /// It is read, changed in memory, and written back to its place.
+    /// Read the record, change it in memory, and write it back.
     Rewrite,
 }
 
 impl Moves {
-    /// Whether it reads.
+    /// Returns `true` if the record is read.
     pub fn reads(self) -> bool {
         self != Moves::Write
     }
 
-    /// Whether it writes.
+    /// Returns `true` if the record is written.
     pub fn writes(self) -> bool {
         self != Moves::Read
     }
 }
 
-/// In which order records are moved. Which seeks are made is part of it; a seek belongs to the op behind or before it.
+/// Order of the records, including the seeks. A seek is part of the op that follows or precedes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum RecordOrder {
-    /// From where the file stands, without any seek.
+    /// From the current file position, without seeks.
     #[default]
     Forward,
-    /// From the end: one record back from there before the first, and two back after each.
+    /// Backward from the end: seek back one record before the first, and two records after each.
     Backward,
-    /// Every Nth record, from the beginning. Where the next would lie behind the last but one, the next round
-    /// begins one record later than the one before. A seek after each.
+    /// Every Nth record from the beginning. When the next one would lie after the second-to-last record, the next
+    /// round begins one record later than the previous one. Seeks after each record.
     Strided {
-        /// From one record to the next, in records.
+        /// Distance from one record to the next, in records.
         records: u64,
     },
-    /// Each once, in a shuffled order. A seek before each.
+    /// Each record once in shuffled order, with a seek before each.
     Shuffled(Shuffle),
-    /// The first one over and over, with a seek back to it after each.
+    /// The first record repeatedly, with a seek back after each.
     Same,
-    /// These, each with a seek before and a pause behind; `record` and `count` say nothing then.
+    /// The listed records, each with a seek before and a pause after it; `record` and `count` are ignored.
     Listed(Vec<ListedRecord>),
-    /// Blocks of records, one of each segment of the file. A seek before each record; `count` is at most all of them.
+    /// One block of records in each segment of the file, with a seek before each record. `count`
+    /// may not exceed the total.
     Segments(Segments),
 }
 
-/// A worker's blocks in a file that many write: one in each segment.
+/// Blocks of one worker in a file that many write: one block per segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Segments {
-    /// Where the worker's first block lies.
+    /// Offset of the worker's first block.
     pub first: Bytes,
-    /// Length of a block.
+    /// Bytes per block.
     pub block: Bytes,
-    /// From a block to the worker's next one.
+    /// Distance from one of the worker's blocks to its next.
     pub stride: Bytes,
-    /// How many segments.
+    /// Number of segments.
     pub count: u64,
-    /// The order of records.
+    /// Order in which records are moved.
     #[serde(default)]
     pub order: SegmentOrder,
 }
 
 impl Segments {
-    /// The end of what they reach, bytes.
+    /// Returns the end offset of the blocks, in bytes.
     pub fn end(&self) -> u64 {
         match self.order {
             SegmentOrder::Anywhere { blocks, .. } => blocks.saturating_mul(self.block.0),
@@ -264,24 +266,24 @@ impl Segments {
     }
 }
 
-/// The order of records in segments.
+/// Order of records in segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum SegmentOrder {
-    /// From the first to the last.
+    /// From the first record to the last.
     #[default]
     Forward,
-    /// Those of a block in a random order, the same in each block.
+    /// A random order of records, the same in each block.
     Shuffled {
-        /// Its seed.
+        /// Seed of the random order.
         seed: u64,
     },
-    /// Each block, from its beginning, is a random one of the file's.
+    /// A random block of the whole file each time, from its beginning.
     Anywhere {
-        /// Its seed.
+        /// Seed of the random draws.
         seed: u64,
-        /// Blocks of the file.
+        /// Number of blocks in the file.
         blocks: u64,
     },
 }
@@ -291,7 +293,7 @@ pub enum SegmentOrder {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Shuffle {
-    /// IOzone's: from the last record down, each changes places with one that MT19937-64 draws, seeded by
+    /// IOzone's order: from the last record down, each is swapped with one drawn by MT19937-64. The seed is
     /// `init_by_array64` of {0x12345, 0x23456, 0x34567, 0x45678}.
     Iozone,
 }
@@ -301,74 +303,74 @@ pub enum Shuffle {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ListedRecord {
-    /// Where in the file.
+    /// Offset in the file, in bytes.
     pub offset: Bytes,
-    /// How much.
+    /// Bytes of the record.
     pub length: Bytes,
-    /// The pause behind it.
+    /// Pause after the record.
     #[serde(default, skip_serializing_if = "Nanos::is_zero")]
     pub pause: Nanos,
-    /// What is done to it, where that is not what the transfer does.
+    /// Operation on this record; defaults to the transfer's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub does: Option<Moves>,
 }
 
-/// By which calls records are moved.
+/// Calls that move records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Via {
-    /// `read`/`write`, with `lseek` as the order says.
+    /// `read`/`write`, with `lseek` as the order requires.
     #[default]
     Plain,
-    /// `pread`/`pwrite`.
+    /// `pread`/`pwrite`, without seeks.
     Positioned,
-    /// `fread`/`fwrite`, with `fseek` as the order says.
+    /// `fread`/`fwrite`, with `fseek` as the order requires.
     Stdio,
-    /// `getc`/`putc`, byte by byte; an op is a record of them.
+    /// `getc`/`putc` byte by byte. One op is a whole record.
     Characters,
-    /// `getc_unlocked`/`putc_unlocked`, byte by byte; an op is a record of them.
+    /// `getc_unlocked`/`putc_unlocked` byte by byte. One op is a whole record.
     UnlockedCharacters,
-    /// `read`/`write` of one byte each; an op is a record of them.
+    /// `read`/`write` of one byte each. One op is a whole record.
     Bytes,
     /// Loads and stores through the handle's mapping.
     Mapped {
-        /// `msync` of each record, `MS_SYNC` when true and `MS_ASYNC` when false.
+        /// Call `msync` on each record, with `MS_SYNC` if true and `MS_ASYNC` if false; no call when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sync: Option<bool>,
     },
-    /// `aio_read`/`aio_write` of the C library: writes go on while up to this many are in flight, reads are made ahead.
+    /// `aio_read`/`aio_write` of the C library. Up to this many writes are in flight, and reads are issued ahead.
     PosixAio {
-        /// Ops in flight.
+        /// Maximum ops in flight.
         depth: u32,
-        /// Copied to and from memory of their own, rather than moved to and from where they are used.
+        /// Copy data to and from separate buffers instead of using it in place.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         copies: bool,
     },
-    /// `io_submit` and `io_getevents` of the kernel. A record is moved to or from memory of its own, and its op is over once
-    /// the request is prepared; a flush and a close of any of the worker's files wait for all requests, and so does each read
-    /// whose data is checked.
+    /// `io_submit` and `io_getevents` of the kernel. Each record uses memory of its own, and its op is over once the
+    /// request is prepared. Flushing or closing any of the worker's files waits for all requests, and so does each
+    /// read whose data is checked.
     KernelAio {
-        /// Requests that are prepared or in flight at most. Where there are so many, a batch of them is waited for.
+        /// Maximum requests prepared or in flight. When reached, the worker waits for a batch of them.
         depth: u32,
-        /// Requests that are handed over together, and waited for together.
+        /// Requests that are submitted together and waited for together.
         batch: u32,
     },
-    /// `MPI_File_read_at`/`MPI_File_write_at` of a file that MPI-IO opened.
+    /// `MPI_File_read_at`/`MPI_File_write_at` on a file opened with MPI-IO.
     Mpi {
-        /// `MPI_File_read_at_all`/`MPI_File_write_at_all`, in which all ranks take part that opened it.
+        /// Use the collective `MPI_File_read_at_all`/`MPI_File_write_at_all`, for all ranks that opened the file.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         together: bool,
-        /// One call moves a record of every block of `segments`, and `count` is at most the records of a block. A write puts the
-        /// same data into each block, and a read keeps one of the records. All ranks that opened the file set its view before
-        /// each call (`MPI_File_set_view`).
+        /// Let one call move a record of every block of `segments`; `count` may not exceed the records of a block. A
+        /// write puts the same data into each block, and a read keeps one of the records. All ranks that opened the
+        /// file set its view before each call (`MPI_File_set_view`).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         strided: bool,
     },
 }
 
 impl Via {
-    /// Whether ranks move each record only together with the others that opened the file.
+    /// Returns `true` if each record is moved collectively, by all ranks that opened the file.
     pub fn is_together(self) -> bool {
         matches!(self, Via::Mpi { together: true, .. } | Via::Mpi { strided: true, .. })
     }

@@ -8,7 +8,6 @@ use crate::outcome::RunError;
 use crate::progress::Progress;
 use plumb_engine::Part;
 
-/// Makes runs by itself.
 pub(in crate::run) struct Alone;
 
 impl Mode for Alone {
@@ -30,7 +29,7 @@ impl Mode for Alone {
     }
 }
 
-/// Resolves a request with what this host has.
+/// Resolves a request for this host.
 pub(super) fn resolve_here(bench: &Bench, request: &RunRequest<'_>) -> Result<ResolvedRun, RunError> {
     let mut workload = bench.resolve_here(request.workload, request.base)?;
     let not_had = match request.policies {

@@ -13,18 +13,18 @@ use plumb_trust::Measured;
 use plumb_workload::Workload;
 use std::rc::Rc;
 
-/// Has hosts make runs.
+/// Lets hosts make the runs.
 pub(in crate::run) struct Hosts {
     pub(in crate::run) ranks: Rc<JoinedRanks>,
     pub(in crate::run) division: Division,
-    /// The workload of each, if each has its own.
+    /// The workload of each host, if each has its own.
     pub(in crate::run) apart: Option<Rc<[Workload]>>,
 }
 
 impl Mode for Hosts {
     fn resolve(&self, bench: &Bench, request: &RunRequest<'_>) -> Result<ResolvedRun, RunError> {
         if self.apart.is_some() {
-            // The hosts themselves have resolved their workloads.
+            // The hosts have resolved their workloads themselves.
             return Ok(ResolvedRun { workload: request.workload.clone(), not_had: Vec::new() });
         }
         let fitted = request.policies == Policies::Fitted;

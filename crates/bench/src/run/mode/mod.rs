@@ -1,4 +1,4 @@
-//! The ways to make a run: by this process alone, by ranks of which it is one, or by hosts that it only leads.
+//! The modes of a run: by this process alone, by ranks of which it is one, or by hosts that it only leads.
 
 mod alone;
 mod hosts;
@@ -22,18 +22,19 @@ use plumb_workload::Workload;
 
 /// The steps of a run that depend on who makes it.
 pub(super) trait Mode {
-    /// Gives the workload its sizes in bytes and, if its cache policies are Plumb's own, those that storage can have.
+    /// Resolves the sizes of the workload to bytes. If its cache policies are Plumb's own, also
+    /// adapts them to the storage.
     ///
     /// # Errors
-    /// A size depends on what cannot be seen; hosts do not answer.
+    /// A size depends on something that cannot be read, or hosts do not answer.
     fn resolve(&self, bench: &Bench, request: &RunRequest<'_>) -> Result<ResolvedRun, RunError>;
 
-    /// The workloads that are run, if they are not the resolved one.
+    /// Returns the workloads that are run, if they are not the resolved one.
     fn apart(&self) -> Option<&[Workload]> {
         None
     }
 
-    /// Measures, with all that take part.
+    /// Measures, with all ranks or hosts that take part.
     ///
     /// # Errors
     /// The run ended before anything was measured.
@@ -44,7 +45,7 @@ pub(super) trait Mode {
         progress: &mut dyn Progress,
     ) -> Result<MeasuredRun, RunError>;
 
-    /// The part of a run of several ranks to which the evidence of its first host belongs; the whole by default.
+    /// Returns the part of a run's measurement that the evidence of its first host belongs to; the whole by default.
     fn of_first_host<'m>(
         &self,
         _workload: &'m Workload,
@@ -54,13 +55,12 @@ pub(super) trait Mode {
         whole
     }
 
-    /// The machine that made the run, if it is not this one.
+    /// Returns the environment of the machine that made the run, if it is not this one.
     fn environment_elsewhere<'m>(&self, _measured: &'m MeasuredRun) -> Option<&'m Environment> {
         None
     }
 }
 
-/// A workload as it can be run.
 pub(super) struct ResolvedRun {
     pub(super) workload: Workload,
     /// Requests that the storage cannot meet.
@@ -69,22 +69,21 @@ pub(super) struct ResolvedRun {
 
 /// A run before it is judged.
 pub(super) struct MeasuredRun {
-    /// Of all that took part.
+    /// Sum of all that took part.
     pub(super) measurement: Measurement,
-    /// Of this process.
+    /// Evidence of this process.
     pub(super) own: OwnEvidence,
     /// The measurements of the other ranks.
     pub(super) of_ranks: Option<MeasuredByRanks>,
 }
 
-/// The measurements of all ranks.
 pub(super) struct MeasuredByRanks {
     pub(super) all: OfRanks,
     /// The share of this rank.
     pub(super) own: Measurement,
 }
 
-/// The reason if a rank's part of a run ended before its last phase.
+/// Returns the reason if a rank's part of a run ended before its last phase.
 pub(super) fn early_end(measured: &Result<Measurement, EngineError>) -> Option<String> {
     match measured {
         Ok(measurement) => measurement.error.clone(),

@@ -13,14 +13,14 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
-/// So long the other side may take to be there when a connection is made.
+/// How long to retry a connection while the other side is not listening yet.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
-/// How often is looked whether it is there, or whether the worker is to end.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// The same, as the system has it.
-const LOOK_AGAIN_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN.subsec_nanos() as _ };
+/// Interval between connection attempts and checks whether the worker must stop.
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+/// [`RETRY_INTERVAL`] as a system type.
+const RETRY_TIMESPEC: Timespec = Timespec { tv_sec: 0, tv_nsec: RETRY_INTERVAL.subsec_nanos() as _ };
 
-/// What kind of socket, to whom, and how.
+/// Socket kind, peer and options of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LinkRequest {
     pub(crate) kind: SocketKind,
@@ -29,14 +29,14 @@ pub(crate) struct LinkRequest {
     pub(crate) listens: bool,
     pub(crate) ping_pong: bool,
     pub(crate) no_delay: bool,
-    /// Bytes of the socket's buffers.
+    /// Size of the socket's buffers.
     pub(crate) window_bytes: Option<u64>,
-    /// Bytes of the largest segment.
+    /// Maximum segment size in bytes.
     pub(crate) segment_bytes: Option<u64>,
     pub(crate) access: FileAccess,
 }
 
-/// Why there is no connection.
+/// Error from setting up a link.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LinkError {
     #[error("{what}: {source}")]
@@ -56,7 +56,7 @@ pub(crate) enum LinkError {
 }
 
 impl LinkError {
-    /// The system's number for it, where there is one.
+    /// Returns the system's error number, if there is one.
     pub(crate) fn errno(&self) -> Option<i32> {
         match self {
             LinkError::System { source, .. } | LinkError::Nobody { source, .. } => source.raw_os_error(),
@@ -67,18 +67,17 @@ impl LinkError {
     }
 }
 
-/// Shapes an error of the system for `map_err`.
+/// Builds a [`LinkError::System`] for `map_err`.
 fn failed(what: impl Into<String>) -> impl FnOnce(rustix::io::Errno) -> LinkError {
     let what = what.into();
     move |errno| LinkError::System { what, source: errno.into() }
 }
 
-/// A message about the link itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Message {
-    /// Before the first datagram. In the order of the network.
+    /// Sent before the first datagram, in network byte order.
     Open,
-    /// After the last message. Least significant byte first.
+    /// Sent after the last message, in little-endian byte order.
     Close,
 }
 
@@ -87,7 +86,7 @@ impl Message {
     const OPEN: u32 = 0x98;
     const CLOSE: u32 = 0x89;
 
-    /// As it travels.
+    /// Encodes the message.
     pub(crate) fn bytes(self) -> [u8; 8] {
         let mut bytes = [0; 8];
         let (magic, word) = match self {
@@ -99,19 +98,19 @@ impl Message {
         bytes
     }
 
-    /// Which message this is, if it is one.
-    pub(crate) fn of(received: &[u8]) -> Option<Message> {
+    /// Parses received bytes; `None` if they are not a link message.
+    pub(crate) fn parse(received: &[u8]) -> Option<Message> {
         [Message::Open, Message::Close].into_iter().find(|message| received == message.bytes())
     }
 }
 
-/// An address as the system has it, and as people write it.
+/// A socket address, with its text for messages.
 struct Address {
     any: SocketAddrAny,
     words: String,
 }
 
-/// Bytes of the longest path of a socket. Source: unix(7), `sun_path` with its NUL.
+/// Maximum path length of a Unix socket. Source: unix(7), `sun_path` with its NUL.
 const PATH_BYTES_MAX: usize = 107;
 
 impl Address {
@@ -152,8 +151,8 @@ impl Address {
         Err(failed("vsock")(rustix::io::Errno::AFNOSUPPORT))
     }
 
-    /// Where to listen, or whom to connect to.
-    fn of(request: &LinkRequest) -> Result<Address, LinkError> {
+    /// Resolves the address to listen at or to connect to.
+    fn resolve(request: &LinkRequest) -> Result<Address, LinkError> {
         let host = request.host.as_deref();
         if request.kind == SocketKind::Unix {
             return Address::unix(host.ok_or(LinkError::NoHost)?);
@@ -187,7 +186,7 @@ impl Address {
 
 #[cfg(target_os = "linux")]
 const VSOCK: AddressFamily = AddressFamily::VSOCK;
-/// No family: there is no address of it either.
+/// A family without any addresses.
 #[cfg(not(target_os = "linux"))]
 const VSOCK: AddressFamily = AddressFamily::UNSPEC;
 
@@ -226,33 +225,33 @@ impl LinkRequest {
     }
 }
 
-/// The largest segment of a connection, which no safe call sets. Source: tcp(7), `TCP_MAXSEG`.
+/// Sets the maximum segment size. No safe wrapper exists. Source: tcp(7), `TCP_MAXSEG`.
 fn set_segment(socket: &OwnedFd, bytes: libc::c_int) -> rustix::io::Result<()> {
     let length = size_of::<libc::c_int>() as libc::socklen_t;
     let option = (&raw const bytes).cast();
-    // SAFETY: an option of this size, which lives through the call.
+    // SAFETY: an option of this size, which outlives the call.
     match unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_MAXSEG, option, length) } {
         0 => Ok(()),
         _ => Err(rustix::io::Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(rustix::io::Errno::INVAL)),
     }
 }
 
-/// A file system's socket that was made here, removed with it.
-struct Made(String);
+/// The path of a Unix socket that this process created. Removed on drop.
+struct SocketPath(String);
 
-impl Drop for Made {
+impl Drop for SocketPath {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// A connection, or a socket of datagrams.
+/// A connection, or a datagram socket.
 pub(crate) struct Link {
     socket: OwnedFd,
     stream: bool,
-    /// Where datagrams go: the address that was said, or that the first one came from.
+    /// Destination of datagrams: the configured address, or the source of the first datagram.
     peer: Option<Address>,
-    _made: Option<Made>,
+    _made: Option<SocketPath>,
 }
 
 impl AsRawFd for Link {
@@ -261,7 +260,7 @@ impl AsRawFd for Link {
     }
 }
 
-/// This side of a link: it knows whom to connect to, or listens.
+/// This side of a link: it listens, or knows the address to connect to.
 pub(crate) struct LinkSide {
     request: LinkRequest,
     address: Address,
@@ -270,7 +269,7 @@ pub(crate) struct LinkSide {
 
 impl LinkSide {
     pub(crate) fn new(request: &LinkRequest) -> Result<LinkSide, LinkError> {
-        let address = Address::of(request)?;
+        let address = Address::resolve(request)?;
         let listening = request.listens.then(|| listen(request, &address)).transpose()?;
         Ok(LinkSide { request: request.clone(), address, listening })
     }
@@ -287,13 +286,13 @@ impl LinkSide {
 }
 
 impl Link {
-    /// Sets what is to be set, and announces datagrams.
+    /// Sets socket options and exchanges the opening message of datagrams.
     fn opened(self, request: &LinkRequest, stops: StopCheck<'_>) -> Result<Link, LinkError> {
         let mut link = self;
         if request.no_delay && request.is_tcp() {
             sockopt::set_tcp_nodelay(&link.socket, true).map_err(failed("TCP_NODELAY"))?;
         }
-        link.look_up_now_and_then()?;
+        link.set_wakeups()?;
         if request.is_datagram() {
             if request.access == FileAccess::ReadWrite {
                 let open = Message::Open.bytes();
@@ -308,10 +307,11 @@ impl Link {
         Ok(link)
     }
 
-    /// Waiting calls return now and then, to see whether the worker is to end.
-    fn look_up_now_and_then(&self) -> Result<(), LinkError> {
+    /// Sets timeouts on the socket, so that blocked calls return regularly to check whether the worker must stop.
+    fn set_wakeups(&self) -> Result<(), LinkError> {
         for direction in [Timeout::Recv, Timeout::Send] {
-            sockopt::set_socket_timeout(&self.socket, direction, Some(LOOK_AGAIN)).map_err(failed("SO_RCVTIMEO"))?;
+            sockopt::set_socket_timeout(&self.socket, direction, Some(RETRY_INTERVAL))
+                .map_err(failed("SO_RCVTIMEO"))?;
         }
         Ok(())
     }
@@ -323,7 +323,7 @@ impl Link {
                 return Err(LinkError::Stopped);
             }
             match net::recvfrom(&self.socket, &mut first[..], RecvFlags::empty()) {
-                Ok((got, _, from)) if Message::of(&first[..got]) == Some(Message::Open) => {
+                Ok((got, _, from)) if Message::parse(&first[..got]) == Some(Message::Open) => {
                     self.peer = from.map(|any| Address { any, words: String::new() });
                     return Ok(());
                 }
@@ -334,41 +334,41 @@ impl Link {
         }
     }
 
-    /// Nothing more is sent; what is queued still goes out.
+    /// Shuts down the sending direction. Queued data is still sent.
     pub(crate) fn end_sending(&self) {
         let _ = net::shutdown(&self.socket, net::Shutdown::Write);
     }
 
-    /// Whether bytes have no borders.
+    /// Returns `true` for a byte stream, `false` for datagrams.
     pub(crate) fn is_stream(&self) -> bool {
         self.stream
     }
 
-    /// Sends some of these bytes, or the one datagram that they are.
+    /// Sends some of the bytes on a stream, or all of them as one datagram.
     #[inline]
     pub(crate) fn send(&self, from: *const u8, length: usize, flags: libc::c_int) -> Result<usize, Errno> {
         let (peer, peer_length) =
             self.peer.as_ref().map_or((std::ptr::null(), 0), |peer| (peer.any.as_ptr().cast(), peer.any.addr_len()));
         let flags = flags | libc::MSG_NOSIGNAL;
-        // SAFETY: the caller's memory of this length; an address that lives through the call, or none.
+        // SAFETY: the caller's memory has this length; the address outlives the call or is null.
         let sent = unsafe { libc::sendto(self.as_raw_fd(), from.cast(), length, flags, peer, peer_length) };
         if sent < 0 { Err(Errno::last()) } else { Ok(sent as usize) }
     }
 
-    /// Receives as many bytes, as far as they come at once, or one datagram. 0 is the end of a stream.
+    /// Receives `length` bytes from a stream, or fewer if interrupted, or one datagram. 0 means the end of a stream.
     #[inline]
     pub(crate) fn receive(&self, into: *mut u8, length: usize) -> Result<usize, Errno> {
         let flags = if self.stream { libc::MSG_WAITALL } else { 0 };
-        // SAFETY: the caller's memory of this length.
+        // SAFETY: the caller's memory has this length.
         let got = unsafe { libc::recv(self.as_raw_fd(), into.cast(), length, flags) };
         if got < 0 { Err(Errno::last()) } else { Ok(got as usize) }
     }
 }
 
-/// A socket that can be found.
+/// A bound socket that waits for the other side.
 struct Listening {
     socket: OwnedFd,
-    made: Option<Made>,
+    made: Option<SocketPath>,
 }
 
 fn listen(request: &LinkRequest, address: &Address) -> Result<Listening, LinkError> {
@@ -381,7 +381,7 @@ fn listen(request: &LinkRequest, address: &Address) -> Result<Listening, LinkErr
     }
     net::bind(&socket, &address.any).map_err(failed(format!("bind to {}", address.words)))?;
     if request.kind == SocketKind::Unix {
-        made = Some(Made(address.words.clone()));
+        made = Some(SocketPath(address.words.clone()));
     }
     if request.is_datagram() {
         join_group(&socket, request)?;
@@ -402,7 +402,7 @@ impl Listening {
             if stops() {
                 return Err(LinkError::Stopped);
             }
-            let ready = poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&LOOK_AGAIN_TIME));
+            let ready = poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&RETRY_TIMESPEC));
             if ready.is_ok_and(|ready| ready > 0) {
                 break;
             }
@@ -413,7 +413,8 @@ impl Listening {
     }
 }
 
-/// Joins the group whose address was said, on the interface that the system chooses. Source: ip(7), ipv6(7).
+/// Joins the multicast group of the configured address, on the interface that the
+/// system chooses. Source: ip(7), ipv6(7).
 fn join_group(socket: &OwnedFd, request: &LinkRequest) -> Result<(), LinkError> {
     let Some(host) = &request.host else { return Ok(()) };
     let what = format!("joining the group {host}");
@@ -428,7 +429,7 @@ fn join_group(socket: &OwnedFd, request: &LinkRequest) -> Result<(), LinkError> 
     }
 }
 
-/// Removes a socket that an earlier run left. Anything else of this name stays, and is an error.
+/// Removes a stale socket of an earlier run. Any other file of this name is left alone, and `bind` will fail.
 fn remove_stale(path: &str) -> Result<(), LinkError> {
     use std::os::unix::fs::FileTypeExt;
     match std::fs::symlink_metadata(path) {
@@ -445,7 +446,7 @@ fn connect(request: &LinkRequest, address: Address, stops: StopCheck<'_>) -> Res
     }
     let patience = Instant::now() + CONNECT_PATIENCE;
     loop {
-        // A socket whose connection was refused is not tried again.
+        // A socket cannot be reused after a refused connection.
         let socket = request.socket()?;
         let Err(errno) = net::connect(&socket, &address.any) else {
             return Ok(Link { socket, stream: true, peer: None, _made: None });
@@ -459,6 +460,6 @@ fn connect(request: &LinkRequest, address: Address, stops: StopCheck<'_>) -> Res
         if !may_come || Instant::now() > patience {
             return Err(LinkError::Nobody { address: address.words, source });
         }
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(RETRY_INTERVAL);
     }
 }

@@ -1,8 +1,8 @@
-//! Sockets: a write is a message to the other side, a read is one from it.
+//! Sockets: a write sends a message to the other side, a read receives one.
 //!
-//! Streams are plain bytes, and a read gathers the whole of its op. A datagram is one op. Both ends understand fio's
-//! `net` engine: datagrams are announced and ended by messages of eight bytes, and a stream ends with one. Source: what
-//! fio 3.33 sends, seen with strace.
+//! Streams are plain bytes, and a read waits for its whole length. A datagram is one op. Both sides understand fio's
+//! `net` engine: eight-byte messages open and close a datagram exchange, and one closes a stream. Source: packets of
+//! fio 3.33, seen with strace.
 #![allow(unsafe_code)]
 
 mod link;
@@ -15,42 +15,42 @@ use link::{Link, LinkSide, Message};
 pub(crate) use link::{LinkError, LinkRequest};
 use plumb_workload::OpKind;
 
-/// Whether to wait no longer. Sockets wait for others, who may never come.
+/// Returns `true` to stop waiting for the other side, which may never come.
 pub(crate) type StopCheck<'a> = &'a dyn Fn() -> bool;
 
-/// When a worker with a socket ends.
+/// Stop conditions of a worker with a socket.
 pub(crate) struct StopChecks<'a> {
-    /// While it waits for the other side: its own time begins with the connection.
+    /// Used while it waits for the other side: its own time begins with the connection.
     pub(crate) alone: Box<dyn Fn() -> bool + 'a>,
-    /// From then on.
+    /// Used once the connection exists.
     pub(crate) together: Box<dyn Fn() -> bool + 'a>,
 }
 
-/// What there is of a link.
+/// State of a link.
 enum LinkEnds {
-    /// This side of it, until the other side is waited for.
+    /// Not connected yet; `None` while connecting.
     One(Option<LinkSide>),
     Both(Link),
 }
 
-/// A connection, or a socket of datagrams.
+/// A connection, or a datagram socket.
 pub(crate) struct Socket<'a> {
     context: BlockContext,
     ends: LinkEnds,
-    /// Small messages need not wait for more of them to come.
+    /// Send small messages at once, without waiting for more data.
     no_delay: bool,
     ping_pong: bool,
     writes: bool,
-    /// Small messages may wait for more of them to come.
+    /// Let small messages wait for more data.
     gathers: bool,
     stops: StopChecks<'a>,
-    /// The other side has said that no more will come.
+    /// The other side has sent its last message.
     ended: bool,
 }
 
 impl<'a> Socket<'a> {
-    /// Listens where it is to listen, so that the other side finds it. The other side may be of the same phase: it is
-    /// waited for in [`begin`](SyncBackend::begin).
+    /// Starts to listen if requested, so that the other side finds it. Waits for the other side only in
+    /// [`begin`](SyncBackend::begin), because it may run in the same phase.
     pub(crate) fn new(
         context: BlockContext,
         request: &LinkRequest,
@@ -68,7 +68,7 @@ impl<'a> Socket<'a> {
         })
     }
 
-    /// Connects, or waits for a connection. Returns when the other side is there.
+    /// Connects, or waits for a connection.
     fn meet(&mut self) -> Result<(), LinkError> {
         if let LinkEnds::One(side) = &mut self.ends
             && let Some(side) = side.take()
@@ -92,7 +92,7 @@ impl<'a> Socket<'a> {
         let gathers = if self.gathers { crate::os::MSG_MORE } else { 0 };
         let mut sent = 0;
         while sent < length {
-            // SAFETY: `memory` holds at least `length` bytes, of which those from `sent` on are left.
+            // SAFETY: `memory` holds at least `length` bytes; the rest begins at `sent`.
             let rest = unsafe { memory.add(sent) };
             match link.send(rest, length - sent, gathers) {
                 Ok(count) => sent += count,
@@ -111,10 +111,10 @@ impl<'a> Socket<'a> {
         let link = self.link()?;
         let mut got = 0;
         while got < length {
-            // SAFETY: `memory` holds at least `length` bytes, of which those from `got` on are free.
+            // SAFETY: `memory` holds at least `length` bytes; the free part begins at `got`.
             let rest = unsafe { memory.add(got) };
             match link.receive(rest, length - got) {
-                // The other side has closed.
+                // The other side has closed the connection.
                 Ok(0) if link.is_stream() => break,
                 Ok(count) => got += count,
                 Err(Errno(libc::EAGAIN | libc::EINTR)) if !(self.stops.together)() => continue,
@@ -125,9 +125,9 @@ impl<'a> Socket<'a> {
                 break;
             }
         }
-        // SAFETY: `got` bytes have been received into it.
+        // SAFETY: `got` bytes were received into it.
         let received = unsafe { std::slice::from_raw_parts(memory, got) };
-        self.ended = got == 0 || Message::of(received) == Some(Message::Close);
+        self.ended = got == 0 || Message::parse(received) == Some(Message::Close);
         if self.ended { Err(Errno::ENDED) } else { Ok(got as u64) }
     }
 }
@@ -139,7 +139,7 @@ impl SyncBackend for Socket<'_> {
 
     fn begin(&mut self) -> Result<Begun, NotBegun> {
         match self.meet() {
-            Ok(()) => Ok(Begun::BehindOther),
+            Ok(()) => Ok(Begun::AfterOther),
             Err(LinkError::Stopped) => Err(NotBegun::Stopped),
             Err(other) => Err(NotBegun::Failed { errno: other.errno(), reason: other.to_string() }),
         }
@@ -163,19 +163,19 @@ impl SyncBackend for Socket<'_> {
                 }
                 Ok(sent)
             }
-            // There is nothing to flush, to open or to close.
+            // Sockets have nothing to flush, open or close.
             OpKind::Trim => Err(Errno(libc::EINVAL)),
             _ => Ok(0),
         }
     }
 
-    /// Tells the other side that no more will come.
+    /// Sends the closing message.
     fn finish(&mut self) -> Result<(), Unfinished> {
         if self.writes
             && let Ok(link) = self.link()
         {
             let message = Message::Close.bytes();
-            // Who has gone already need not be told.
+            // The peer may already have exited; that is not an error.
             let _ = link.send(message.as_ptr(), message.len(), 0);
         }
         Ok(())

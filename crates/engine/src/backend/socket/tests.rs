@@ -1,4 +1,4 @@
-//! Two ends on this machine: Plumb with itself, and Plumb with fio's net engine in both directions.
+//! Two sockets on this machine: Plumb to Plumb, and Plumb to and from fio's net engine.
 
 use super::*;
 use crate::backend::BlockFiles;
@@ -7,7 +7,7 @@ use plumb_workload::Backend;
 use plumb_workload::backend::SocketKind;
 use std::process::{Command, Stdio};
 
-/// A port that was free a moment ago.
+/// Returns a port that was free a moment ago.
 fn free_port(kind: SocketKind) -> u16 {
     match kind {
         SocketKind::Udp | SocketKind::Udp6 => {
@@ -48,24 +48,24 @@ impl Ends {
         let outcomes = run_at(&barrier(), asked, &ops)?;
         for outcome in &outcomes {
             if outcome.completion.is_ok_and(|moved| moved > 0) && kind == OpKind::Read {
-                assert!(outcome.memory.iter().all(|&byte| byte == 1), "what was sent is what comes");
+                assert!(outcome.memory.iter().all(|&byte| byte == 1), "received bytes equal sent bytes");
             }
         }
         Ok(outcomes.into_iter().map(|outcome| outcome.completion).collect())
     }
 
-    /// This many messages fit into every buffer: datagrams that find no room are lost.
+    /// Number of messages that fits every receive buffer: datagrams that find no room are lost.
     fn messages(&self) -> u32 {
         if matches!(self.kind, SocketKind::Udp | SocketKind::Udp6) { 8 } else { 32 }
     }
 
-    /// Both ends at once; answers what became of the reads, of which there are two more than there are writes.
+    /// Runs both sides at once and returns the reader's completions. It reads twice more than the writer writes.
     fn meet(&self) -> Result<Vec<Completion>, String> {
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| self.run(true, OpKind::Read, self.messages() + 2, 4096));
             match self.kind {
                 SocketKind::Udp | SocketKind::Udp6 => self.await_reader(),
-                // A stream's other end may well be late.
+                // A stream's peer may be late.
                 _ => std::thread::sleep(std::time::Duration::from_millis(200)),
             }
             let written = self.run(false, OpKind::Write, self.messages(), 4096)?;
@@ -74,15 +74,15 @@ impl Ends {
         })
     }
 
-    /// Datagrams that nobody waits for are lost. On a busy machine the reader's thread may take seconds to begin. Source:
-    /// proc_pid_net(5), "/proc/net/udp".
+    /// Waits until the reader's socket exists, because datagrams without a receiver are lost. On a busy machine the
+    /// reader's thread may take seconds to begin. Source: proc_pid_net(5), "/proc/net/udp".
     fn await_reader(&self) {
         let Some(port) = self.port else { return };
-        let place = format!(":{port:04X}");
+        let suffix = format!(":{port:04X}");
         let is_there = || {
             let tables = ["/proc/net/udp", "/proc/net/udp6"];
             let tables = tables.map(|table| std::fs::read_to_string(table).unwrap_or_default());
-            let own = |line: &str| line.split_whitespace().nth(1).is_some_and(|address| address.ends_with(&place));
+            let own = |line: &str| line.split_whitespace().nth(1).is_some_and(|address| address.ends_with(&suffix));
             tables.iter().any(|table| table.lines().any(own))
         };
         for _ in 0..2000 {
@@ -105,7 +105,7 @@ fn all_and_the_end(messages: u32) -> Vec<Completion> {
     reads
 }
 
-/// All that was written is read, and the reader knows that the writer has ended.
+/// Protects streams: all data arrives, and the reader notices that the writer has ended.
 #[test]
 fn streams_arrive_whole_and_end() {
     assert_eq!(internet(SocketKind::Tcp, false).meet().unwrap(), all_and_the_end(32));
@@ -120,17 +120,17 @@ fn streams_arrive_whole_and_end() {
     let host = Some(path.to_str().unwrap().to_owned());
     let unix = Ends { kind: SocketKind::Unix, host, port: None, ping_pong: false };
     assert_eq!(unix.meet().unwrap(), all_and_the_end(32));
-    assert!(!path.exists(), "the listener takes its socket away");
+    assert!(!path.exists(), "the listener removes its socket");
 }
 
-/// Datagrams are announced, arrive one an op, and end with a message.
+/// Protects datagrams: they are announced, each is one op, and a message ends them.
 #[test]
 fn datagrams_arrive_one_by_one_and_end() {
     let Ok(reads) = internet(SocketKind::Udp, false).meet() else { panic!("no datagrams on the loopback") };
     assert_eq!(reads, all_and_the_end(8));
 }
 
-/// Datagrams to a group reach whoever joined it.
+/// Protects multicast: datagrams to a group reach its members.
 #[test]
 fn datagrams_to_a_group_reach_its_members() {
     let port = Some(free_port(SocketKind::Udp));
@@ -143,22 +143,22 @@ fn datagrams_to_a_group_reach_its_members() {
     assert_eq!(group.meet().unwrap(), all_and_the_end(8));
 }
 
-/// To and from a virtual machine; this machine's own loopback stands for one.
+/// Protects vsock: sockets to and from a virtual machine work. The loopback device stands in for the machine.
 #[test]
 fn virtual_sockets_reach_the_other_side() {
     let ends = Ends { kind: SocketKind::Vsock, host: Some("1".to_owned()), port: Some(5201), ping_pong: false };
-    // Bound to the loopback's own number, which fails at once where there is none.
+    // Check for the loopback module first: without it, binding to its CID fails at once.
     let loopback = |listens| match ends.backend(listens) {
         Backend::Socket { .. } if std::path::Path::new("/sys/module/vsock_loopback").exists() => Some(()),
         _ => None,
     };
     if loopback(true).is_none() {
-        return eprintln!("SKIPPED: the kernel has no loopback of virtual sockets (vsock_loopback)");
+        return eprintln!("SKIPPED: the kernel has no vsock loopback (vsock_loopback)");
     }
     assert_eq!(ends.meet().unwrap(), all_and_the_end(32));
 }
 
-/// Waiting for somebody who never comes ends when the phase does.
+/// Protects a phase from a peer that never comes: waiting for it ends with the phase.
 #[test]
 fn waiting_ends_with_the_phase() {
     let asked = LinkRequest {
@@ -202,7 +202,7 @@ fn fio(words: &[String]) -> std::process::Child {
         .unwrap()
 }
 
-/// What fio's net engine writes, Plumb reads, and the other way round; both come to their end without an error.
+/// Protects compatibility with fio's net engine: each reads the other's messages and ends without an error.
 #[test]
 fn both_directions_work_with_fio() {
     if !has_fio() {
@@ -247,7 +247,7 @@ fn both_directions_work_with_fio() {
 }
 
 impl Ends {
-    /// Reads whose content is fio's.
+    /// Reads data that fio sent.
     fn run_unmarked(&self, ops: u32) -> Vec<Completion> {
         let ops: Vec<BlockOp> = (0..ops).map(|number| op(OpKind::Read, u64::from(number) * 4096, 4096)).collect();
         let mut asked = request(self.backend(true), 1, BlockFiles::default());

@@ -1,4 +1,4 @@
-//! What every backend does with files: data, short reads, errors, flushes and trims; and what only some do.
+//! File operations of every backend: data, short reads, errors, flushes and trims, and calls that only some support.
 
 use super::*;
 use crate::backend::{Errno, NOT_OPEN, Opener, SyncRangeFlags};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 const BLOCK: u32 = 4096;
 const FILE_BYTES: u64 = 1 << 20;
 
-/// Bytes that tell their place.
+/// Returns bytes that depend on their offset.
 fn bytes_at(offset: u64, length: usize) -> Vec<u8> {
     (offset..offset + length as u64).map(|at| (at / 512 % 251) as u8 ^ (at % 7) as u8).collect()
 }
@@ -27,9 +27,9 @@ fn file() -> (TempDir, std::path::PathBuf, File) {
     (directory, path, file)
 }
 
-/// The reason for all else: each op's bytes land in its own memory, wherever it lies and however long it is.
+/// Protects reads: the data of each op arrives in its own memory, for any offset and length.
 #[test]
-fn reads_give_what_lies_in_the_file() {
+fn reads_return_the_bytes_of_the_file() {
     let offsets = [0, 4096, 8192, 12288, 65536, 40960, 512 << 10, 516 << 10, 700 << 10, 0];
     let ops: Vec<BlockOp> =
         offsets.iter().enumerate().map(|(n, &offset)| op(OpKind::Read, offset, BLOCK * (1 + n as u32 % 40))).collect();
@@ -44,7 +44,7 @@ fn reads_give_what_lies_in_the_file() {
     }
 }
 
-/// Each write puts its own slot's bytes into its own place, and nothing else changes.
+/// Protects writes: each writes its own slot's bytes to its own range, and nothing else changes.
 #[test]
 fn writes_change_their_range_and_nothing_else() {
     let offsets = [0u64, 4096, 8192, 12288, 65536, 40960, 300 << 10, 304 << 10];
@@ -62,7 +62,7 @@ fn writes_change_their_range_and_nothing_else() {
     }
 }
 
-/// A block longer than a pipe goes through it in pieces, in both directions.
+/// Protects splice: a block longer than a pipe passes through it in pieces, in both directions.
 #[test]
 fn splice_moves_more_than_a_pipe_holds() {
     let (_directory, path, file) = file();
@@ -73,7 +73,7 @@ fn splice_moves_more_than_a_pipe_holds() {
     assert!(outcomes[1].memory == std::fs::read(&path).unwrap()[..256 << 10]);
 }
 
-/// What is not there is not said to have been read.
+/// Protects byte counts: a read past the end returns only the bytes that exist.
 #[test]
 fn reads_over_the_end_are_short() {
     let ops = [op(OpKind::Read, FILE_BYTES - 1000, 4096), op(OpKind::Read, FILE_BYTES + 8192, 4096)];
@@ -89,7 +89,7 @@ fn reads_over_the_end_are_short() {
     }
 }
 
-/// An op that the kernel refuses says so by its number, and the op beside it is not touched by that.
+/// Protects errors: a rejected op returns the system's error number, and does not affect the next op.
 #[test]
 fn refusals_come_with_their_number() {
     let ops = [op(OpKind::Write, 0, BLOCK), op(OpKind::Read, 8192, BLOCK)];
@@ -107,7 +107,7 @@ fn refusals_come_with_their_number() {
     }
 }
 
-/// Whoever writes may flush and trim, in whatever way it writes; a trim leaves a hole that reads as zeros.
+/// Protects flushes and trims: every backend supports them, and a trim leaves a hole that reads as zeros.
 #[test]
 fn flushes_and_trims_go_with_every_backend() {
     let kinds = [OpKind::Fsync, OpKind::Fdatasync, OpKind::SyncRange, OpKind::Syncfs];
@@ -130,10 +130,10 @@ fn flushes_and_trims_go_with_every_backend() {
     }
 }
 
-/// What is read back comes from the device: whatever wrote it, nothing of it is left in the page cache. A file of which only
-/// clean pages are to go keeps its content, too.
+/// Protects read-backs: after an evict, no page of the file is cached, so they read from the device. An evict that
+/// drops only clean pages keeps the content, too.
 #[test]
-fn what_is_evicted_is_not_cached_any_more() {
+fn evicted_pages_are_no_longer_cached() {
     for (name, backend, depth) in file_backends() {
         let (_directory, path, file) = file();
         let resident = || plumb_probe::residency::of_fd(file.as_fd()).value().map(|residency| residency.resident_bytes);
@@ -153,7 +153,7 @@ fn what_is_evicted_is_not_cached_any_more() {
         assert_eq!(
             std::fs::read(&path).unwrap()[65536..69632],
             bytes_at(65536, 4096),
-            "{name}: what was there is there"
+            "{name}: the old content remains"
         );
     }
 }
@@ -174,9 +174,9 @@ impl Opener for OpensPath {
     }
 }
 
-/// A job may have more files than descriptors: what is not open is opened in its turn, and let go.
+/// Protects jobs with more files than descriptors: files are opened on demand and closed again.
 #[test]
-fn files_are_opened_and_closed_in_the_midst() {
+fn files_are_opened_and_closed_during_the_run() {
     for (name, backend, _) in file_backends() {
         if backend == Backend::Stdio {
             continue;
@@ -187,7 +187,7 @@ fn files_are_opened_and_closed_in_the_midst() {
         files.opener = Some(Arc::new(OpensPath(path.clone())));
         let read = op(OpKind::Read, 8192, BLOCK);
         let ops = [read, op(OpKind::Open, 0, 0), read, op(OpKind::Open, 0, 0), op(OpKind::Close, 0, 0), read];
-        // One at a time: opening is no barrier by itself.
+        // At depth 1, because opening a file does not order it before queued ops.
         let outcomes = run(request(backend, 1, files), &ops).unwrap();
         let completions: Vec<Completion> = outcomes.iter().map(|outcome| outcome.completion).collect();
         let shut = Err(Errno(libc::EBADF));
@@ -196,9 +196,9 @@ fn files_are_opened_and_closed_in_the_midst() {
     }
 }
 
-/// A file that cannot be opened is an op that failed, not a worker that died.
+/// Protects a worker from a missing file: the open op fails, and the worker goes on.
 #[test]
-fn a_file_that_is_gone_fails_its_opening() {
+fn opening_a_missing_file_fails_only_that_op() {
     let (directory, path, file) = file();
     let mut files = block_files(&file, &path);
     files.fds[0] = NOT_OPEN;
@@ -207,8 +207,7 @@ fn a_file_that_is_gone_fails_its_opening() {
     assert_eq!(outcomes[0].completion, Err(Errno(libc::ENOENT)));
 }
 
-/// Flags reach the kernel: writes under `RWF_APPEND`-like flags would be seen, but the one that shows without special
-/// hardware is `RWF_NOWAIT` on reads of what is not cached, so what is tested is that a refused one is refused.
+/// Protects flags: they reach the kernel. Without special hardware, only a rejected flag shows this.
 #[test]
 fn flags_reach_the_kernel() {
     let (_directory, path, file) = file();
@@ -221,7 +220,7 @@ fn flags_reach_the_kernel() {
             assert_eq!(outcomes[0].completion, Ok(4096));
         }
     }
-    // Untorn writes of the page cache are refused everywhere, and only writes ask for them.
+    // The kernel rejects untorn writes through the page cache everywhere. Only writes ask for them.
     let backend = |name: &str| match name {
         "preadv2" => Backend::Preadv2 { flags: Vec::new(), hipri_percent: 100 },
         "libaio" => Backend::Libaio { userspace_reap: false, vectored: false, nowait: false },
@@ -238,16 +237,16 @@ fn flags_reach_the_kernel() {
     }
 }
 
-/// Pages that were to be used directly do not stay, and what was written through a mapping is on the medium.
+/// Protects mappings: pages are dropped after use, and data written through a mapping reaches the file.
 #[test]
 fn a_mapping_takes_advice_and_drops_its_pages() {
     let (_directory, path, file) = file();
     let mut asked = request(Backend::Mmap, 1, block_files(&file, &path));
-    // Huge pages are not part of every kernel.
+    // Some kernels have no huge pages.
     asked.mapping_advice =
         vec![MappingAdvice::DontNeed, MappingAdvice::Sequential, MappingAdvice::Random, MappingAdvice::WillNeed];
     asked.drops_pages = true;
-    // Not a multiple of a page: dropping rounds to whole pages, and loses nothing.
+    // Unaligned: dropping rounds to whole pages and loses no data.
     let ops = [op(OpKind::Write, 70_000, BLOCK), op(OpKind::Read, 69_000, BLOCK)];
     let outcomes = run(asked, &ops).unwrap();
     assert!(outcomes.iter().all(|outcome| outcome.completion == Ok(4096)), "{outcomes:?}");
@@ -257,7 +256,7 @@ fn a_mapping_takes_advice_and_drops_its_pages() {
     assert_eq!(whole[..70_000], bytes_at(0, 70_000));
 }
 
-/// Space is reserved without a byte being written, and given back by a trim.
+/// Protects fallocate: a write reserves space without writing data, and a trim frees it.
 #[test]
 fn fallocate_reserves_and_gives_back() {
     let directory = tempfile::tempdir().unwrap();
@@ -275,7 +274,7 @@ fn fallocate_reserves_and_gives_back() {
     assert!(file.metadata().unwrap().blocks() < found.blocks());
 }
 
-/// Protects: memory holds what was stored and zeros elsewhere, its length is the file's, and there is nothing to trim.
+/// Protects page-fault memory: it holds stored data and zeros elsewhere, has the file's length, and rejects trims.
 #[test]
 fn memory_stands_for_a_file() {
     let files = || BlockFiles { fds: vec![NOT_OPEN], lengths: vec![1 << 20], ..BlockFiles::default() };
@@ -301,7 +300,7 @@ fn memory_stands_for_a_file() {
     assert!(run(request(Backend::PageFault, 1, several), &ops).is_err());
 }
 
-/// fio's meaning of `ftruncate`: the offset is the new length; there are no reads.
+/// Protects fio's `ftruncate`: the offset is the new length, and reads are rejected.
 #[test]
 fn truncate_sets_the_length_to_the_offset() {
     let (_directory, path, file) = file();
@@ -312,9 +311,9 @@ fn truncate_sets_the_length_to_the_offset() {
     assert_eq!(file.metadata().unwrap().len(), 8192);
 }
 
-/// Each op is one call on the file of its number, and what fails says why.
+/// Protects path-based calls: each op is one call on the file with its number, and errors carry their number.
 #[test]
-fn calls_on_whole_files_do_what_they_are_called() {
+fn calls_on_whole_files_have_their_effect() {
     let directory = tempfile::tempdir().unwrap();
     let names: Vec<std::path::PathBuf> = (0..3).map(|number| directory.path().join(number.to_string())).collect();
     let files = || BlockFiles { paths: names.clone(), ..BlockFiles::default() };
@@ -328,7 +327,7 @@ fn calls_on_whole_files_do_what_they_are_called() {
     assert_eq!(done(FileCall::Stat), missing);
     let before = descriptors();
     assert_eq!(done(FileCall::Create), well);
-    // Other tests of this process open files as well: a leak would be one for every file.
+    // Other tests of this process open files as well. A leak would add one descriptor per file.
     assert!(descriptors() < before + 50);
     assert!(names.iter().all(|name| name.metadata().unwrap().mode() & 0o777 == 0o600));
     for call in [FileCall::Create, FileCall::Stat, FileCall::Lstat, FileCall::Statx, FileCall::Unlink] {

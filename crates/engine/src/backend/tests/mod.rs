@@ -1,4 +1,4 @@
-//! Every backend of block I/O on real files, through the one door that builds them.
+//! Every block I/O backend on real files, built through `build_backend`.
 #![allow(unsafe_code)]
 
 mod calls;
@@ -25,10 +25,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) const STREAM: StreamId = StreamId { seed: 11, phase: 0, worker: 0 };
-/// Room for an op, bytes.
+/// Bytes of memory per op.
 pub(crate) const SLOT_BYTES: usize = 256 << 10;
 
-/// A barrier that nothing stops.
+/// A barrier that never stops its workers.
 pub(crate) fn barrier() -> Barrier {
     let spec = WorkerSpec {
         name: "test".to_owned(),
@@ -43,7 +43,7 @@ pub(crate) fn barrier() -> Barrier {
     Barrier::new(Arc::new(memory), 0, &spec, &group, RunAs::Thread)
 }
 
-/// The open file of a test, as a worker has it.
+/// Describes the open file of a test, as a worker sees it.
 pub(crate) fn block_files(file: &File, path: &Path) -> BlockFiles {
     BlockFiles {
         fds: vec![file.as_raw_fd()],
@@ -63,7 +63,7 @@ pub(crate) fn request(backend: Backend, depth: u32, files: BlockFiles) -> Backen
     BackendRequest::new(bound, depth, files, FileAccess::ReadWrite, 4096, STREAM)
 }
 
-/// What became of an op, and what its memory held then.
+/// Completion of an op, and the content of its memory afterwards.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) op: BlockOp,
@@ -71,7 +71,7 @@ pub(crate) struct Outcome {
     pub(crate) memory: Vec<u8>,
 }
 
-/// Does these ops and keeps what becomes of each: one after another, or in batches of the depth.
+/// Executes ops and keeps their outcomes: one at a time, or in batches of `depth`.
 struct Script<'a> {
     ops: &'a [BlockOp],
     depth: usize,
@@ -81,7 +81,7 @@ struct Script<'a> {
 
 impl Script<'_> {
     fn keep(&self, op: BlockOp, slot: usize, completion: Completion) {
-        // Calls on whole files, and on their space, may be of more than there is memory for.
+        // Path-based and space calls may be longer than a slot.
         let length = if op.kind.moves_bytes() { (op.length as usize).min(SLOT_BYTES) } else { 0 };
         // SAFETY: the payload's slot, which nothing else uses now.
         let memory = unsafe { std::slice::from_raw_parts(self.memory.get().add(slot * SLOT_BYTES), length) }.to_vec();
@@ -127,20 +127,20 @@ impl Script<'_> {
     }
 }
 
-/// The queued backend of a request, with marked memory.
-fn queue_of(request: BackendRequest, barrier: &Barrier) -> AnyQueued {
+/// Builds the queued backend of a request, with marked memory.
+fn build_queue(request: BackendRequest, barrier: &Barrier) -> AnyQueued {
     match build_backend(request, barrier, |slots| Ok(marked_payload(slots))).unwrap() {
         AnyBackend::Queued(queue) => queue,
         AnyBackend::Sync(_) => unreachable!("queued backends only"),
     }
 }
 
-/// Runs ops on a backend. Before that, every byte of slot `n` is `n + 1`.
+/// Runs ops on a backend, with every byte of slot `n` set to `n + 1` before.
 pub(crate) fn run(request: BackendRequest, ops: &[BlockOp]) -> Result<Vec<Outcome>, String> {
     run_at(&barrier(), request, ops)
 }
 
-/// As [`run`], behind a barrier of the test's own.
+/// Like [`run`], with the caller's barrier.
 pub(crate) fn run_at(barrier: &Barrier, request: BackendRequest, ops: &[BlockOp]) -> Result<Vec<Outcome>, String> {
     let memory = Cell::new(std::ptr::null_mut());
     let outcomes = RefCell::new(Vec::new());
@@ -159,12 +159,12 @@ pub(crate) fn run_at(barrier: &Barrier, request: BackendRequest, ops: &[BlockOp]
     Ok(outcomes.into_inner())
 }
 
-/// Memory whose slot `n` is full of `n + 1`.
+/// Allocates memory with every byte of slot `n` set to `n + 1`.
 pub(crate) fn marked_payload(slots: usize) -> Payload {
     let bytes = BlockBytes::plain(Buffers::of(Content::Zero, STREAM), true, false);
     let payload = Payload::new(slots, SLOT_BYTES, bytes, &BufferRules::default()).unwrap();
     for slot in 0..slots {
-        // SAFETY: the slot is as long as that.
+        // SAFETY: the slot has this length.
         unsafe { payload.pointer(slot as u16).write_bytes(slot as u8 + 1, SLOT_BYTES) };
     }
     payload
@@ -174,13 +174,13 @@ pub(crate) fn op(kind: OpKind, offset: u64, length: u32) -> BlockOp {
     BlockOp::load(kind, 0, offset, length)
 }
 
-/// Says that a test did not run, and why; in CI that is a failure.
+/// Reports that a test did not run, and why. In CI that is a failure.
 pub(crate) fn skip(why: &str) {
     assert!(std::env::var_os("CI").is_none(), "not to be skipped in CI: {why}");
     eprintln!("SKIPPED: {why}");
 }
 
-/// Every form of every backend that reads and writes files.
+/// Returns every variant of every backend that reads and writes files.
 pub(crate) fn file_backends() -> Vec<(&'static str, Backend, u32)> {
     let libaio = |userspace_reap, vectored| Backend::Libaio { userspace_reap, vectored, nowait: false };
     let ring = |fixed_buffers, fixed_files, vectored, async_every| Backend::IoUring {

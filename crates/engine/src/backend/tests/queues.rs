@@ -1,4 +1,4 @@
-//! What queues promise to the loop: as many in flight as were handed over, and no waiting unless that was asked for.
+//! Promises of queued backends to the loop: all submitted ops are in flight, and `enter` waits only when asked to.
 #![allow(unsafe_code)]
 
 use super::*;
@@ -8,14 +8,14 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 fn pipe() -> (OwnedFd, File) {
     let mut ends = [0 as RawFd; 2];
-    // SAFETY: writes two descriptors into a live array; they are fresh, and nothing else owns them.
+    // SAFETY: writes two descriptors into a live array. They are new, and nothing else owns them.
     unsafe {
         assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
         (OwnedFd::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]))
     }
 }
 
-/// Reads of an empty pipe stay in flight until somebody writes.
+/// Reads of an empty pipe stay in flight until data arrives.
 fn reads_of_a_pipe(mut write_end: File, backend: &mut dyn QueuedBackend) {
     let reaped = |backend: &mut dyn QueuedBackend| std::iter::from_fn(|| backend.completed()).collect::<Vec<Done>>();
     for slot in 0..8 {
@@ -24,13 +24,13 @@ fn reads_of_a_pipe(mut write_end: File, backend: &mut dyn QueuedBackend) {
     backend.enter(Wait::For(0)).unwrap();
     assert!(reaped(backend).is_empty(), "all are in flight");
     backend.enter(Wait::Timeout(1_000_000)).unwrap();
-    assert!(reaped(backend).is_empty(), "the time is over, and nobody has written");
+    assert!(reaped(backend).is_empty(), "the timeout has passed, and no data has arrived");
     for _ in 0..5 {
         write_end.write_all(&[7; 16]).unwrap();
     }
     let mut done = Vec::new();
     while done.len() < 5 {
-        // Without waiting: whoever only looks must come to see them.
+        // Without waiting: polling alone must find them.
         backend.enter(Wait::For(0)).unwrap();
         done.extend(reaped(backend));
     }
@@ -50,11 +50,11 @@ fn a_ring_keeps_ops_in_flight_and_waits_only_when_asked() {
     let (read_end, write_end) = pipe();
     let files = BlockFiles { fds: vec![read_end.as_raw_fd()], lengths: vec![0], ..BlockFiles::default() };
     let asked = request(Backend::IO_URING, 8, files);
-    reads_of_a_pipe(write_end, queue_of(asked, &barrier()).table());
+    reads_of_a_pipe(write_end, build_queue(asked, &barrier()).table());
 }
 
-/// Handing over without waiting, looking without waiting, and waiting for one: in this order all ops come back.
-fn hands_over_first(backend: &mut dyn QueuedBackend) {
+/// Submits without waiting, polls without waiting, then waits for one op at a time: all ops complete.
+fn submits_then_waits(backend: &mut dyn QueuedBackend) {
     let mut seen = [0; 16];
     let mut count = 0;
     let mut reap = |backend: &mut dyn QueuedBackend| {
@@ -66,7 +66,7 @@ fn hands_over_first(backend: &mut dyn QueuedBackend) {
         count
     };
     for slot in 0..16u16 {
-        // Of all kinds, so that what the calling thread does itself is among them.
+        // All kinds, to include ops that run in the calling thread.
         let kind = if slot % 5 == 4 { OpKind::Syncfs } else { OpKind::Read };
         backend.submit(&op(kind, u64::from(slot) * 4096, 4096), slot);
         backend.enter(Wait::For(0)).unwrap();
@@ -77,14 +77,14 @@ fn hands_over_first(backend: &mut dyn QueuedBackend) {
     while reap(backend) < 16 {
         backend.enter(Wait::For(1)).unwrap();
     }
-    // With nothing in flight, nothing is waited for.
+    // With nothing in flight, `enter` does not wait.
     backend.enter(Wait::For(0)).unwrap();
     assert_eq!(reap(backend), 16);
     assert_eq!(seen, [1; 16]);
 }
 
 #[test]
-fn handing_over_and_waiting_are_two_steps() {
+fn submitting_and_waiting_are_separate_steps() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file");
     std::fs::write(&path, vec![3; 1 << 20]).unwrap();
@@ -92,15 +92,14 @@ fn handing_over_and_waiting_are_two_steps() {
     for (_, backend, depth) in file_backends() {
         if depth > 1 {
             let asked = request(backend, 16, block_files(&file, &path));
-            hands_over_first(queue_of(asked, &barrier()).table());
+            submits_then_waits(build_queue(asked, &barrier()).table());
         }
     }
     let asked = request(Backend::Null, 16, BlockFiles::default());
-    hands_over_first(queue_of(asked, &barrier()).table());
+    submits_then_waits(build_queue(asked, &barrier()).table());
 }
 
-/// The kernel refuses a priority class that there is none of, and real time to who may not: that shows that the word
-/// reaches it.
+/// Protects priorities: they reach the kernel, which rejects the undefined class 7 and accepts class 2.
 #[test]
 fn priorities_reach_the_kernel() {
     let directory = tempfile::tempdir().unwrap();
@@ -121,16 +120,16 @@ fn priorities_reach_the_kernel() {
     }
 }
 
-/// More ops than the system has contexts for is refused with the way out, not with a crash.
+/// Protects the user: a depth above the system's limit gives an error with a fix.
 #[test]
-fn a_depth_beyond_the_system_is_refused_in_words() {
+fn a_depth_above_the_system_limit_is_refused() {
     let libaio = Backend::Libaio { userspace_reap: false, vectored: false, nowait: false };
     let limit: u32 = std::fs::read_to_string("/proc/sys/fs/aio-max-nr").unwrap().trim().parse().unwrap();
     let Some(depth) = limit.checked_add(1).filter(|&depth| depth < 1 << 24) else {
-        return skip("the limit of asynchronous ops is too high to be passed");
+        return skip("the limit of asynchronous ops is too high to exceed");
     };
     let barrier = barrier();
     let asked = request(libaio, depth, BlockFiles::default());
-    let refusal = build_backend(asked, &barrier, |_| unreachable!("no memory for what is refused"));
+    let refusal = build_backend(asked, &barrier, |_| unreachable!("a refused request needs no memory"));
     assert!(refusal.err().unwrap().to_string().contains("aio-max-nr"));
 }

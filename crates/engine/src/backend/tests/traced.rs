@@ -1,13 +1,13 @@
-//! The system calls of a backend, beside those of real fio: compared under strace, call by call.
+//! Compares the system calls of backends with those of real fio, call by call, under strace.
 
 use super::*;
 use std::process::Command;
 
-/// In the traced process: which backend, and on which file.
+/// Set in the traced process: the number of the comparison, and the path of the file.
 const BACKEND: &str = "PLUMB_TEST_TRACED_BACKEND";
 const PATH: &str = "PLUMB_TEST_TRACED_PATH";
 
-/// What is compared.
+/// One engine of fio and the matching backend.
 struct Comparison {
     engine: &'static str,
     fio: &'static [&'static str],
@@ -40,8 +40,8 @@ fn comparisons() -> Vec<Comparison> {
 const TRACED: &str = "trace=lseek,read,write,readv,writev,pread64,pwrite64,preadv,pwritev,splice,vmsplice,fallocate,\
                       ftruncate,openat,close,io_submit,io_getevents";
 
-/// The calls of the thread that opens the file, between the last opening and its closing: names with what matters of
-/// their arguments.
+/// Returns the calls of the thread that opens the file, between its last `openat` and its `close`:
+/// names with the relevant arguments.
 fn calls(traces: &Path, file: &Path) -> Vec<String> {
     let opening = format!("\"{}\", O_", file.display());
     let opens = |line: &str| line.starts_with("openat") && line.contains(&opening);
@@ -66,7 +66,7 @@ fn calls(traces: &Path, file: &Path) -> Vec<String> {
             let first = argument(line, 0);
             match name {
                 "lseek" | "fallocate" | "ftruncate" | "read" | "write" | "pread64" | "pwrite64" if first != fd => None,
-                // Asking where a file stands moves nothing.
+                // Querying the position moves nothing.
                 "lseek" if line.contains("SEEK_CUR") => None,
                 "lseek" | "ftruncate" => Some(format!("{name} {}", argument(line, 1))),
                 "fallocate" => {
@@ -83,7 +83,7 @@ fn calls(traces: &Path, file: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Each thread's calls in a file of its own: in a common one, a call is cut in two where another thread calls meanwhile.
+/// Writes each thread's calls to its own file. In a common file, concurrent calls would be split.
 fn traced(traces: &Path, command: &str, arguments: &[String], environment: &[(&str, &str)]) {
     let _ = std::fs::remove_dir_all(traces);
     std::fs::create_dir(traces).unwrap();
@@ -102,7 +102,7 @@ fn has(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// The traced process is this very test: with the variables set, it does the ops and nothing else.
+/// The traced process is this test itself: with the variables set, it only executes the ops.
 #[test]
 fn calls_are_those_of_fio() {
     if let (Ok(number), Ok(path)) = (std::env::var(BACKEND), std::env::var(PATH)) {

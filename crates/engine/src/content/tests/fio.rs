@@ -1,15 +1,15 @@
-//! What is written here is verified by fio itself, and the other way round.
+//! fio verifies blocks written by Plumb, and Plumb verifies blocks written by fio.
 
 use super::*;
 
-/// Runs fio: its exit code, which is the number of jobs that failed, and what it said.
+/// Runs fio. Returns its exit code, which is the number of failed jobs, and its output.
 fn fio(dir: &std::path::Path, words: &[String]) -> (i32, String) {
     let output = std::process::Command::new("fio").current_dir(dir).args(words).output().unwrap();
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     (output.status.code().unwrap_or(-1), text)
 }
 
-/// The methods that the installed fio has; nothing where there is none, out loud.
+/// Returns the methods that the installed fio has; `None`, with a message, if fio is not installed.
 fn methods_of_fio() -> Option<Vec<(VerifyMethod, &'static str)>> {
     match std::process::Command::new("fio").arg("--cmdhelp=verify").output() {
         Ok(output) => {
@@ -30,7 +30,7 @@ fn methods_of_fio() -> Option<Vec<(VerifyMethod, &'static str)>> {
     }
 }
 
-/// A job of fio for each bench, which does what its rules say to its file.
+/// Returns the arguments of a fio job for each bench, with the rules and file of the bench.
 fn fio_jobs(benches: &[(Bench, &str)], words: &[&str]) -> Vec<String> {
     let mut all: Vec<String> = ["--size=256k", "--bs=4k", "--randseed=137", "--thread"].map(str::to_owned).to_vec();
     all.extend(words.iter().map(|word| (*word).to_owned()));
@@ -50,7 +50,7 @@ fn fio_jobs(benches: &[(Bench, &str)], words: &[&str]) -> Vec<String> {
     all
 }
 
-/// What fio wrote verifies here, and what is written here verifies with fio, which sees damage, too.
+/// Checks that Plumb verifies fio's blocks and fio verifies Plumb's blocks, and that both find damage.
 fn both_ways(change: impl Fn(&mut Verify)) {
     let Some(methods) = methods_of_fio() else { return };
     assert!(methods.len() >= 15, "{methods:?}");
@@ -65,7 +65,7 @@ fn both_ways(change: impl Fn(&mut Verify)) {
         .collect();
     let dir = tempfile::tempdir().unwrap();
     let run = |benches: &[(Bench, &str)], words: &[&str]| fio(dir.path(), &fio_jobs(benches, words));
-    // Old fio checks hardly anything of a block with `sha512`, and no fio does with `meta`.
+    // Old versions of fio check almost nothing of a block with `sha512`, and every version so with `meta`.
     let weak = |name: &str| matches!(name, "sha512" | "meta");
 
     let (failed, text) = run(&benches, &["--rw=write", "--do_verify=0"]);
@@ -74,7 +74,7 @@ fn both_ways(change: impl Fn(&mut Verify)) {
         .map(|number| BlockOp { number, ..BlockOp::load(OpKind::Read, 0, u64::from(number) * 4096, 4096) })
         .collect();
     for (bench, name) in &mut benches {
-        // Not what this worker wrote itself: what fio wrote is older than it.
+        // Only verify: fio's writes are older than this worker.
         bench.rules().only = true;
         assert_eq!(bench.start().read_all(&ops), [""; 0], "{name}, written by fio");
         bench.change(|bytes| bytes[5 * BLOCK + 3000] ^= 4);
@@ -95,7 +95,7 @@ fn both_ways(change: impl Fn(&mut Verify)) {
 }
 
 #[test]
-fn fio_verifies_what_is_written_here_and_the_other_way_round() {
+fn fio_and_plumb_verify_each_others_blocks() {
     both_ways(|_| {});
 }
 
@@ -105,12 +105,12 @@ fn fio_agrees_about_intervals() {
 }
 
 #[test]
-fn fio_agrees_about_where_stamps_lie() {
+fn fio_agrees_about_stamp_positions() {
     both_ways(|rules| rules.stamp_at = Bytes(512));
 }
 
 #[test]
-fn seeds_are_those_that_fio_draws() {
+fn seeds_match_fio() {
     if methods_of_fio().is_none() {
         return;
     }
@@ -137,7 +137,7 @@ fn both_layouts_are_read() {
             let mut run = bench.start();
             let ops = run.fill(4096);
             assert_eq!(run.read_all(&ops), [""; 0], "{name}, {layout:?}");
-            // The reader need not know which.
+            // The reader need not know the layout.
             bench.rules().layout = StampLayout::Versioned;
             bench.rules().only = true;
             assert_eq!(bench.start().read_all(&ops), [""; 0], "{name}, {layout:?}");

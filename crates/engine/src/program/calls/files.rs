@@ -27,7 +27,8 @@ impl Files {
         }
     }
 
-    /// Runs `call` on the directory and the name of file `number`. File sets and trees use the path of the current op instead.
+    /// Runs `call` on the directory and the name of file `number`. File sets and trees use the
+    /// path of the current op instead.
     #[inline]
     pub(super) fn call<T>(
         &mut self,
@@ -46,7 +47,7 @@ impl Files {
         match self {
             Files::Names(NamedPlaces { table, others, .. }) => {
                 let content = table.name(number as u32).ok_or(Errno(libc::ENOENT))?;
-                let (root, path) = table.beneath(link as u32).ok_or(Errno(libc::ENOENT))?;
+                let (root, path) = table.directory_and_path(link as u32).ok_or(Errno(libc::ENOENT))?;
                 others.call(root, path, |dir, name| rustix::fs::symlinkat(content, dir, name))
             }
             Files::Set(set) => set.symlink(),
@@ -67,7 +68,8 @@ impl Files {
         }
     }
 
-    /// Returns the flags for calls such as stat: they follow links, except in file sets, where the link itself is the object.
+    /// Returns the flags for calls such as stat: they follow links, except in file sets, where
+    /// the link itself is the object.
     pub(super) fn follow(&self) -> AtFlags {
         match self {
             Files::Names(_) | Files::Trees(_) => AtFlags::empty(),

@@ -1,4 +1,4 @@
-//! What a worker has open, by the numbers that its steps give.
+//! A worker's open files, by the handle numbers of its steps.
 
 use super::mpi::OpenedByMpi;
 use crate::backend::Errno;
@@ -11,7 +11,7 @@ use crate::syscall::mapping::Mapping;
 use rustix::fs::SeekFrom;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// What is open under one number.
+/// Everything that is open under one handle number.
 #[derive(Default)]
 pub(super) struct Handle {
     pub(super) file: Option<OwnedFd>,
@@ -65,7 +65,7 @@ impl Handle {
     }
 }
 
-/// The handle of an op.
+/// Returns the handle of an op.
 #[inline(always)]
 pub(super) fn of<'a>(handles: &'a mut [Handle], op: &CallOp) -> Result<&'a mut Handle, Errno> {
     handles.get_mut(usize::from(op.handle)).ok_or(Errno(libc::EBADF))

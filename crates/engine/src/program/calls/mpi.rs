@@ -1,9 +1,9 @@
-//! Files that MPI-IO opens. The library opens them by their names: what it opened is compared with what the guard admitted before
-//! anything is written.
+//! Files opened by MPI-IO. The library opens them by name, so the opened file is compared with the one that the
+//! guard admitted before anything is written.
 //!
-//! Each call that all ranks make together is made by each of them: a worker that has failed by itself or was stopped goes on to take
-//! part, with nothing to move ([`Calls::take_part`]). Others would wait for it for ever, within the library. Where such a call itself
-//! fails, MPI does not say in which state it leaves the file, and the run ends.
+//! Every rank must make each collective call. A worker that has failed or was stopped therefore continues to
+//! participate, without moving data ([`Calls::take_part`]). Otherwise the other ranks would wait for it forever, within
+//! the library. If a collective call itself fails, MPI does not define the state of the file, and the run ends.
 
 use super::{Calls, Files, Handle, of};
 use crate::backend::{Completion, Errno};
@@ -20,37 +20,37 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where a process sees its own open files.
+/// Directory in which a process finds its own open files.
 const DESCRIPTORS: &str = "/proc/self/fd";
 
 /// A worker's calls of MPI-IO.
 pub(in crate::program) struct MpiCalls {
     io: Arc<dyn MpiIo>,
-    /// The descriptors that were open before a file was opened.
+    /// Descriptors that were open before a file was opened.
     before: Vec<Descriptor>,
-    /// Why the last call failed.
-    words: Option<String>,
-    /// Ranks that opened the file at hand.
+    /// Message of the last failed call.
+    message: Option<String>,
+    /// Number of ranks that opened the current file.
     ranks: u32,
-    /// A call failed that all of several ranks make.
+    /// Whether a collective call of several ranks failed.
     failed_together: bool,
-    /// Why this rank cannot open the file that it is about to open with others.
+    /// Reason why this rank cannot open the file that it is about to open with others.
     unopened: Option<Errno>,
 }
 
 impl MpiCalls {
     pub(in crate::program) fn new(io: Arc<dyn MpiIo>) -> MpiCalls {
-        MpiCalls { io, before: Vec::new(), words: None, ranks: 1, failed_together: false, unopened: None }
+        MpiCalls { io, before: Vec::new(), message: None, ranks: 1, failed_together: false, unopened: None }
     }
 
     fn failed(&mut self, MpiIoError { message, errno }: MpiIoError, together: bool) -> Errno {
-        self.words = Some(message);
+        self.message = Some(message);
         self.failed_together |= together && self.ranks > 1;
         Errno(errno)
     }
 }
 
-/// A descriptor of this process, with the file that it is of: numbers are used again.
+/// A descriptor of this process with its file, because descriptor numbers are reused.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Descriptor {
     number: u32,
@@ -61,21 +61,21 @@ struct Descriptor {
 pub(super) struct OpenedByMpi {
     file: Box<dyn MpiFile>,
     view: Option<MpiView>,
-    /// What was opened is not what was admitted.
+    /// Whether the opened file is not the admitted one.
     is_refused: bool,
 }
 
-/// How an op moves its record.
+/// Parameters of the MPI-IO call that moves a record.
 struct Moved {
     together: bool,
     strided: Option<Strided>,
 }
 
-/// Of a strided call.
+/// Parameters of a strided call.
 #[derive(Clone, Copy)]
 struct Strided {
     records: u64,
-    /// From one record to the next, bytes.
+    /// Distance between the starts of two records, bytes.
     stride: u64,
 }
 
@@ -92,7 +92,7 @@ impl Moved {
 }
 
 impl Calls {
-    /// With MPI-IO, for programs that want it.
+    /// Uses MPI-IO, for programs that need it.
     pub(in crate::program) fn with_mpi(self, mpi: Option<MpiCalls>) -> Calls {
         Calls { mpi, ..self }
     }
@@ -104,7 +104,7 @@ impl Calls {
         }
     }
 
-    /// Before a file is opened, in no op's time.
+    /// Prepares for opening a file, outside of any op's time.
     #[cold]
     pub(super) fn before_open(&mut self, op: &CallOp) {
         let Some(rules) = self.open_rules(op) else { return };
@@ -113,13 +113,13 @@ impl Calls {
         };
         let unopened = match &self.files {
             Files::Names(names) if ranks > 1 => {
-                names.table.path(op.file as u32).and_then(|path| why_not(path, changes))
+                names.table.path(op.file as u32).and_then(|path| open_error(path, changes))
             }
             _ => None,
         };
         let Some(mpi) = &mut self.mpi else { return };
         mpi.unopened = unopened;
-        // Opening says what is wrong, where anything is.
+        // If preparing fails, opening reports the error.
         let _ = mpi.io.prepare(ranks);
         mpi.before = descriptors();
     }
@@ -143,7 +143,7 @@ impl Calls {
         let mut file = mpi.io.open(path, &rules.step).map_err(|error| mpi.failed(error, true))?;
         let preallocate = rules.step.mpi.as_ref().map_or(0, |mpi| mpi.preallocate.0);
         if preallocate > 0 {
-            // Space is reserved by writing, for one, in the time of the open: what was opened is looked at before.
+            // `preallocate` may write to the file, within the time of the open. So compare the opened file first.
             if opened_again(path, &mpi.before).is_none() {
                 return Err(mpi.failed(not_admitted(), true));
             }
@@ -154,7 +154,8 @@ impl Calls {
         Ok(0)
     }
 
-    /// Behind it, in no op's time: nothing may be written to what the guard has not admitted.
+    /// Compares the opened file with the admitted one, outside of any op's time. Nothing may be written to a file
+    /// that the guard has not admitted.
     #[cold]
     pub(super) fn after_open(&mut self, op: &CallOp) {
         let Some(step) = self.open_rules(op).map(|rules| &rules.step) else { return };
@@ -166,7 +167,7 @@ impl Calls {
         match opened_again(path, &mpi.before) {
             Some(file) => {
                 if op.kind == OpKind::Create {
-                    table.made(op.file as u32, std::os::fd::AsFd::as_fd(&file));
+                    table.mark_created(op.file as u32, std::os::fd::AsFd::as_fd(&file));
                 }
             }
             None => {
@@ -187,7 +188,7 @@ impl Calls {
         }
     }
 
-    /// Flushes the file of a handle, where MPI-IO opened it.
+    /// Flushes the file of a handle that MPI-IO opened.
     #[cold]
     pub(super) fn sync_by_mpi(&mut self, op: &CallOp) -> Completion {
         let Calls { handles, mpi: Some(mpi), .. } = self else { return Err(Errno(libc::EINVAL)) };
@@ -206,7 +207,7 @@ impl Calls {
         }
         let records = strided.map_or(1, |strided| strided.records);
         let wanted = op.length.saturating_mul(records);
-        // ROMIO (MPICH 4.0.2) keeps its lock of the file where a strided write fails: others wait for it.
+        // ROMIO (MPICH 4.0.2) keeps its lock of the file when a strided write fails, and other ranks wait for the lock.
         let ends_all = together || strided.is_some();
         if op.call == Call::MpiRead {
             let moved = match strided {
@@ -214,7 +215,7 @@ impl Calls {
                 Some(_) => opened.file.read_strided(records, piece, together),
             };
             let moved = moved.map_err(|error| mpi.failed(error, ends_all))?;
-            // Which of the records are in memory then is not known.
+            // It is unknown which of the records are in memory.
             return if records > 1 && moved < wanted {
                 let message = format!("MPI-IO read {moved} of {wanted} bytes; is the file long enough?");
                 Err(mpi.failed(MpiIoError { message, errno: libc::EIO }, together))
@@ -231,23 +232,23 @@ impl Calls {
         };
         let moved = moved.map_err(|error| mpi.failed(error, ends_all))?;
         if moved < wanted {
-            // Open MPI's says no more of a full disk.
+            // Open MPI only reports a short count when the disk is full.
             let message = format!("MPI-IO wrote {moved} of {wanted} bytes; is the file system full?");
             return Err(mpi.failed(MpiIoError { message, errno: libc::EIO }, together));
         }
         Ok(moved)
     }
 
-    /// Whether a call failed that all of several ranks make.
+    /// Returns `true` if a collective call of several ranks failed.
     pub(in crate::program) fn has_failed_together(&self) -> bool {
         self.mpi.as_ref().is_some_and(|mpi| mpi.failed_together)
     }
 
-    /// Makes of an op what other ranks wait for, for a worker that has ended before its program has.
+    /// Makes the part of an op that other ranks wait for, on behalf of a worker that has ended early.
     pub(in crate::program) fn take_part(&mut self, op: &CallOp) {
         let is_open = matches!(of(&mut self.handles, op), Ok(Handle { by_mpi: Some(_), .. }));
         let _ = match op.call {
-            // One that never started does not open anything: neither do the others, or they are ended.
+            // A worker that never started opens nothing: the others do not either, or are terminated.
             Call::Open if self.begun_at > 0 && !self.has_opened => self.open_by_mpi(op),
             Call::Fsync if is_open => self.sync_by_mpi(op),
             Call::Close if is_open => self.close(op),
@@ -270,20 +271,20 @@ impl Calls {
         }
     }
 
-    /// What is wrong where a call has just failed.
+    /// Returns the message of a call that has just failed.
     #[cold]
-    pub(super) fn words_of(&mut self, errno: Errno) -> String {
-        match self.mpi.as_mut().and_then(|mpi| mpi.words.take()) {
-            Some(words) => words,
+    pub(super) fn error_message(&mut self, errno: Errno) -> String {
+        match self.mpi.as_mut().and_then(|mpi| mpi.message.take()) {
+            Some(message) => message,
             None => errno.text(),
         }
     }
 }
 
-/// Why this process alone could not open a file, which is then not opened with others: in Open MPI's OMPIO (4.1.4), a rank whose
-/// open fails waits for the others in its clean-up, and they for it in theirs, for ever. What rank 0 is yet to make is only
-/// looked for by its directory.
-fn why_not(path: &CStr, changes: bool) -> Option<Errno> {
+/// Returns the reason why this process alone could not open a file, so that no rank opens it. In Open MPI's OMPIO
+/// (4.1.4), a rank whose open fails waits for the others in its clean-up, and they wait for it in theirs, forever. If
+/// rank 0 has yet to create the file, only its directory is checked.
+fn open_error(path: &CStr, changes: bool) -> Option<Errno> {
     use rustix::fs::Access;
     let wanted = if changes { Access::READ_OK | Access::WRITE_OK } else { Access::READ_OK };
     let errno = |error: rustix::io::Errno| Errno(error.raw_os_error());
@@ -307,7 +308,7 @@ fn identity(stat: &Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
-/// The descriptors of this process.
+/// Returns the open descriptors of this process.
 fn descriptors() -> Vec<Descriptor> {
     let Ok(entries) = std::fs::read_dir(DESCRIPTORS) else { return Vec::new() };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -318,8 +319,9 @@ fn descriptors() -> Vec<Descriptor> {
     described.collect()
 }
 
-/// The file that bears a name, opened to be marked, where one of the descriptors that came since `before` is of that very file: a
-/// regular one, which no symbolic link stands for. `None` where MPI-IO has no descriptor here, or another file's.
+/// Reopens the file at a path so that it can be marked. Returns it only if it is a regular file, not a symbolic
+/// link, and a descriptor opened since `before` refers to the same file. `None` means that MPI-IO has no descriptor
+/// in this process, or opened another file.
 fn opened_again(path: &CStr, before: &[Descriptor]) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let now = descriptors();

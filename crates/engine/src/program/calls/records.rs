@@ -1,4 +1,4 @@
-//! How a record is moved, by each kind of call.
+//! Moves records, by each kind of call.
 
 use super::{Calls, of};
 use crate::backend::{Completion, Errno};
@@ -25,7 +25,7 @@ impl Calls {
         }
     }
 
-    /// A part of a file that is copied.
+    /// Copies a part of a file.
     fn copied(&mut self, op: &CallOp) -> Completion {
         if op.call == Call::CopyRead {
             self.to_copy = self.plain(&CallOp { call: Call::ReadAt, ..*op })?;
@@ -123,7 +123,7 @@ impl Calls {
         Ok(moved)
     }
 
-    /// A request to the kernel. Its data is made in its time: those before it are on their way meanwhile.
+    /// Submits a request to the kernel. Its data is generated within its time, while earlier requests are in flight.
     fn requested(&mut self, op: &CallOp) -> Completion {
         let limits = AioLimits::of(self.transfer(op)?.via).ok_or(Errno(libc::EINVAL))?;
         let Calls { handles, memory, kernel_aio: Some(aio), checks, .. } = self else {
@@ -148,7 +148,7 @@ impl Calls {
         self.kernel_aio.as_mut().map_or(Ok(()), KernelAio::drain)
     }
 
-    /// A record's lock, or its end.
+    /// Locks or unlocks a record.
     fn record_lock(&mut self, op: &CallOp, kind: LockKind) -> Result<(), Errno> {
         lock(self.handle(op)?.fd()?, kind, op.offset, op.length).map(drop)
     }

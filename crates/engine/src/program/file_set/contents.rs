@@ -1,13 +1,13 @@
-//! Sizes of the files of a share, and which names and handles share a file.
+//! Sizes of the files of a share, and the names and handles that share a file.
 
-/// Sizes of files, by node: what names and open handles refer to, as inodes are in a file system.
+/// Sizes of files, by node. Names and open handles refer to nodes, like to inodes in a file system.
 #[derive(Debug, Clone)]
 pub(super) struct Contents {
-    /// Of a name that is a file: its node.
+    /// Node of each name that is a file.
     node: Vec<u32>,
-    /// Of a node in use: its size. Of a free one: the free node after it.
+    /// Size of a node in use; the next free node for a free one.
     size: Vec<u64>,
-    /// Names and handles that refer to it.
+    /// Number of names and handles that refer to each node.
     references: Vec<u32>,
     free_first: u32,
     free: u32,
@@ -21,8 +21,8 @@ impl Contents {
         contents
     }
 
-    /// Makes room for `nodes` nodes altogether: one for each name, and one for each handle, whose file may have no name
-    /// any more.
+    /// Makes room for `nodes` nodes in total: one for each name, and one for each handle, whose
+    /// file may have lost its name.
     pub(super) fn reserve(&mut self, nodes: usize) {
         let before = self.size.len();
         self.size.resize(nodes.max(before), 0);
@@ -39,9 +39,9 @@ impl Contents {
         self.free += 1;
     }
 
-    /// A new file of this size under a name.
+    /// Adds a file of this size under a name. Returns its node.
     pub(super) fn add_file(&mut self, name: u32, size: u64) -> u32 {
-        assert!(self.free > 0, "there is a node for every name and every handle");
+        assert!(self.free > 0, "there are enough nodes for all names and handles");
         let node = self.free_first;
         self.free_first = self.size[node as usize] as u32;
         self.free -= 1;
@@ -51,23 +51,23 @@ impl Contents {
         node
     }
 
-    /// What one name leads to, another leads to from now on.
+    /// Lets `to` refer to the node of `from`.
     pub(super) fn rename(&mut self, from: u32, to: u32) {
         self.node[to as usize] = self.node[from as usize];
     }
 
-    /// A further name of a node.
+    /// Adds another name for a node.
     pub(super) fn add_name(&mut self, name: u32, node: u32) {
         self.node[name as usize] = node;
         self.hold(node);
     }
 
-    /// One reference more.
+    /// Adds a reference to a node.
     pub(super) fn hold(&mut self, node: u32) {
         self.references[node as usize] += 1;
     }
 
-    /// One reference less; without any, the node is free.
+    /// Removes a reference from a node, and frees the node without references.
     pub(super) fn release(&mut self, node: u32) {
         let references = &mut self.references[node as usize];
         *references -= 1;
@@ -76,7 +76,7 @@ impl Contents {
         }
     }
 
-    /// Names and handles that refer to a node.
+    /// Returns the number of names and handles that refer to a node.
     pub(super) fn names_of(&self, node: u32) -> u32 {
         self.references[node as usize]
     }

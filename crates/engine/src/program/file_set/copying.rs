@@ -1,22 +1,22 @@
-//! Copying a file into another set, call by call: the copy that is there already is removed, both files are opened, what is
-//! read is written, both are closed, and where the file is moved, it is removed.
+//! Copies a file into another set, call by call: removes an old copy, opens both files, reads and writes the data,
+//! closes both, and removes the original if the file is moved.
 
 use crate::program::compile::Choose;
 use crate::program::op::{Call, CallOp};
 use plumb_workload::OpKind;
 
-/// How a file is copied into another set.
+/// Settings for copying a file into another set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::program) struct CopyPlan {
     pub(in crate::program) file: Choose,
     pub(in crate::program) request: u64,
     pub(in crate::program) moves: bool,
-    /// Rules of opening the file and of making its copy.
+    /// Rules for opening the file and for creating its copy.
     pub(in crate::program) open: u16,
     pub(in crate::program) create: u16,
 }
 
-/// The call that comes next.
+/// The next call of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CopyStage {
     RemoveOld,
@@ -29,7 +29,7 @@ pub(super) enum CopyStage {
     RemoveFile,
 }
 
-/// Where the copying of a file stands.
+/// Progress of copying a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Copying {
     pub(super) name: u32,
@@ -39,7 +39,7 @@ pub(super) struct Copying {
 }
 
 impl Copying {
-    /// Of a file of this many bytes.
+    /// Starts copying a file of `end` bytes.
     pub(super) fn new(name: u32, end: u64, is_copied: bool) -> Copying {
         let stage = if is_copied { CopyStage::RemoveOld } else { CopyStage::Open };
         Copying { name, stage, offset: 0, end }
@@ -49,10 +49,10 @@ impl Copying {
         plan.request.min(self.end - self.offset)
     }
 
-    /// The call. The file has the handle `first`, and its copy the one behind it.
+    /// Returns the current call. The file has the handle `first`, and its copy the next one.
     pub(super) fn op(&self, plan: &CopyPlan, first: u16) -> CallOp {
         let there =
-            |kind: OpKind, call: Call| CallOp { handle: first + 1, other: CallOp::THERE, ..CallOp::of(kind, call) };
+            |kind: OpKind, call: Call| CallOp { handle: first + 1, other: CallOp::ON_COPY, ..CallOp::of(kind, call) };
         let here = |kind: OpKind, call: Call| CallOp { handle: first, ..CallOp::of(kind, call) };
         let op = match self.stage {
             CopyStage::RemoveOld => there(OpKind::Unlink, Call::Unlink),
@@ -71,7 +71,7 @@ impl Copying {
         CallOp { counts: true, ..op }
     }
 
-    /// To the next call; false where there is none.
+    /// Moves on to the next call; returns `false` if there is none.
     pub(super) fn advance(&mut self, plan: &CopyPlan) -> bool {
         self.stage = match self.stage {
             CopyStage::RemoveOld => CopyStage::Open,

@@ -1,4 +1,4 @@
-//! File sets as programs use them: what a worker knows of its share, its way through it, and where it lies.
+//! File sets for programs: a worker's knowledge of its share, its walk through it, and the share's location.
 
 mod contents;
 mod copying;

@@ -1,17 +1,17 @@
-//! Which names of a worker's share exist, and what they are. Everything here is O(1), or O(log₆₄ n) for "the next".
+//! Existing names of a worker's share, and their kinds. Everything here is O(1), or O(log₆₄ n) for "the next".
 //!
-//! Memory: two numbers and a byte a name, and two bitmaps: a little over 9 bytes a name.
+//! Memory: two numbers and a byte per name, and two bitmaps: a little over 9 bytes per name.
 
-/// What a name that exists is.
+/// Kind of an existing name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
-    /// A regular file (perhaps with further names).
+    /// A regular file, possibly with additional names.
     File,
     /// A symbolic link.
     Symlink,
 }
 
-/// Which names a pick is among.
+/// Names that a pick chooses from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Among {
     Files,
@@ -19,13 +19,13 @@ pub(super) enum Among {
     All,
 }
 
-/// What is known of one name.
+/// State of one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) kind: NameKind,
-    /// Laid out before the first phase, with the size that the tree's shape gives it.
+    /// Whether it was laid out before the first phase, with the size that the tree's shape gives it.
     pub(super) prepared: bool,
-    /// Its mode is 0600 rather than 0644.
+    /// Whether its mode is 0600 rather than 0644.
     pub(super) private: bool,
 }
 
@@ -60,14 +60,14 @@ impl Name {
 /// The names `0..len` of a share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShareNames {
-    /// Existing files from the front, symbolic links from the back; in between nothing of meaning.
+    /// Existing files from the front, symbolic links from the back; the values in between are meaningless.
     order: Vec<u32>,
-    /// Of an existing name: where it stands in `order`. Of a free one: the free name after it.
+    /// Index in `order` of an existing name; the next free name for a free one.
     place: Vec<u32>,
     bits: Vec<u8>,
     files: u32,
     symlinks: u32,
-    /// Free names wait in a queue, so that a name is reused as late as possible. Meaningful while `free > 0`.
+    /// Queue of free names, so that a name is reused as late as possible. Meaningful while `free > 0`.
     free_first: u32,
     free_last: u32,
     free: u32,
@@ -76,7 +76,7 @@ pub(super) struct ShareNames {
 }
 
 impl ShareNames {
-    /// `len` names, existing as `name` says. Free names are queued in order of their number.
+    /// Creates `len` names, with their existence given by `name`. Free names are queued in order of their number.
     pub(super) fn new(len: u32, mut name: impl FnMut(u32) -> Option<Name>) -> ShareNames {
         let mut names = ShareNames {
             order: vec![0; len as usize],
@@ -117,7 +117,7 @@ impl ShareNames {
         }
     }
 
-    /// The existing name at a place below [`count`](ShareNames::count).
+    /// Returns the existing name at an index below [`count`](ShareNames::count).
     #[inline]
     pub(super) fn at(&self, among: Among, place: u32) -> u32 {
         let last = self.len() - 1;
@@ -130,7 +130,7 @@ impl ShareNames {
         self.order[index as usize]
     }
 
-    /// The first existing name at `from` or after it, again from 0 after the last.
+    /// Returns the first existing name at or after `from`, wrapping around to 0.
     #[inline]
     pub(super) fn next(&self, among: Among, from: u32) -> Option<u32> {
         self.next_without_wrap(among, from).or_else(|| self.next_without_wrap(among, 0))
@@ -149,13 +149,13 @@ impl ShareNames {
         }
     }
 
-    /// The free name that is next in the queue.
+    /// Returns the next free name in the queue.
     #[inline]
     pub(super) fn free(&self) -> Option<u32> {
         (self.free > 0).then_some(self.free_first)
     }
 
-    /// Puts the next free name to the end of the queue.
+    /// Moves the next free name to the end of the queue.
     pub(super) fn rotate_free(&mut self) {
         if let Some(number) = self.free() {
             self.unqueue_free();
@@ -163,15 +163,15 @@ impl ShareNames {
         }
     }
 
-    /// The free name that is next in the queue comes into existence.
+    /// Marks the next free name in the queue as existing.
     #[inline]
     pub(super) fn make(&mut self, number: u32, name: Name) {
-        debug_assert_eq!(self.free(), Some(number), "only the next free name is made");
+        debug_assert_eq!(self.free(), Some(number), "only the next free name may be created");
         self.unqueue_free();
         self.enter(number, name);
     }
 
-    /// An existing name becomes free.
+    /// Marks an existing name as free.
     #[inline]
     pub(super) fn remove(&mut self, number: u32) {
         let Some(name) = self.get(number) else {
@@ -198,7 +198,7 @@ impl ShareNames {
         self.queue_free(number);
     }
 
-    /// The other of the two modes.
+    /// Switches between the two modes.
     #[inline]
     pub(super) fn toggle_private(&mut self, number: u32) {
         self.bits[number as usize] ^= PRIVATE;
@@ -292,7 +292,7 @@ impl Bitmap {
         }
     }
 
-    /// The first set bit at `from` or after it.
+    /// Returns the first set bit at or after `from`.
     #[inline]
     fn next(&self, from: u32) -> Option<u32> {
         let near = self.levels[0].get(from as usize / 64)? & (u64::MAX << (from % 64));
@@ -326,7 +326,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::collections::VecDeque;
 
-    /// What `Names` must be equal to, written the slow and obvious way.
+    /// A simple reference implementation of `Names`.
     struct Model {
         existing: BTreeMap<u32, NameKind>,
         free: VecDeque<u32>,

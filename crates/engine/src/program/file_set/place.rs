@@ -1,12 +1,12 @@
-//! A file set as calls see it: paths below its root, and what only file sets know.
+//! The calls' view of a file set: paths below its root, and operations that only file sets have.
 //!
-//! Nothing outside the tree is touched: every directory is opened beneath the one given at the start, and symbolic
-//! links are not followed. Files are created with `O_CREAT|O_EXCL` and `RENAME_NOREPLACE`, so that existing files are
-//! never replaced or truncated.
+//! Nothing outside the tree is touched: every directory is opened beneath the root given at the start, and
+//! symbolic links are not followed. Files are created with `O_CREAT|O_EXCL` and `RENAME_NOREPLACE`, so that
+//! existing files are never replaced or truncated.
 //!
-//! File sets go through the page cache: `O_DIRECT` is for block I/O, where offsets and sizes are aligned. A read or write
-//! that moves fewer bytes than asked for is reported as what it moved; after a short write (a full file system) the source
-//! believes the file longer than it is, and a later append leaves a hole.
+//! File sets use the page cache: `O_DIRECT` is for block I/O, where offsets and sizes are aligned. A read or write that
+//! moves fewer bytes than requested reports the number moved. After a short write (a full file system), the source
+//! assumes that the file is longer than it is, and a later append leaves a hole.
 
 use crate::backend::{Completion, Errno};
 use crate::open_dirs::{DirAndName, OpenDirs};
@@ -21,24 +21,24 @@ use std::mem::MaybeUninit;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Room for the entries of a directory, as the C library's `readdir` has it.
+/// Buffer size for directory entries, the same as that of the C library's `readdir`.
 const ENTRIES_BYTES: usize = 32 << 10;
 
-/// Limit of directories that are kept open for second names.
+/// Maximum number of directories that are kept open for second names.
 const OTHER_DIRECTORIES: u64 = 64;
 
-/// The root of a file set, and the paths of the op at hand below it.
+/// The root of a file set, and the paths of the current op below it.
 pub(in crate::program) struct SetPlace {
     /// Open directories below the root, and below the root of the set that files are copied to.
     dirs: OpenDirs,
-    /// The same for the second name of an op.
+    /// Open directories for the second name of an op.
     others: OpenDirs,
     /// Path of the root, for messages.
     pub(in crate::program) place: PathBuf,
     /// Path of the root of the set that files are copied to.
     copies: Option<PathBuf>,
-    /// The op at hand is on a copy.
-    is_there: bool,
+    /// Whether the current op is on a copy.
+    is_on_copy: bool,
     shape: Arc<TreeShape>,
     path: PathWriter,
     other: PathWriter,
@@ -46,7 +46,7 @@ pub(in crate::program) struct SetPlace {
     rename: Rename,
 }
 
-/// How files are renamed: not every file system knows the flag.
+/// Call that renames files: not every file system supports `RENAME_NOREPLACE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rename {
     NoReplace,
@@ -68,7 +68,7 @@ impl SetPlace {
             others: OpenDirs::below(again, shape.leaves().min(OTHER_DIRECTORIES)),
             place,
             copies,
-            is_there: false,
+            is_on_copy: false,
             path: PathWriter::new(shape.clone()),
             other: PathWriter::new(shape.clone()),
             shape,
@@ -80,7 +80,7 @@ impl SetPlace {
     /// Writes the paths of an op, before the clock is read.
     #[inline]
     pub(in crate::program) fn write_paths(&mut self, op: &CallOp) {
-        self.is_there = op.is_there();
+        self.is_on_copy = op.is_on_copy();
         match op.kind {
             OpKind::Read
             | OpKind::Write
@@ -117,7 +117,7 @@ impl SetPlace {
     /// Returns the number of the root for the current op.
     #[inline]
     fn base(&self) -> u32 {
-        u32::from(self.is_there && self.copies.is_some())
+        u32::from(self.is_on_copy && self.copies.is_some())
     }
 
     /// Runs `call` on the directory and the name of the current op.
@@ -144,17 +144,17 @@ impl SetPlace {
         let base = self.base();
         let SetPlace { dirs, others, path, other, .. } = self;
         dirs.call(base, path.as_c_str(), |dir, name| match others.at(base, other.as_c_str()) {
-            Ok(spot) => call((dir, name), (spot.dir, spot.name)),
+            Ok(place) => call((dir, name), (place.dir, place.name)),
             Err(error) => Err(rustix::io::Errno::from_raw_os_error(error.0)),
         })
     }
 
-    /// The path of any op, for messages.
+    /// Returns the path of any op, for messages.
     pub(in crate::program) fn path_of(&self, op: &CallOp) -> PathBuf {
         let mut path = PathBuffer::new();
         write_path(&self.shape, op, &mut path);
         let place = match &self.copies {
-            Some(place) if op.is_there() => place,
+            Some(place) if op.is_on_copy() => place,
             _ => &self.place,
         };
         place.join(path.as_path())
@@ -166,7 +166,7 @@ impl SetPlace {
             let flags = rustix::fs::RenameFlags::NOREPLACE;
             let renamed = self.call_two(|(from, old), (to, new)| rustix::fs::renameat_with(from, old, to, new, flags));
             match renamed {
-                // What a file system that does not know the flag says, rename(2).
+                // The file system does not support the flag, rename(2).
                 Err(Errno(libc::EINVAL | libc::ENOSYS)) => self.rename = Rename::Plain,
                 done => return done.map(|()| 0),
             }

@@ -1,8 +1,8 @@
 //! Zipf's law over the names of a share.
 //!
-//! Ranks are scattered over the names by an affine permutation, so that the popular files do not all lie in the first
-//! directory. A name keeps its popularity for as long as it exists; that of a name that does not exist goes to the next
-//! one that does.
+//! Ranks are scattered over the names by an affine permutation, so that the popular files are not all in
+//! the first directory. A name keeps its popularity as long as it exists; the popularity of a missing name
+//! goes to the next existing one.
 
 use crate::math::gcd;
 use crate::rng::Rng;
@@ -11,7 +11,7 @@ use crate::source::zipf::Zipf;
 /// Draws names by Zipf's law.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Popularity {
-    /// `None` where there are no names.
+    /// `None` if there are no names.
     ranks: Option<Zipf>,
     names: u64,
     multiplier: u64,
@@ -19,7 +19,8 @@ pub(super) struct Popularity {
 }
 
 impl Popularity {
-    /// Over `names` names with exponent `theta`, at least 0 and finite. `scatter` chooses the permutation.
+    /// Creates a draw over `names` names with exponent `theta`, at least 0
+    /// and finite. `scatter` chooses the permutation.
     pub(super) fn new(theta: f64, names: u32, scatter: u64) -> Popularity {
         let names = u64::from(names);
         Popularity {
@@ -30,19 +31,19 @@ impl Popularity {
         }
     }
 
-    /// A name; 0 where there are none.
+    /// Draws a name; 0 if there are none.
     #[inline]
     pub(super) fn draw(&self, rng: &mut Rng) -> u32 {
         self.ranks.as_ref().map_or(0, |ranks| self.name(ranks.next(rng)))
     }
 
-    /// The name of a rank.
+    /// Returns the name of a rank.
     fn name(&self, rank: u64) -> u32 {
         ((rank * self.multiplier + self.offset) % self.names) as u32
     }
 }
 
-/// A multiplier without common divisor with `names`, near the golden section of it: neighbouring ranks end far apart.
+/// Returns a multiplier that is coprime to `names`, near its golden section, so that neighboring ranks are far apart.
 fn coprime_near_golden(names: u64) -> u64 {
     let mut multiplier = ((names as f64 * 0.618_033_988_749_894_9) as u64).max(1);
     while gcd(multiplier, names) > 1 {
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rank_has_a_name_of_its_own() {
+    fn every_rank_has_its_own_name() {
         for names in [1u32, 2, 3, 10, 97, 100, 4096] {
             let popularity = Popularity::new(1.0, names, 12345);
             let mut seen = vec![false; names as usize];
@@ -68,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_none_or_one_is_no_trap() {
+    fn shares_of_no_or_one_name_work() {
         let mut rng = Rng::new(1);
         assert_eq!(Popularity::new(1.2, 0, 5).draw(&mut rng), 0);
         assert_eq!(Popularity::new(1.2, 1, 5).draw(&mut rng), 0);

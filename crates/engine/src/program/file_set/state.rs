@@ -1,10 +1,10 @@
-//! What a worker knows of its share of a tree, and how shares pass from one phase to the next.
+//! A worker's knowledge of its share of a tree, and how shares pass from one phase to the next.
 //!
-//! A share is a contiguous range of file numbers: worker `i` of `n` owns `files·i/n .. files·(i+1)/n`. After a phase the
-//! workers' states are joined to a [`TreeState`]; the next phase splits it again. With the same number of workers every
-//! worker gets its own state back, unchanged. With another number the shares are cut anew: which names exist, what they
-//! are, and the files' sizes are kept; free names are queued in order of their number again, and hard links of one file
-//! that come to lie in different shares are from then on sized each for itself.
+//! A share is a contiguous range of file numbers: worker `i` of `n` owns `files·i/n .. files·(i+1)/n`. After a phase
+//! the workers' states are joined to a [`TreeState`]; the next phase splits it again. With the same number of workers,
+//! every worker gets its own state back, unchanged. With another number, new shares are cut. Existing names, their
+//! kinds and the files' sizes are kept. Free names are queued in order of their number again, and hard links of one
+//! file that end up in different shares have separate sizes from then on.
 
 use super::contents::Contents;
 use super::names::{Bitmap, Name, NameKind, ShareNames};
@@ -14,47 +14,47 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Most files of one worker's share.
+/// Maximum number of files in one worker's share.
 pub(crate) const MAX_SHARE: u64 = 1 << 31;
 
-/// A worker's share that is too large for its numbers.
+/// The worker's share has too many files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a share of {files} files is more than one worker can hold ({MAX_SHARE}); use more workers")]
 pub(crate) struct ShareError {
-    /// Files in the share.
+    /// Number of files in the share.
     pub files: u64,
 }
 
-/// What exists under a file's number.
+/// Kind of the entry under a file's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SetEntry {
     /// A regular file.
     File {
-        /// Its size, bytes.
+        /// Size in bytes.
         size: u64,
     },
     /// A symbolic link.
     Symlink,
 }
 
-/// What one process tells another of a name.
+/// State of a name, as one process sends it to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum EntryCode {
     Free,
-    /// A file of the size that the shape gives it.
+    /// A file with the size that the shape gives it.
     AsMade,
     Symlink,
-    /// A file of another size, bytes.
+    /// A file with another size, bytes.
     Sized(u64),
 }
 
-impl Told {
+impl EntryCode {
     fn to_byte(self) -> u8 {
         match self {
-            Told::Free => 0,
-            Told::AsMade => 1,
-            Told::Symlink => 2,
-            Told::Sized(_) => 3,
+            EntryCode::Free => 0,
+            EntryCode::AsMade => 1,
+            EntryCode::Symlink => 2,
+            EntryCode::Sized(_) => 3,
         }
     }
 }
@@ -63,23 +63,23 @@ impl Told {
 #[derive(Debug, Clone)]
 pub(crate) struct TreeState {
     shape: Arc<TreeShape>,
-    /// In order of their shares, without gaps; empty for a tree as it is laid out.
+    /// Shares in order, without gaps; empty for a tree that was just laid out.
     shares: Vec<SetState>,
 }
 
 impl TreeState {
-    /// A tree as it is laid out before the first phase.
+    /// Creates the state of a tree that was just laid out.
     pub(crate) fn new(shape: Arc<TreeShape>) -> TreeState {
         TreeState { shape, shares: Vec::new() }
     }
 
-    /// The tree after a phase: the states of all its workers, in order of the workers.
+    /// Joins the states of all workers after a phase, in order of the workers.
     pub(crate) fn join(shape: Arc<TreeShape>, states: Vec<SetState>) -> TreeState {
         debug_assert!(states.windows(2).all(|pair| pair[0].first + u64::from(pair[0].names.len()) == pair[1].first));
         TreeState { shape, shares: states }
     }
 
-    /// One state for each of this many workers (at least one), in order.
+    /// Splits the tree into one state per worker (at least one), in order.
     pub(crate) fn split(self, workers: u32) -> Result<Vec<SetState>, ShareError> {
         let workers = workers.max(1);
         if self.shares.len() == workers as usize {
@@ -109,7 +109,7 @@ impl TreeState {
         Ok(states)
     }
 
-    /// What exists under this number, if anything does.
+    /// Returns the entry under this number, if one exists.
     pub(crate) fn entry(&self, file: FileId) -> Option<SetEntry> {
         if self.shares.is_empty() {
             let exists = file.0 < self.shape.files() && self.shape.is_preallocated(file);
@@ -118,77 +118,78 @@ impl TreeState {
         self.holder(file).and_then(|share| share.entry(file))
     }
 
-    /// What exists, for another process: runs of names that are alike, each what they are, how many, and for files that are not as
-    /// large as they were made, how large.
+    /// Encodes the state for another process as runs of equal names. Each run has a kind and a length, and a size
+    /// for files whose size has changed.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes: Vec<u8> = Vec::new();
         if self.shares.is_empty() {
             return bytes;
         }
-        let mut run: Option<(Told, u64)> = None;
-        let mut end = |run: Option<(Told, u64)>| {
-            if let Some((told, names)) = run {
-                bytes.push(told.to_byte());
+        let mut run: Option<(EntryCode, u64)> = None;
+        let mut end = |run: Option<(EntryCode, u64)>| {
+            if let Some((code, names)) = run {
+                bytes.push(code.to_byte());
                 bytes.extend(names.to_le_bytes());
-                if let Told::Sized(size) = told {
+                if let EntryCode::Sized(size) = code {
                     bytes.extend(size.to_le_bytes());
                 }
             }
         };
         for number in 0..self.shape.files() {
-            let told = match self.entry(FileId(number)) {
-                None => Told::Free,
-                Some(SetEntry::Symlink) => Told::Symlink,
-                Some(SetEntry::File { size }) if size == self.shape.size_of(FileId(number)) => Told::AsMade,
-                Some(SetEntry::File { size }) => Told::Sized(size),
+            let code = match self.entry(FileId(number)) {
+                None => EntryCode::Free,
+                Some(SetEntry::Symlink) => EntryCode::Symlink,
+                Some(SetEntry::File { size }) if size == self.shape.size_of(FileId(number)) => EntryCode::AsMade,
+                Some(SetEntry::File { size }) => EntryCode::Sized(size),
             };
             match &mut run {
-                Some((same, names)) if *same == told => *names += 1,
-                run => end(run.replace((told, 1))),
+                Some((same, names)) if *same == code => *names += 1,
+                run => end(run.replace((code, 1))),
             }
         }
         end(run);
         bytes
     }
 
-    /// A tree as another process says it is, for reading; `None` where it says nothing that makes sense, or too much for one share.
+    /// Decodes another process's state of a tree, for reading. `None` if the data is malformed, or has
+    /// too many files for one share.
     pub(crate) fn from_bytes(shape: Arc<TreeShape>, mut bytes: &[u8]) -> Option<TreeState> {
         if bytes.is_empty() {
             return Some(TreeState::new(shape));
         }
         let len = u32::try_from(shape.files()).ok().filter(|&len| u64::from(len) <= MAX_SHARE)?;
-        let mut told: Vec<Told> = Vec::with_capacity(len as usize);
+        let mut codes: Vec<EntryCode> = Vec::with_capacity(len as usize);
         while let Some((&kind, rest)) = bytes.split_first() {
             bytes = rest;
             let names = number(&mut bytes)?;
             let kind = match kind {
-                0 => Told::Free,
-                1 => Told::AsMade,
-                2 => Told::Symlink,
-                3 => Told::Sized(number(&mut bytes)?),
+                0 => EntryCode::Free,
+                1 => EntryCode::AsMade,
+                2 => EntryCode::Symlink,
+                3 => EntryCode::Sized(number(&mut bytes)?),
                 _ => return None,
             };
-            if names > u64::from(len) - told.len() as u64 {
+            if names > u64::from(len) - codes.len() as u64 {
                 return None;
             }
-            told.resize(told.len() + names as usize, kind);
+            codes.resize(codes.len() + names as usize, kind);
         }
-        if told.len() != len as usize {
+        if codes.len() != len as usize {
             return None;
         }
-        let names = ShareNames::new(len, |number| match told[number as usize] {
-            Told::Free => None,
-            Told::Symlink => Some(Name::SYMLINK),
-            // Its size is that of the shape.
-            Told::AsMade => Some(Name::PREPARED_FILE),
-            Told::Sized(_) => Some(Name::NEW_FILE),
+        let names = ShareNames::new(len, |number| match codes[number as usize] {
+            EntryCode::Free => None,
+            EntryCode::Symlink => Some(Name::SYMLINK),
+            // The file has the size that the shape gives it.
+            EntryCode::AsMade => Some(Name::PREPARED_FILE),
+            EntryCode::Sized(_) => Some(Name::NEW_FILE),
         });
         let mut state = SetState { names, ..SetState::empty(&shape, 0, 0) };
-        if told.iter().any(|told| matches!(told, Told::Sized(_))) {
+        if codes.iter().any(|code| matches!(code, EntryCode::Sized(_))) {
             state.follow_contents();
             let contents = state.contents.as_mut()?;
-            for (number, told) in (0..).zip(&told) {
-                if let Told::Sized(size) = told {
+            for (number, code) in (0..).zip(&codes) {
+                if let EntryCode::Sized(size) = code {
                     contents.set_size(contents.node_of(number), *size);
                 }
             }
@@ -201,7 +202,7 @@ impl TreeState {
         self.shares.get(after)
     }
 
-    /// A new worker's share, cut out of the old ones.
+    /// Cuts a new worker's share out of the old ones.
     fn cut(&self, worker: u32, workers: u32) -> Result<SetState, ShareError> {
         let range = share_of(self.shape.files(), worker, workers)?;
         let first = range.start;
@@ -209,7 +210,7 @@ impl TreeState {
         let held = |number: u32| {
             let file = FileId(first + u64::from(number));
             let share = self.holder(file).expect("the old shares cover the tree");
-            (share, share.local(file).expect("the holder holds it"))
+            (share, share.local(file).expect("the share contains the file"))
         };
         let names = ShareNames::new(len, |number| {
             let (share, local) = held(number);
@@ -217,7 +218,7 @@ impl TreeState {
         });
         let mut state = SetState::empty(&self.shape, worker, first);
         if self.shares.iter().any(|share| share.contents.is_some()) {
-            // Names of one file share a node again, where they lie in one old share and in one new one.
+            // Names of one file share a node again, if one old share and one new share contain them.
             let mut seen: HashMap<(u64, u32), u32> = HashMap::new();
             let mut contents = Contents::new(len);
             for number in (0..len).filter(|n| names.get(*n).is_some_and(|name| name.kind == NameKind::File)) {
@@ -247,7 +248,7 @@ impl TreeState {
     }
 }
 
-/// The file numbers that a worker owns.
+/// Returns the file numbers that a worker owns.
 fn share_of(files: u64, worker: u32, workers: u32) -> Result<Range<u64>, ShareError> {
     let range = part_of(files, worker, workers);
     match range.end - range.start {
@@ -256,29 +257,29 @@ fn share_of(files: u64, worker: u32, workers: u32) -> Result<Range<u64>, ShareEr
     }
 }
 
-/// One worker's part of so many.
+/// Returns one worker's part of a number of things.
 fn part_of(all: u64, worker: u32, workers: u32) -> Range<u64> {
     let cut = |i: u128| (u128::from(all) * i / u128::from(workers)) as u64;
     cut(u128::from(worker))..cut(u128::from(worker) + 1)
 }
 
-/// One worker's knowledge of its share: which of its names exist, what they are, how big they are.
+/// One worker's knowledge of its share: the existing names, with their kinds and sizes.
 ///
-/// A little over 9 bytes a file; 16 more from the first phase on that reads, writes, renames or links.
+/// Takes a little over 9 bytes per file, and 16 more from the first phase on that reads, writes, renames or links.
 #[derive(Debug, Clone)]
 pub(crate) struct SetState {
     pub(super) shape: Arc<TreeShape>,
     first: u64,
     pub(super) names: ShareNames,
     pub(super) contents: Option<Contents>,
-    /// Names that have a copy in another set, where files are copied.
+    /// Names that have a copy in another set; `None` before the first copy.
     copied: Option<Bitmap>,
-    /// The worker's own first, then what it inherited from workers that are no more.
+    /// The worker's own directories first, then those inherited from workers of earlier phases.
     extras: Vec<Extras>,
 }
 
 impl SetState {
-    /// The state of worker `worker` of `workers` for a tree as it is laid out before the first phase.
+    /// Creates the state of worker `worker` of `workers` for a tree that was just laid out.
     pub(crate) fn new(shape: &Arc<TreeShape>, worker: u32, workers: u32) -> Result<SetState, ShareError> {
         let range = share_of(shape.files(), worker, workers.max(worker.saturating_add(1)))?;
         let len = (range.end - range.start) as u32;
@@ -305,19 +306,19 @@ impl SetState {
         }
     }
 
-    /// The numbers that this worker owns.
+    /// Returns the file numbers that this worker owns.
     #[cfg(test)]
     pub(crate) fn share(&self) -> Range<u64> {
         self.first..self.first + u64::from(self.names.len())
     }
 
-    /// How many of its names exist.
+    /// Returns how many of its names exist.
     #[cfg(test)]
     pub(crate) fn existing(&self) -> u64 {
         u64::from(self.names.count(super::names::Among::All))
     }
 
-    /// What exists under this number, if it is of this share and anything does.
+    /// Returns the entry under this number, if it is in this share and exists.
     pub(crate) fn entry(&self, file: FileId) -> Option<SetEntry> {
         let local = self.local(file)?;
         Some(match self.names.get(local)?.kind {
@@ -326,13 +327,13 @@ impl SetState {
         })
     }
 
-    /// Whether the file of this number has a copy in another set.
+    /// Returns `true` if the file with this number has a copy in another set.
     #[cfg(test)]
     pub(crate) fn has_copy(&self, file: FileId) -> bool {
         self.local(file).is_some_and(|local| self.is_copied(local))
     }
 
-    /// The further directories that exist.
+    /// Returns the extra directories that exist.
     #[cfg(test)]
     pub(crate) fn extra_directories(&self) -> impl Iterator<Item = ExtraDirectory> + '_ {
         let of = |extra: &Extras| {
@@ -352,7 +353,7 @@ impl SetState {
         (local < u64::from(self.names.len())).then_some(local as u32)
     }
 
-    /// The leaves that hold the share; all of them for a share of nothing.
+    /// Returns the leaves that contain the share; all leaves for an empty share.
     pub(super) fn leaves(&self) -> Range<u64> {
         match self.names.len() {
             0 => 0..self.shape.leaves(),
@@ -360,7 +361,7 @@ impl SetState {
         }
     }
 
-    /// Whether the file of this name has a copy in another set.
+    /// Returns `true` if the file of this name has a copy in another set.
     pub(super) fn is_copied(&self, local: u32) -> bool {
         self.copied.as_ref().is_some_and(|copied| copied.has(local))
     }
@@ -371,7 +372,7 @@ impl SetState {
         if is_copied { copied.set(local) } else { copied.clear(local) }
     }
 
-    /// Size of an existing file, bytes.
+    /// Returns the size of an existing file, bytes.
     pub(super) fn size(&self, local: u32) -> u64 {
         match (&self.contents, self.names.get(local)) {
             (Some(contents), Some(_)) => contents.size(contents.node_of(local)),
@@ -380,7 +381,7 @@ impl SetState {
         }
     }
 
-    /// From now on sizes and links are followed. Costs a pass over the share the first time.
+    /// Starts tracking sizes and links, which costs a pass over the share the first time.
     pub(super) fn follow_contents(&mut self) {
         if self.contents.is_some() {
             return;
@@ -394,13 +395,13 @@ impl SetState {
         self.contents = Some(contents);
     }
 
-    /// The directory that the next `mkdir` makes, unless this worker's numbers are used up.
+    /// Returns the directory that the next `mkdir` creates, unless this worker's numbers are used up.
     pub(super) fn next_extra(&self) -> Option<ExtraDirectory> {
         let own = &self.extras[0];
         (own.next < u32::MAX).then_some(ExtraDirectory { owner: own.owner, number: own.next })
     }
 
-    /// The directory that the next `rmdir` removes: the oldest, inherited ones first.
+    /// Returns the directory that the next `rmdir` removes: the oldest, inherited ones first.
     pub(super) fn oldest_extra(&self) -> Option<ExtraDirectory> {
         let extra = self.extras.iter().rev().find(|extra| extra.first < extra.next)?;
         Some(ExtraDirectory { owner: extra.owner, number: extra.first })
@@ -421,7 +422,7 @@ impl SetState {
     }
 }
 
-/// The further directories `first..next` of one owner. It is kept when empty, so that no number comes twice.
+/// The extra directories `first..next` of one owner. An empty range is kept, so that no number is reused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Extras {
     owner: u32,

@@ -1,18 +1,19 @@
-//! A worker's way through its share of a file set: which file each step goes to, and what its op changes.
+//! A worker's walk through its share of a file set: the file of each step, and the effect of its op.
 //!
-//! A share is contiguous file numbers that no other worker touches, so that the ops depend on the seed alone.
+//! A share consists of contiguous file numbers that no other worker touches, so that the ops depend only on the seed.
 //!
-//! When effects count: an op's effect (the file exists, it is longer) enters the state when the *next* op is asked for.
-//! A failure drops it. An op that was yielded and never executed must be given to `failed` too.
+//! Effects: an op's effect (the file exists, it is longer) enters the state when the *next* op is requested. A failure
+//! drops it. An op that was yielded but never executed must also be passed to `failed`.
 //!
-//! What each step works on: `open`, `access`, `chmod`, `copy`, `link` and `symlink` pick among regular files, `readlink` among symbolic
-//! links, the others among both. `create`, `rename`, `link` and `symlink` take the name that has been free the longest
-//! (at first: the lowest). Opening a handle that is open closes it first, outside the clock. Hard links share a size.
-//! `write-whole` writes the size that the tree gives the file's number; `read-whole` reads what the file holds.
-//! `write-random` stays within the file, or within the size that the tree gives it while it is empty. Random offsets are
-//! multiples of the op's size, the last op of a file shorter where that does not divide it. `mkdir` makes directories
-//! of its own in the leaves; `rmdir` removes the oldest of them, and those before that exist from the start; `readdir` reads
-//! a leaf of the worker's share. `copy` goes to the same number of another set, of which no other program knows.
+//! Choice of files: `open`, `access`, `chmod`, `copy`, `link` and `symlink` pick among regular files, `readlink`
+//! among symbolic links, the others among both. `create`, `rename`, `link` and `symlink` take the name that has been
+//! free the longest (at first: the lowest). Opening a handle that is open closes it first, outside the clock. Hard
+//! links share a size. `write-whole` writes the size that the tree gives the file's number; `read-whole` reads the
+//! file's current size. `write-random` stays within the file, or within the size that the tree gives it while it is
+//! empty. Random offsets are multiples of the op's size, and the last op of a file is shorter if the size does not
+//! divide the file. `mkdir` creates new directories in the leaves. `rmdir` removes the oldest of them, but first
+//! those that exist from the start. `readdir` reads a leaf of the worker's share. `copy` goes to the same number of
+//! another set, which no other program uses.
 
 use super::copying::{CopyPlan, CopyStage, Copying};
 use super::names::{Among, Name, NameKind};
@@ -33,18 +34,18 @@ const PRIVATE: u64 = 0o600;
 struct OpenFile {
     /// The name under which it was opened.
     name: u32,
-    /// Its node; meaningless while contents are not followed.
+    /// Its node; meaningless while contents are not tracked.
     node: u32,
 }
 
-/// Where a whole-file step stands.
+/// Position of a whole-file step.
 #[derive(Debug, Clone, Copy)]
 struct Whole {
     offset: u64,
     end: u64,
 }
 
-/// What the op at hand changes once it has succeeded.
+/// State change of the current op, applied once it has succeeded.
 #[derive(Debug, Clone, Copy)]
 enum Effect {
     Nothing,
@@ -62,7 +63,7 @@ enum Effect {
     DirectoryRemoved { directory: ExtraDirectory },
 }
 
-/// Where a worker stands in its share.
+/// A worker's position in its share.
 #[derive(Debug)]
 pub(in crate::program) struct SetWalk {
     state: SetState,
@@ -78,12 +79,12 @@ pub(in crate::program) struct SetWalk {
 /// An op of a whole-file step.
 pub(in crate::program) struct WholeFileOp {
     pub(in crate::program) op: CallOp,
-    /// More of the file comes behind it.
+    /// Whether more ops of the step follow.
     pub(in crate::program) goes_on: bool,
 }
 
 impl SetWalk {
-    /// Over the state that the phase before left.
+    /// Creates a walk over the state that the previous phase left.
     pub(in crate::program) fn new(program: &Compiled, mut state: SetState, stream: StreamId) -> SetWalk {
         if program.needs_contents {
             state.follow_contents();
@@ -105,8 +106,8 @@ impl SetWalk {
         }
     }
 
-    /// What is left of the share, for the next phase. The effect of the last op counts unless it failed; handles are
-    /// closed, as the calls do at the end of a phase.
+    /// Returns the state of the share for the next phase. The effect of the last op counts unless it failed. Handles
+    /// are closed, as the calls do at the end of a phase.
     pub(in crate::program) fn into_state(mut self) -> SetState {
         self.settle();
         for handle in 0..self.handles.len() {
@@ -115,21 +116,21 @@ impl SetWalk {
         self.state
     }
 
-    /// The op at hand was not done.
+    /// Handles the current op's failure.
     pub(in crate::program) fn failed(&mut self, op: &CallOp) {
         self.effect = Effect::Nothing;
-        // What is left of a copy that failed is removed when its file is copied again.
+        // The remains of a failed copy are removed when its file is copied again.
         self.copying = None;
-        if op.is_there() {
+        if op.is_on_copy() {
             return;
         }
         if matches!(op.kind, OpKind::Create | OpKind::Rename | OpKind::Link | OpKind::Symlink) {
-            // Another name next time: something foreign may be in the way of this one.
+            // Use another name next time: a foreign file may be in the way of this one.
             self.state.names.rotate_free();
         }
     }
 
-    /// The effect of the op before enters the state.
+    /// Applies the effect of the previous op to the state.
     #[inline]
     pub(in crate::program) fn settle(&mut self) {
         match std::mem::replace(&mut self.effect, Effect::Nothing) {
@@ -198,7 +199,7 @@ impl SetWalk {
         }
     }
 
-    /// The op of a call, or `None` where it has nothing to work on.
+    /// Completes the op of a call; `None` if it has nothing to work on.
     #[inline]
     pub(in crate::program) fn call(&mut self, op: CallOp, file: Choose, picks: &mut Rng) -> Option<CallOp> {
         let handle = op.handle;
@@ -217,7 +218,7 @@ impl SetWalk {
             }
             OpKind::Close => {
                 let open = self.handle(handle)?;
-                // The handle is gone even where `close` reports an error, close(2).
+                // The handle is gone even if `close` reports an error, close(2).
                 self.forget_handle(handle);
                 Some(self.on(op, open.name))
             }
@@ -229,7 +230,7 @@ impl SetWalk {
                 let name = self.pick(file, Among::All, picks)?;
                 Some(self.on(op, name))
             }
-            // It would follow a link, perhaps to nowhere.
+            // It would follow a link, which may dangle.
             OpKind::Access => {
                 let name = self.pick(file, Among::Files, picks)?;
                 Some(self.on(op, name))
@@ -256,7 +257,7 @@ impl SetWalk {
                 Some(self.on_two(op, from, to))
             }
             OpKind::Readlink => {
-                // `same` is whatever it is: a file that is no symbolic link is an error of the op.
+                // `same` uses the last name of any kind: if that is not a symbolic link, the op fails.
                 let among = if file == Choose::Same { Among::All } else { Among::Symlinks };
                 let name = self.pick(file, among, picks)?;
                 Some(self.on(op, name))
@@ -280,12 +281,12 @@ impl SetWalk {
                 let leaves = self.state.leaves();
                 Some(CallOp { file: leaves.start + picks.below(leaves.end - leaves.start), ..op })
             }
-            // Nothing else is compiled over a file set.
+            // No other call is compiled for a file set.
             _ => None,
         }
     }
 
-    /// `truncate` or `fallocate`, or `None` where nothing is open.
+    /// Completes a `truncate` or `fallocate`; `None` if the handle is not open.
     pub(in crate::program) fn sized(&mut self, op: CallOp, draw: impl FnOnce() -> u64) -> Option<CallOp> {
         let open = self.handle(op.handle)?;
         let (length, size) = match op.kind {
@@ -303,7 +304,7 @@ impl SetWalk {
         Some(CallOp { length, ..self.on(op, open.name) })
     }
 
-    /// One request of a whole-file step.
+    /// Returns one request of a whole-file step.
     pub(in crate::program) fn whole(&mut self, direction: Direction, handle: u16, request: u64) -> Option<WholeFileOp> {
         let open = self.handle(handle)?;
         let whole = match self.whole.take() {
@@ -323,7 +324,7 @@ impl SetWalk {
         Some(WholeFileOp { op: self.transfer(direction, handle, open, whole.offset, length), goes_on })
     }
 
-    /// One call of copying a file into another set.
+    /// Returns one call of copying a file into another set.
     pub(in crate::program) fn copy(&mut self, plan: &CopyPlan, picks: &mut Rng) -> Option<WholeFileOp> {
         let mut copying = match self.copying.take() {
             Some(copying) => copying,
@@ -346,7 +347,7 @@ impl SetWalk {
         Some(WholeFileOp { op, goes_on })
     }
 
-    /// One read or write of an open file.
+    /// Returns one read or write of an open file.
     pub(in crate::program) fn block(
         &mut self,
         direction: Direction,
@@ -380,7 +381,7 @@ impl SetWalk {
         let (kind, call) = match direction {
             Direction::Read => (OpKind::Read, Call::ReadAt),
             Direction::Write => {
-                // A write of nothing leaves the size alone, write(2).
+                // A write of 0 bytes does not change the size, write(2).
                 let end = if length > 0 { offset.saturating_add(length) } else { 0 };
                 let size = self.size(open).max(end);
                 self.effect = Effect::Sized { node: open.node, size };
@@ -390,14 +391,14 @@ impl SetWalk {
         self.on(CallOp { handle, offset, length, is_bare: true, ..CallOp::of(kind, call) }, open.name)
     }
 
-    /// An op on a name, which becomes the one that `same` means.
+    /// Completes an op on a name, which `same` refers to from now on.
     #[inline]
     fn on(&mut self, op: CallOp, name: u32) -> CallOp {
         self.last = Some(name);
         CallOp { file: self.state.id(name).0, ..op }
     }
 
-    /// An op with an old and a new name; the new one becomes the one that `same` means.
+    /// Completes an op with an old and a new name; `same` refers to the new one from now on.
     fn on_two(&mut self, op: CallOp, from: u32, to: u32) -> CallOp {
         CallOp { file: self.state.id(from).0, other: self.state.id(to).0, ..self.on(op, to) }
     }
@@ -436,7 +437,7 @@ impl SetWalk {
         }
     }
 
-    /// An existing name, and a free one.
+    /// Picks an existing name and a free one.
     fn pick_and_new(&mut self, pick: Choose, among: Among, picks: &mut Rng) -> Option<(u32, u32)> {
         let to = self.state.names.free()?;
         let from = self.pick(pick, among, picks)?;

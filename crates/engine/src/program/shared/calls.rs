@@ -1,6 +1,6 @@
-//! The calls of steps over shared file sets: which file each goes to, the calls, and what they change for everybody.
+//! Calls of steps over shared file sets: chooses their files, makes the calls, and updates the shared state.
 
-use super::compile::{CompiledStep, Does, Moving, PickFrom, WHOLE_BYTES_MAX};
+use super::compile::{CompiledStep, Moving, PickFrom, StepAction, WHOLE_BYTES_MAX};
 use super::draw::Drawn;
 use super::memory::{ReadMemory, WriteMemory};
 use super::set::{DIRECTORY_MODE, FILE_MODE, SharedSet};
@@ -19,37 +19,37 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Attempts to pick another file after `ENOENT`, because another worker removed it.
+/// Maximum number of files tried after `ENOENT` because another worker removed them.
 const ATTEMPTS_MAX: u32 = 1000;
 
-/// Room for the entries of one `getdents64`.
+/// Buffer size of one `getdents64`.
 const ENTRIES_BYTES: usize = 32 << 10;
 
-/// What Filebench counts of a directory's entry besides its name: `sizeof(struct dirent) - 1` of the GNU C library on 64 bits.
+/// Bytes that Filebench counts for a directory entry besides its name: `sizeof(struct dirent) - 1` of the
+/// GNU C library on 64 bits.
 const ENTRY_BYTES: u64 = 279;
 
-/// Most writes that are not waited for, and their memory.
+/// Maximum number of writes in flight, and the bytes of their memory.
 const STARTED_MAX: u64 = 256;
 const STARTED_BYTES: u64 = 32 << 20;
 
-/// Writes of a worker that are not waited for.
+/// A worker's asynchronous writes.
 #[derive(Default)]
 pub(super) struct Writes {
     aio: Option<Aio>,
-    /// The first that failed while half of them were waited for. The next op that writes so, or the close of its file,
-    /// returns it.
+    /// First error from waiting for half of them. The next asynchronous write, or the close of its file, returns it.
     failed: Option<FailedWrite>,
 }
 
 impl Writes {
-    /// Waits for half of those in flight, at least one.
+    /// Waits for half of the writes in flight, at least one.
     pub(super) fn await_half(&mut self) {
         let failed = self.aio.as_mut().and_then(|aio| aio.drain_half().err());
         self.failed = self.failed.or(failed);
     }
 
-    /// Waits for those of one file, which is about to be closed.
-    fn end_of(&mut self, file: BorrowedFd<'_>) -> Result<(), Errno> {
+    /// Waits for the writes to one file, which is about to be closed.
+    fn await_file(&mut self, file: BorrowedFd<'_>) -> Result<(), Errno> {
         let earlier = self.failed.take_if(|failed| failed.fd == file.as_raw_fd());
         let drained = self.aio.as_mut().map_or(Ok(()), |aio| aio.drain_file(file));
         earlier.map_or(drained, |failed| Err(failed.errno))
@@ -67,25 +67,25 @@ struct Open {
 pub(super) struct SharedCalls<'a> {
     context: WorkerContext<'a>,
     handles: Vec<Option<Open>>,
-    /// The file that each handle had last, its set and number: a step may remove it once it is closed.
-    had: Vec<Option<(usize, u32)>>,
-    /// The handle that a step with a turn used last.
+    /// Last set and file number of each handle: a step may remove the file after it was closed.
+    last_files: Vec<Option<(usize, u32)>>,
+    /// Handle that a step with `PickFrom::Turn` used last.
     turn: usize,
-    /// Over how many handles such a step goes.
+    /// Number of handles that such a step cycles through.
     turn_handles: usize,
-    /// Of each set: behind the entry that a step with a turn took last.
+    /// By set: position after the entry that such a step took last.
     own: Vec<Cell<u32>>,
     rng: Rng,
     path: PathText,
-    /// The entry that the op at hand went to, for messages.
+    /// Entry that the current op uses, for messages.
     last: Option<(usize, Entry)>,
     reads: ReadMemory,
     writes: WriteMemory,
     entries: Box<[MaybeUninit<u8>]>,
-    /// Bytes written since the free space was checked last.
+    /// Bytes written since the last check of free space.
     written: u64,
-    /// Bytes of the write or append at hand, or of each of its calls; drawn before its clock starts.
-    asked: u64,
+    /// Bytes of the current write or append, or of each of its calls; drawn before its clock starts.
+    request_bytes: u64,
 }
 
 impl<'a> SharedCalls<'a> {
@@ -99,7 +99,7 @@ impl<'a> SharedCalls<'a> {
         let program = context.program;
         SharedCalls {
             handles: (0..program.handles).map(|_| None).collect(),
-            had: vec![None; program.handles],
+            last_files: vec![None; program.handles],
             turn: 0,
             turn_handles,
             own: program.sets.iter().map(|_| Cell::new(0)).collect(),
@@ -110,7 +110,7 @@ impl<'a> SharedCalls<'a> {
             writes,
             entries: vec![MaybeUninit::uninit(); ENTRIES_BYTES].into_boxed_slice(),
             written: 0,
-            asked: 0,
+            request_bytes: 0,
             context,
         }
     }
@@ -123,7 +123,7 @@ impl<'a> SharedCalls<'a> {
         &self.context.program.sets[number]
     }
 
-    /// The handle of a step.
+    /// Returns the handle of a step.
     fn handle(&mut self, step: &CompiledStep) -> usize {
         match step.pick {
             PickFrom::Turn => {
@@ -134,7 +134,7 @@ impl<'a> SharedCalls<'a> {
         }
     }
 
-    /// There is nothing to do it to: the worker's end.
+    /// Counts a step that found no file, and returns the error that ends the worker.
     fn no_file(&self, step: u32) -> Errno {
         if let Some(cells) = self.context.row.get(step as usize) {
             cells.dry.fetch_add(1, Relaxed);
@@ -142,7 +142,7 @@ impl<'a> SharedCalls<'a> {
         Errno::ENDED
     }
 
-    /// An entry of a set, picked as the step says.
+    /// Picks an entry of a set as the step says.
     fn pick(
         &mut self,
         step: &CompiledStep,
@@ -158,7 +158,7 @@ impl<'a> SharedCalls<'a> {
         }
     }
 
-    /// Tries a call on one existing file after another, until it meets one that nobody has just removed.
+    /// Tries a call on existing files, one after another, until one is found that was not removed in the meantime.
     fn on_existing<T>(
         &mut self,
         number: u32,
@@ -208,17 +208,17 @@ impl<'a> SharedCalls<'a> {
         let flags = step.flags | OFlags::CREATE;
         match of.dir(dir).and_then(|dir| crate::raw_open::openat(dir, self.path.name(), flags, FILE_MODE)) {
             Ok(fd) => {
-                of.state.files.exists_now(file);
+                of.state.files.mark_existing(file);
                 self.keep(step, handle, Open { fd, set, file })
             }
             Err(error) => {
-                of.state.files.is_missing_now(file);
+                of.state.files.mark_missing(file);
                 Err(errno(error))
             }
         }
     }
 
-    /// The open file of a step, which is opened where it is not.
+    /// Returns the handle of a step's open file, and opens the file if necessary.
     #[inline]
     fn opened(&mut self, number: u32) -> Result<usize, Errno> {
         let step = &self.context.program.steps[number as usize];
@@ -238,21 +238,21 @@ impl<'a> SharedCalls<'a> {
     fn close(&mut self, handle: usize) -> Completion {
         let open = self.handles[handle].take().ok_or(Errno(libc::EBADF))?;
         self.last = Some((open.set, Entry::File(open.file)));
-        self.had[handle] = Some((open.set, open.file));
+        self.last_files[handle] = Some((open.set, open.file));
         self.set(open.set).state.files.closed(open.file);
-        let written = self.context.writes.borrow_mut().end_of(open.fd.as_fd());
+        let written = self.context.writes.borrow_mut().await_file(open.fd.as_fd());
         let closed = close(open.fd);
         written.and(closed)
     }
 
     fn remove(&mut self, number: u32, step: &CompiledStep) -> Completion {
         let open = self.handles[step.handle].as_ref().map(|open| (open.set, open.file));
-        let held = open.or_else(|| self.had[step.handle].take()).filter(|_| step.handle > 0);
+        let held = open.or_else(|| self.last_files[step.handle].take()).filter(|_| step.handle > 0);
         let own = held.filter(|(set, file)| self.set(*set).state.files.take(*file));
         let (set, file) = match own {
             Some(own) => own,
             None => {
-                // Somebody else has removed it, or the handle had none: another one of the set.
+                // Another worker has removed it, or the handle had none: pick another file of the set.
                 let set = held.map_or_else(|| self.set_of(step), |(set, _)| Ok(set))?;
                 let of = self.set(set);
                 let taken = self.pick(step, set, &of.state.files, of.shape.files(), Entries::take_existing);
@@ -264,11 +264,11 @@ impl<'a> SharedCalls<'a> {
         self.last = Some((set, Entry::File(file)));
         match of.dir(dir).and_then(|dir| rustix::fs::unlinkat(dir, self.path.name(), AtFlags::empty())) {
             Ok(()) => {
-                of.state.files.is_missing_now(file);
+                of.state.files.mark_missing(file);
                 Ok(0)
             }
             Err(error) => {
-                of.state.files.exists_now(file);
+                of.state.files.mark_existing(file);
                 Err(errno(error))
             }
         }
@@ -285,7 +285,7 @@ impl<'a> SharedCalls<'a> {
         Ok(0)
     }
 
-    /// Where a transfer of this many bytes begins.
+    /// Returns the offset of a transfer of this many bytes.
     #[inline]
     fn place(&mut self, moving: &Moving, handle: usize, bytes: u64) -> Result<u64, Errno> {
         let open = self.fd(handle)?;
@@ -320,7 +320,7 @@ impl<'a> SharedCalls<'a> {
 
     fn write(&mut self, number: u32, moving: &Moving) -> Completion {
         let handle = self.opened(number)?;
-        let bytes = self.asked;
+        let bytes = self.request_bytes;
         if bytes == 0 {
             return Err(Errno(libc::EINVAL));
         }
@@ -351,7 +351,7 @@ impl<'a> SharedCalls<'a> {
         }
     }
 
-    /// Bytes of one call of many; 0 is as many as the file has.
+    /// Returns the bytes of one of several calls; 0 means the size of the file.
     fn request(&self, request: u64, handle: usize, most: u64) -> Result<u64, Errno> {
         let request = match request {
             0 => {
@@ -371,7 +371,7 @@ impl<'a> SharedCalls<'a> {
             (None, 0) => size_of(self.fd(handle)?),
             (None, bytes) => bytes,
         };
-        let request = self.request(self.asked, handle, self.context.program.largest_write)?;
+        let request = self.request(self.request_bytes, handle, self.context.program.largest_write)?;
         let mut all = 0;
         while all < end {
             let piece = self.writes.piece(request.min(end - all));
@@ -387,7 +387,7 @@ impl<'a> SharedCalls<'a> {
 
     fn append(&mut self, number: u32) -> Completion {
         let handle = self.opened(number)?;
-        let bytes = self.asked;
+        let bytes = self.request_bytes;
         if bytes == 0 {
             return Ok(0);
         }
@@ -398,7 +398,7 @@ impl<'a> SharedCalls<'a> {
         Ok(moved)
     }
 
-    /// Files may grow for as long as a run lasts: checks from time to time whether enough of the file system is free.
+    /// Checks from time to time for enough free space: files may grow as long as the run lasts.
     #[inline]
     fn has_room(&mut self, handle: usize, moved: u64) -> Result<(), Errno> {
         self.written += moved;
@@ -431,9 +431,9 @@ impl<'a> SharedCalls<'a> {
         self.last = Some((set, Entry::Leaf(leaf)));
         let made = of.dir(dir).and_then(|dir| rustix::fs::mkdirat(dir, self.path.name(), DIRECTORY_MODE));
         if made.is_ok() {
-            of.state.leaves.exists_now(leaf)
+            of.state.leaves.mark_existing(leaf)
         } else {
-            of.state.leaves.is_missing_now(leaf)
+            of.state.leaves.mark_missing(leaf)
         };
         made.map(|()| 0).map_err(errno)
     }
@@ -447,9 +447,9 @@ impl<'a> SharedCalls<'a> {
         self.last = Some((set, Entry::Leaf(leaf)));
         let removed = of.dir(dir).and_then(|dir| rustix::fs::unlinkat(dir, self.path.name(), AtFlags::REMOVEDIR));
         if removed.is_ok() {
-            of.state.leaves.is_missing_now(leaf)
+            of.state.leaves.mark_missing(leaf)
         } else {
-            of.state.leaves.exists_now(leaf)
+            of.state.leaves.mark_existing(leaf)
         };
         removed.map(|()| 0).map_err(errno)
     }
@@ -490,7 +490,7 @@ impl<'a> SharedCalls<'a> {
     fn start_write(&mut self, number: u32, moving: &Moving) -> Completion {
         let handle = self.opened(number)?;
         let largest = self.context.program.largest_started;
-        let bytes = self.asked;
+        let bytes = self.request_bytes;
         if bytes == 0 {
             return Err(Errno(libc::EINVAL));
         }
@@ -515,13 +515,13 @@ impl<'a> SharedCalls<'a> {
 }
 
 impl Drop for SharedCalls<'_> {
-    /// Nothing is in flight when the descriptors go, whatever ended the worker.
+    /// Waits for all writes before the descriptors are closed, however the worker ended.
     fn drop(&mut self) {
         self.context.writes.borrow_mut().aio = None;
     }
 }
 
-/// An open file by its handle: borrows nothing else of the worker.
+/// Returns the open file of a handle. A free function, so that it borrows nothing else of the worker.
 #[inline]
 fn opened(handles: &[Option<Open>], handle: usize) -> Result<&Open, Errno> {
     handles.get(handle).and_then(Option::as_ref).ok_or(Errno(libc::EBADF))
@@ -534,21 +534,21 @@ impl SyncBackend for SharedCalls<'_> {
         let program = self.context.program;
         let (drawn, most) = match &program.steps[op.step as usize].does {
             _ if op.kind != OpKind::Write => return,
-            Does::Write(moving) => (&moving.size, program.largest_write),
-            Does::StartWrite(moving) => (&moving.size, program.largest_started),
-            Does::WriteWhole { request, .. } => (request, program.largest_write),
-            Does::Append { size, .. } => (size, program.largest_write),
+            StepAction::Write(moving) => (&moving.size, program.largest_write),
+            StepAction::StartWrite(moving) => (&moving.size, program.largest_started),
+            StepAction::WriteWhole { request, .. } => (request, program.largest_write),
+            StepAction::Append { size, .. } => (size, program.largest_write),
             _ => return,
         };
-        self.asked = drawn.bytes(&mut self.rng, most);
+        self.request_bytes = drawn.bytes(&mut self.rng, most);
         let ready = match &program.steps[op.step as usize].does {
-            Does::Append { up_to: true, .. } => {
-                self.asked = self.rng.below(self.asked);
-                self.asked
+            StepAction::Append { up_to: true, .. } => {
+                self.request_bytes = self.rng.below(self.request_bytes);
+                self.request_bytes
             }
-            // As many as the file has; which one it is may only show when it is opened.
-            Does::WriteWhole { .. } if self.asked == 0 => program.largest_write.min(WHOLE_BYTES_MAX),
-            _ => self.asked,
+            // The size of the file, which may not be known before it is opened.
+            StepAction::WriteWhole { .. } if self.request_bytes == 0 => program.largest_write.min(WHOLE_BYTES_MAX),
+            _ => self.request_bytes,
         };
         self.writes.renew(ready);
     }
@@ -561,44 +561,44 @@ impl SyncBackend for SharedCalls<'_> {
         let number = op.step;
         let step = &self.context.program.steps[number as usize];
         let done = match &step.does {
-            Does::Open | Does::Create
+            StepAction::Open | StepAction::Create
                 if self.handles[step.handle].is_some() && !matches!(step.pick, PickFrom::Turn) =>
             {
                 Err(Errno(libc::EBUSY))
             }
-            Does::Open => {
+            StepAction::Open => {
                 let handle = self.handle(step);
-                // The next file takes the handle of the one that was opened a whole turn ago.
+                // The next file takes the handle of the file opened one full turn earlier.
                 if self.handles[handle].is_some() {
                     self.close(handle)?;
                 }
                 self.open(number, handle).map(|()| 0)
             }
-            Does::Create => {
+            StepAction::Create => {
                 let handle = self.handle(step);
                 if self.handles[handle].is_some() {
                     self.close(handle)?;
                 }
                 self.create(number, handle).map(|()| 0)
             }
-            Does::Close => self.close(if matches!(step.pick, PickFrom::Turn) { self.turn } else { step.handle }),
-            Does::Remove => self.remove(number, step),
-            Does::Stat => self.stat(number, step),
-            Does::Read(moving) => self.read(number, moving),
-            Does::Write(moving) => self.write(number, moving),
-            Does::ReadWhole { request } => self.read_whole(number, request),
-            Does::WriteWhole { like, bytes, .. } => self.write_whole(number, *like, *bytes),
-            Does::Append { .. } => self.append(number),
-            Does::Fsync => {
+            StepAction::Close => self.close(if matches!(step.pick, PickFrom::Turn) { self.turn } else { step.handle }),
+            StepAction::Remove => self.remove(number, step),
+            StepAction::Stat => self.stat(number, step),
+            StepAction::Read(moving) => self.read(number, moving),
+            StepAction::Write(moving) => self.write(number, moving),
+            StepAction::ReadWhole { request } => self.read_whole(number, request),
+            StepAction::WriteWhole { like, bytes, .. } => self.write_whole(number, *like, *bytes),
+            StepAction::Append { .. } => self.append(number),
+            StepAction::Fsync => {
                 let handle = self.opened(number)?;
                 rustix::fs::fsync(&self.fd(handle)?.fd).map(|()| 0).map_err(errno)
             }
-            Does::FsyncSet => return self.fsync_set(op, step),
-            Does::MakeDirectory => self.make_directory(number, step),
-            Does::RemoveDirectory => self.remove_directory(number, step),
-            Does::List => self.list(step),
-            Does::StartWrite(moving) => self.start_write(number, moving),
-            // The source does all others.
+            StepAction::FsyncSet => return self.fsync_set(op, step),
+            StepAction::MakeDirectory => self.make_directory(number, step),
+            StepAction::RemoveDirectory => self.remove_directory(number, step),
+            StepAction::List => self.list(step),
+            StepAction::StartWrite(moving) => self.start_write(number, moving),
+            // The source handles all others.
             _ => Err(Errno(libc::ENOSYS)),
         };
         if done.is_ok() {
@@ -611,7 +611,7 @@ impl SyncBackend for SharedCalls<'_> {
         let mut first = Ok(());
         for handle in 0..self.handles.len() {
             if self.handles[handle].is_some() {
-                // An error of an earlier write may show here, close(2), and of one that was not waited for.
+                // close(2) may report an error of an earlier write, or of an asynchronous one.
                 let closed = self.close(handle);
                 let path = self.last.map_or_else(PathBuf::new, |(set, entry)| self.set(set).path_of(entry));
                 first = first.and(closed.map(drop).map_err(|errno| Unfinished { op: OpKind::Close, path, errno }));

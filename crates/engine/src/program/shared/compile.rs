@@ -1,4 +1,4 @@
-//! Compiles the programs of a phase over shared file sets: names become numbers, and steps within steps a flat list.
+//! Compiles the programs of a phase over shared file sets: resolves names to numbers, and flattens nested steps.
 
 use super::draw::Drawn;
 use super::program_error::ProgramError;
@@ -18,31 +18,31 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// A request of as many bytes as the file has is no larger than this.
+/// Maximum size of a request that transfers the whole file.
 pub(super) const WHOLE_BYTES_MAX: u64 = 1 << 20;
 
-/// One instruction; numbers refer to the program's tables, and `behind` and `first` to instructions.
+/// One instruction. Numbers refer to the program's tables; `after` and `first` refer to instructions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Instruction {
     Step(u32),
-    /// Sets a counter to the number drawn for it; goes behind the loop for 0.
+    /// Sets a counter to a drawn number; jumps past the loop if it is 0.
     Repeat {
         counter: u16,
-        behind: u32,
+        after: u32,
     },
-    /// Counts down, and goes to the loop's first instruction until the counter is 0.
+    /// Decrements the counter, and jumps to the loop's first instruction until it is 0.
     Again {
         counter: u16,
         first: u32,
     },
 }
 
-/// A step with everything looked up.
+/// A step with all names resolved.
 pub(super) struct CompiledStep {
     pub(super) name: String,
     pub(super) kind: Option<OpKind>,
-    pub(super) does: Does,
-    /// Number of its set among the program's.
+    pub(super) does: StepAction,
+    /// Index among the program's sets.
     pub(super) set: Option<usize>,
     pub(super) handle: usize,
     pub(super) pick: PickFrom,
@@ -50,24 +50,24 @@ pub(super) struct CompiledStep {
     pub(super) no_read_ahead: bool,
 }
 
-/// Which entry.
+/// Rule by which a step picks an entry.
 pub(super) enum PickFrom {
     Next,
     Turn,
     Indexed(Drawn),
 }
 
-/// One read or write.
+/// Parameters of a read or write.
 pub(super) struct Moving {
     pub(super) size: Drawn,
     pub(super) random: bool,
     pub(super) within: u64,
-    /// Offsets that are drawn from, bytes; any when empty.
+    /// Offsets to draw from, bytes; any offset if empty.
     pub(super) places: Box<[u64]>,
 }
 
-/// What a step does.
-pub(super) enum Does {
+/// The action of a step.
+pub(super) enum StepAction {
     Open,
     Create,
     Close,
@@ -94,7 +94,7 @@ pub(super) enum Does {
     List,
     StartWrite(Moving),
     AwaitWrites,
-    /// At this place.
+    /// Index of the place to wait at.
     Sleep(usize),
     Wake(usize),
     Take {
@@ -128,30 +128,30 @@ pub(crate) struct SharedProgram {
     pub(super) code: Vec<Instruction>,
     pub(super) steps: Vec<CompiledStep>,
     pub(super) sets: Vec<Arc<SharedSet>>,
-    /// What each counter is set to.
+    /// Initial value of each counter.
     pub(super) times: Vec<Drawn>,
     pub(super) handles: usize,
-    /// Whether a step goes over handles in turn.
+    /// Whether a step cycles through handles.
     pub(super) takes_turns: bool,
     /// Bytes of its largest read, and of its largest write, in one call.
     pub(super) largest_read: u64,
     pub(super) largest_write: u64,
-    /// Bytes of its largest write that is not waited for.
+    /// Bytes of its largest asynchronous write.
     pub(super) largest_started: u64,
-    /// Memory over which reads are spread, bytes.
+    /// Memory that reads are spread over, bytes.
     pub(super) spread: u64,
     pub(super) together: Together,
 }
 
-/// Where steps of several workers meet.
+/// A step at which several workers wait for or wake each other.
 #[derive(Default)]
 pub(super) struct Place {
     pub(super) woken: WakeEvent,
-    /// One for each worker of each group that has the step.
+    /// One per worker of each group that has the step.
     pub(super) credits: Vec<Credit>,
 }
 
-/// What the workers of a party have done together.
+/// Totals over the workers of a party.
 #[derive(Default)]
 pub(super) struct Party {
     pub(super) ops: AtomicU64,
@@ -159,26 +159,26 @@ pub(super) struct Party {
     pub(super) bytes: AtomicU64,
 }
 
-/// What the workers of a phase over shared file sets share.
+/// State shared by the workers of a phase over shared file sets.
 pub(crate) struct SharedPhase {
     programs: Vec<Option<Arc<SharedProgram>>>,
     pub(super) places: Vec<Place>,
     pub(super) events: Events,
     pub(super) parties: Vec<Party>,
-    /// Workers of all groups.
+    /// Number of workers in all groups.
     pub(super) workers: u32,
-    /// Whether any step asks what a party has done.
+    /// Whether any step depends on a party's totals.
     pub(super) counts_parties: bool,
     board: Arc<Board>,
 }
 
 impl SharedPhase {
-    /// The statistics of its steps.
+    /// Returns the statistics of its steps.
     pub(crate) fn board(&self) -> &Arc<Board> {
         &self.board
     }
 
-    /// The program of a group.
+    /// Returns the program of a group.
     pub(crate) fn program(&self, group: usize) -> Option<&Arc<SharedProgram>> {
         self.programs.get(group)?.as_ref()
     }
@@ -186,7 +186,7 @@ impl SharedPhase {
     /// Compiles the programs of a phase.
     ///
     /// # Errors
-    /// What the validator would have found.
+    /// Errors that the validator should have found.
     pub(crate) fn new(phase: &Phase, targets: &OpenTargets) -> Result<SharedPhase, ProgramError> {
         if phase.workers.iter().any(|group| group.run_as == RunAs::Process) {
             return Err(ProgramError::Processes);
@@ -263,11 +263,9 @@ impl SharedPhase {
             boards.push(GroupBoard::new(steps.collect(), group.count));
             compiled.push(Some(Arc::new(program)));
         }
-        let counts_parties = compiled
-            .iter()
-            .flatten()
-            .flat_map(|program| &program.steps)
-            .any(|step| matches!(step.does, Does::TakeEvents { step: None, .. } | Does::Finish { step: None, .. }));
+        let counts_parties = compiled.iter().flatten().flat_map(|program| &program.steps).any(|step| {
+            matches!(step.does, StepAction::TakeEvents { step: None, .. } | StepAction::Finish { step: None, .. })
+        });
         Ok(SharedPhase {
             programs: compiled,
             places,
@@ -280,7 +278,7 @@ impl SharedPhase {
     }
 }
 
-/// The numbers of steps by their names, in the order in which they are compiled.
+/// Returns the numbers of steps by name, in the order of compilation.
 fn numbers(program: &Program) -> BTreeMap<String, usize> {
     let single = program.shared_names().into_iter().filter(|(_, step)| !matches!(step.does, SharedWork::Steps(_)));
     BTreeMap::from_iter(single.enumerate().map(|(number, (name, _))| (name, number)))
@@ -290,9 +288,9 @@ struct Compiler<'a> {
     program: SharedProgram,
     /// The program's steps by name.
     numbers: BTreeMap<String, usize>,
-    /// Places by the names of steps.
+    /// Indices of places by the names of their steps.
     names: &'a BTreeMap<String, usize>,
-    /// Credits of each place that are given to groups already.
+    /// Number of each place's credits that are already assigned to groups.
     given: &'a mut BTreeMap<usize, usize>,
     workers: usize,
     targets: &'a OpenTargets,
@@ -306,7 +304,7 @@ impl Compiler<'_> {
         } else {
             let counter = u16::try_from(self.program.times.len()).map_err(|_| ProgramError::TooManySteps)?;
             self.program.times.push(Drawn::of(&step.times));
-            self.program.code.push(Instruction::Repeat { counter, behind: 0 });
+            self.program.code.push(Instruction::Repeat { counter, after: 0 });
             Some((counter, self.program.code.len() - 1))
         };
         if let SharedWork::Steps(steps) = &step.does {
@@ -320,8 +318,8 @@ impl Compiler<'_> {
         }
         if let Some((counter, start)) = repeat {
             self.program.code.push(Instruction::Again { counter, first: start as u32 + 1 });
-            let behind = self.program.code.len() as u32;
-            self.program.code[start] = Instruction::Repeat { counter, behind };
+            let after = self.program.code.len() as u32;
+            self.program.code[start] = Instruction::Repeat { counter, after };
         }
         Ok(())
     }
@@ -360,7 +358,7 @@ impl Compiler<'_> {
         let wanted = [(file.direct, OFlags::DIRECT), (file.sync, OFlags::SYNC)];
         let wanted = wanted.into_iter().filter(|(wanted, _)| *wanted).map(|(_, flag)| flag);
         let flags = wanted.fold(access | OFlags::NOFOLLOW | OFlags::CLOEXEC, |flags, flag| flags | flag);
-        let does = self.does(step, &name)?;
+        let does = self.compile_action(step, &name)?;
         Ok(CompiledStep {
             kind: step.does.kind(),
             name,
@@ -373,7 +371,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// A number of bytes that a call moves, which buffers are made to fit.
+    /// Returns the bytes that a call moves, and their maximum for the buffers.
     fn request(&self, amount: &Amount) -> (Drawn, u64) {
         let request = Drawn::of(amount);
         let most = match request.fixed() {
@@ -389,7 +387,7 @@ impl Compiler<'_> {
         (Moving { size, random: transfer.random, within: transfer.within, places }, most)
     }
 
-    fn does(&mut self, step: &SharedStep, name: &str) -> Result<Does, ProgramError> {
+    fn compile_action(&mut self, step: &SharedStep, name: &str) -> Result<StepAction, ProgramError> {
         let reads = |program: &mut SharedProgram, most: u64| program.largest_read = program.largest_read.max(most);
         let writes = |program: &mut SharedProgram, most: u64| program.largest_write = program.largest_write.max(most);
         let counted = |step: &Option<String>| {
@@ -399,70 +397,70 @@ impl Compiler<'_> {
         };
         Ok(match &step.does {
             SharedWork::Steps(_) => return Err(ProgramError::OtherStep),
-            SharedWork::Open => Does::Open,
-            SharedWork::Create => Does::Create,
-            SharedWork::Close => Does::Close,
-            SharedWork::Remove => Does::Remove,
-            SharedWork::Stat => Does::Stat,
+            SharedWork::Open => StepAction::Open,
+            SharedWork::Create => StepAction::Create,
+            SharedWork::Close => StepAction::Close,
+            SharedWork::Remove => StepAction::Remove,
+            SharedWork::Stat => StepAction::Stat,
             SharedWork::Read(transfer) => {
                 let (moving, most) = self.moving(transfer);
                 reads(&mut self.program, most);
-                Does::Read(moving)
+                StepAction::Read(moving)
             }
             SharedWork::Write(transfer) => {
                 let (moving, most) = self.moving(transfer);
                 writes(&mut self.program, most);
-                Does::Write(moving)
+                StepAction::Write(moving)
             }
             SharedWork::ReadWhole { request } => {
                 let (request, most) = self.request(request);
                 reads(&mut self.program, most);
-                Does::ReadWhole { request }
+                StepAction::ReadWhole { request }
             }
             SharedWork::WriteWhole { request, like, bytes } => {
                 let (request, most) = self.request(request);
                 writes(&mut self.program, most);
                 self.program.handles = self.program.handles.max(usize::from(*like) + 1);
-                Does::WriteWhole { request, like: (*like).into(), bytes: *bytes }
+                StepAction::WriteWhole { request, like: (*like).into(), bytes: *bytes }
             }
             SharedWork::Append { size, up_to } => {
                 let (size, most) = self.request(size);
                 writes(&mut self.program, most);
-                Does::Append { size, up_to: *up_to }
+                StepAction::Append { size, up_to: *up_to }
             }
-            SharedWork::Fsync => Does::Fsync,
-            SharedWork::FsyncSet => Does::FsyncSet,
-            SharedWork::MakeDirectory => Does::MakeDirectory,
-            SharedWork::RemoveDirectory => Does::RemoveDirectory,
-            SharedWork::List => Does::List,
+            SharedWork::Fsync => StepAction::Fsync,
+            SharedWork::FsyncSet => StepAction::FsyncSet,
+            SharedWork::MakeDirectory => StepAction::MakeDirectory,
+            SharedWork::RemoveDirectory => StepAction::RemoveDirectory,
+            SharedWork::List => StepAction::List,
             SharedWork::StartWrite(transfer) => {
                 let (moving, most) = self.moving(transfer);
                 writes(&mut self.program, most);
                 self.program.largest_started = self.program.largest_started.max(most);
-                Does::StartWrite(moving)
+                StepAction::StartWrite(moving)
             }
-            SharedWork::AwaitWrites => Does::AwaitWrites,
-            SharedWork::Sleep => Does::Sleep(self.place(name)?),
-            SharedWork::Wake { step } => Does::Wake(self.place(step)?),
+            SharedWork::AwaitWrites => StepAction::AwaitWrites,
+            SharedWork::Sleep => StepAction::Sleep(self.place(name)?),
+            SharedWork::Wake { step } => StepAction::Wake(self.place(step)?),
             SharedWork::Take { credit, .. } => {
                 let place = self.place(name)?;
                 let first = self.given.entry(place).or_default();
                 let own = *first;
                 *first += self.workers;
-                Does::Take { place, first: own, credit: Drawn::of(credit) }
+                StepAction::Take { place, first: own, credit: Drawn::of(credit) }
             }
             SharedWork::Give { step, credit, waits } => {
-                Does::Give { place: self.place(step)?, credit: Drawn::of(credit), waits: *waits }
+                StepAction::Give { place: self.place(step)?, credit: Drawn::of(credit), waits: *waits }
             }
-            SharedWork::Spin { times } => Does::Spin(Drawn::of(times)),
-            SharedWork::Delay { seconds } => Does::Delay(Drawn::of(seconds)),
-            SharedWork::TakeEvent => Does::TakeEvent,
-            SharedWork::TakeEvents { unit, step } => Does::TakeEvents { unit: *unit, step: counted(step)? },
+            SharedWork::Spin { times } => StepAction::Spin(Drawn::of(times)),
+            SharedWork::Delay { seconds } => StepAction::Delay(Drawn::of(seconds)),
+            SharedWork::TakeEvent => StepAction::TakeEvent,
+            SharedWork::TakeEvents { unit, step } => StepAction::TakeEvents { unit: *unit, step: counted(step)? },
             SharedWork::Finish { after, unit, step } => {
-                Does::Finish { after: Drawn::of(after), unit: *unit, step: counted(step)? }
+                StepAction::Finish { after: Drawn::of(after), unit: *unit, step: counted(step)? }
             }
-            SharedWork::Note { .. } => Does::Note,
-            SharedWork::Sample { value } => Does::Sample(Drawn::of(value)),
+            SharedWork::Note { .. } => StepAction::Note,
+            SharedWork::Sample { value } => StepAction::Sample(Drawn::of(value)),
         })
     }
 }

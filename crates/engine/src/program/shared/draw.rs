@@ -16,7 +16,7 @@ pub(super) enum Drawn {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct DrawnVariable {
     variable: Variable,
-    /// Of a table: the weights up to and including each row, as a share of all.
+    /// For a table: cumulative weights of its rows, as shares of the total.
     below: Vec<f64>,
 }
 
@@ -34,7 +34,7 @@ impl Drawn {
         }
     }
 
-    /// The number, where it is always the same.
+    /// Returns the number if it is constant.
     pub(super) fn fixed(&self) -> Option<u64> {
         match self {
             Drawn::Fixed(number) => Some(*number),
@@ -42,7 +42,7 @@ impl Drawn {
         }
     }
 
-    /// The next number: the whole part of what is drawn.
+    /// Draws the next number, rounded down.
     #[inline(always)]
     pub(super) fn draw(&self, rng: &mut Rng) -> u64 {
         match self {
@@ -51,7 +51,7 @@ impl Drawn {
         }
     }
 
-    /// As [`Drawn::draw`], and no more than a buffer holds.
+    /// Like [`Drawn::draw`], limited to the size of a buffer.
     #[inline(always)]
     pub(super) fn bytes(&self, rng: &mut Rng, most: u64) -> u64 {
         self.draw(rng).min(most)
@@ -89,12 +89,12 @@ impl DrawnVariable {
         if let Some(step) = variable.round {
             number = (number / step as f64).round() * step as f64;
         }
-        // A conversion to an integer keeps to its limits, and makes 0 of what is no number.
+        // The conversion to an integer saturates, and turns NaN into 0.
         number.max(variable.min).min(variable.max.unwrap_or(f64::MAX)) as u64
     }
 }
 
-/// The inverse of the triangular distribution function on 0 to 1.
+/// Returns the inverse of the triangular distribution function on 0 to 1.
 fn triangular(mode: f64, unit: f64) -> f64 {
     if unit < mode { (unit * mode).sqrt() } else { 1.0 - ((1.0 - unit) * (1.0 - mode)).sqrt() }
 }
@@ -113,7 +113,8 @@ mod tests {
         Variable { times, plus, ..Variable::of(draw) }
     }
 
-    /// Every distribution has the mean that its formula says, and the mean that validation and reports reckon with.
+    /// Protects: every distribution has the mean of its formula, which is also the
+    /// mean that validation and reports use.
     #[test]
     fn distributions_have_their_means() {
         let table = vec![
@@ -137,7 +138,7 @@ mod tests {
         }
     }
 
-    /// What is rounded is a multiple, and what has limits keeps to them, whatever is drawn.
+    /// Protects: rounded numbers are multiples, and limited numbers stay within their limits.
     #[test]
     fn rounding_and_limits_hold() {
         let variable =
@@ -148,6 +149,6 @@ mod tests {
         assert!(numbers.iter().all(|number| number % 1024 == 0 && (4096..=65536).contains(number)), "{numbers:?}");
         assert!(numbers.contains(&4096) && numbers.contains(&65536));
         let below_nothing = Variable::of(Draw::Normal);
-        assert!(mean_of(below_nothing) < 1.0, "what is negative is 0");
+        assert!(mean_of(below_nothing) < 1.0, "negative values become 0");
     }
 }

@@ -1,4 +1,4 @@
-//! The memory that steps over shared file sets read into and write from. A page is used up only when an op uses it.
+//! Memory for the reads and writes of steps over shared file sets. Pages are only allocated when an op touches them.
 
 use crate::backend::region::Region;
 use crate::content::Filler;
@@ -6,10 +6,10 @@ use crate::rng::{Rng, StreamId};
 use crate::worker_error::WorkerError;
 use plumb_workload::Content;
 
-/// What direct I/O needs everywhere.
+/// Alignment that suffices for direct I/O everywhere.
 const ALIGN_BYTES: u64 = 4096;
 
-/// Blocks in which file systems and devices look for duplicates.
+/// Block size at which file systems and devices look for duplicates.
 const BLOCK_BYTES: usize = 4096;
 
 fn region(bytes: u64) -> Result<Region, WorkerError> {
@@ -17,19 +17,19 @@ fn region(bytes: u64) -> Result<Region, WorkerError> {
     Region::new(bytes).map_err(|source| WorkerError::Memory { bytes, source })
 }
 
-/// Memory that is read into.
+/// Memory that reads go to.
 pub(super) struct ReadMemory {
     region: Region,
 }
 
 impl ReadMemory {
-    /// For reads of up to `largest` bytes, over `spread` bytes.
+    /// Allocates memory for reads of up to `largest` bytes, spread over `spread` bytes.
     pub(super) fn new(largest: u64, spread: u64) -> Result<ReadMemory, WorkerError> {
         Ok(ReadMemory { region: region(largest.max(spread))? })
     }
 
-    /// Memory for a read: somewhere, so that it is no more in the processor's caches than a program's own would be. Places are
-    /// multiples of the length, as in Filebench: reads that end early touch only the beginning of each.
+    /// Returns memory for a read at a random position, so that it is no more cached than a program's own memory would
+    /// be. Positions are multiples of the length, as in Filebench: short reads touch only the beginning of each.
     #[inline]
     pub(super) fn piece(&mut self, bytes: u64, rng: &mut Rng) -> &mut [u8] {
         let apart = bytes.next_multiple_of(ALIGN_BYTES).max(ALIGN_BYTES);
@@ -39,28 +39,29 @@ impl ReadMemory {
     }
 }
 
-/// Memory that is written from: each block of each write differs from all others, unless the content is to be constant.
+/// Memory that writes come from. Each block of each write differs from all others, unless the content is constant.
 pub(super) struct WriteMemory {
     region: Region,
     filler: Filler,
     content: Content,
-    /// Bytes that hold content.
+    /// Number of bytes that hold content.
     filled: usize,
-    /// The number of the next write, for its blocks; it begins with the worker's own.
+    /// Number of the next write, used to mark its blocks. Its upper bits are the worker's.
     number: u64,
-    /// Bytes that are ready for the first piece of the write at hand, which was not handed out yet.
+    /// Bytes prepared for the first piece of the current write; 0 once it was handed out.
     ready: usize,
 }
 
 impl WriteMemory {
-    /// For writes of up to `largest` bytes.
+    /// Allocates memory for writes of up to `largest` bytes.
     pub(super) fn new(largest: u64, content: Content, stream: StreamId) -> Result<WriteMemory, WorkerError> {
         let number = (u64::from(stream.worker) << 40) ^ stream.seed.rotate_left(32);
         let filler = Filler::new(content, stream);
         Ok(WriteMemory { region: region(largest)?, filler, content, filled: 0, number, ready: 0 })
     }
 
-    /// Another write comes, in pieces of up to this many bytes: makes the first one ready, before the clock starts.
+    /// Prepares the first piece of the next write, before the clock starts. The write comes in pieces
+    /// of up to this many bytes.
     pub(super) fn renew(&mut self, bytes: u64) {
         let bytes = bytes as usize;
         self.fill(bytes);
@@ -72,8 +73,8 @@ impl WriteMemory {
         self.ready = bytes;
     }
 
-    /// A piece of it. Behind the first one the clock runs: reducible content stays as it is, and random content gets new
-    /// numbers.
+    /// Returns a piece of the current write. For pieces after the first, the clock is already running: random content
+    /// gets new numbers, and reducible content is reused.
     #[inline]
     pub(super) fn piece(&mut self, bytes: u64) -> &mut [u8] {
         let bytes = bytes as usize;
@@ -87,7 +88,7 @@ impl WriteMemory {
         &mut self.region.as_mut_slice()[..bytes]
     }
 
-    /// Fills what was never filled.
+    /// Fills memory that has no content yet.
     fn fill(&mut self, bytes: usize) {
         if bytes > self.filled {
             self.filler.fill(&mut self.region.as_mut_slice()[self.filled..bytes]);
@@ -95,7 +96,7 @@ impl WriteMemory {
         }
     }
 
-    /// Gives each block another number.
+    /// Gives each block a new number.
     fn mark(&mut self, bytes: usize) {
         for block in self.region.as_mut_slice()[..bytes].chunks_mut(BLOCK_BYTES) {
             self.number = self.number.wrapping_add(1);
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Nothing that deduplicates finds a block twice, in one write or in several, of one worker or of two.
+    /// Protects: deduplication finds no block twice, in one write or in several, of one worker or of two.
     #[test]
     fn no_block_is_written_twice() {
         let mut seen = BTreeSet::new();
@@ -127,7 +128,7 @@ mod tests {
         }
     }
 
-    /// Reads go over all of their memory, and never past it; two of them are the same place or have no byte in common.
+    /// Protects: reads use all of their memory, and never more; two reads use the same place or do not overlap.
     #[test]
     fn reads_are_spread() {
         let mut memory = ReadMemory::new(8192, 1 << 20).unwrap();

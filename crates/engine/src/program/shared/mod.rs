@@ -1,9 +1,9 @@
 //! Programs over file sets that all workers share: Filebench's work.
 //!
-//! A [set](set) is laid out as its [shape] says; which of its entries exist is [known to all workers](state) without locks.
-//! The programs of a phase are [compiled](compile) together, because their steps mean each other. A [source] goes through
-//! the steps of one worker: what waits for others ([sync]) it does itself, and what makes [calls] it yields to the loop
-//! that all work shares. Each step has [statistics of its own](steps).
+//! A [set](set) is laid out by its [shape]; [all workers know](state) without locks which entries exist. The programs
+//! of a phase are [compiled](compile) together, because their steps refer to each other. A [source] goes through the
+//! steps of one worker: it waits for others ([sync]) itself, and yields the [calls] to the loop that all work shares.
+//! Each step has [its own statistics](steps).
 
 mod calls;
 mod compile;

@@ -1,6 +1,6 @@
-//! Why the programs of a phase cannot be compiled: what the validator would have found.
+//! Errors from compiling the programs of a phase. The validator should have found them.
 
-/// What is wrong with a program over shared file sets.
+/// Error in a program over shared file sets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProgramError {
     #[error("workers that share file sets are threads; remove `run-as`")]

@@ -1,4 +1,4 @@
-//! How much of a file system stays free while its files grow.
+//! Keeps a part of a file system free while its files grow.
 
 use crate::backend::Errno;
 use crate::guard::space::Space;
@@ -8,37 +8,39 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// All workers together write at most this much between two checks, bytes.
 const CHECK_BYTES_MAX: u64 = 64 << 20;
 
-/// On a small file system: at most this part of its size. A fifth of the 5 % that stay free.
+/// On a small file system, all workers together write at most 1 / `CHECK_PART` of its size. This is a fifth of
+/// the 5 % that stay free.
 const CHECK_PART: u64 = 100;
 
 /// One worker writes at least this much between two checks, bytes: a check costs about a microsecond.
 const CHECK_BYTES_MIN: u64 = 64 << 10;
 
-/// The room of one file system.
+/// Free space policy of one file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Room {
-    /// All workers together write this much between two checks, bytes; `None` where it may be filled, or has no size.
+    /// Bytes that all workers together write between two checks; `None` if the file system may
+    /// be filled, or has no size.
     check_bytes: Option<u64>,
 }
 
 impl Room {
-    /// Of the file system on which a directory lies.
+    /// Creates the policy for the file system of a directory.
     pub(super) fn of(directory: BorrowedFd<'_>, may_be_filled: bool) -> rustix::io::Result<Room> {
         let space = if may_be_filled { None } else { Space::of(directory)? };
         Ok(Room { check_bytes: space.map(|space| (space.size_bytes / CHECK_PART).min(CHECK_BYTES_MAX)) })
     }
 
-    /// Whether one of `workers` checks it after it has written this many bytes.
+    /// Returns `true` if one of `workers` must check after writing this many bytes.
     #[inline]
     pub(super) fn is_checked_after(self, written: u64, workers: u32) -> bool {
         let each = |all: u64| (all / u64::from(workers.max(1))).max(CHECK_BYTES_MIN);
         self.check_bytes.is_some_and(|all| written >= each(all))
     }
 
-    /// Whether more may be written.
+    /// Checks that more may be written.
     ///
     /// # Errors
-    /// `ENOSPC` where no more than what is to stay free is free.
+    /// `ENOSPC` if only the reserve is left.
     pub(super) fn check(self, directory: impl AsFd) -> Result<(), Errno> {
         match Space::of(directory).map_err(errno)? {
             Some(space) if space.headroom_bytes() == 0 => Err(Errno(libc::ENOSPC)),
@@ -51,7 +53,7 @@ impl Room {
 mod tests {
     use super::*;
 
-    /// More workers check more often; a file system that may be filled is never checked.
+    /// Protects: more workers check more often; a file system that may be filled is never checked.
     #[test]
     fn workers_check_together() {
         let room = Room { check_bytes: Some(64 << 20) };

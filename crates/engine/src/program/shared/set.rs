@@ -31,10 +31,10 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(super) const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 pub(super) const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
 
-/// Limit of directories of a set that are held open; further ones are opened for each use.
+/// Maximum number of directories of a set that stay open; further ones are opened for each use.
 const HELD_MAX: u32 = 1 << 16;
 
-/// A file set that all workers share, laid out.
+/// A laid-out file set that all workers share.
 pub(crate) struct SharedSet {
     root: GuardedDir,
     pub(super) shape: SharedShape,
@@ -79,7 +79,7 @@ impl AsFd for SetDir<'_> {
 }
 
 impl SharedSet {
-    /// Directories that may stay open.
+    /// Returns the number of directories that may stay open.
     pub(super) fn held_directories(&self) -> usize {
         self.dirs.held.len()
     }
@@ -110,12 +110,12 @@ impl SharedSet {
         })
     }
 
-    /// The path of its root.
+    /// Path of the set's root.
     pub(crate) fn path(&self) -> &Path {
         self.root.path()
     }
 
-    /// The path of an entry, for messages.
+    /// Returns the path of an entry, for messages.
     pub(super) fn path_of(&self, entry: Entry) -> PathBuf {
         let mut path = PathText::new();
         self.shape.write_path(entry, &mut path);
@@ -126,7 +126,7 @@ impl SharedSet {
 /// Opens a set and lays it out.
 ///
 /// # Errors
-/// [`EngineError::Refused`], [`EngineError::Tree`]; [`EngineError::Prepare`] where a signal stopped it.
+/// [`EngineError::Refused`], [`EngineError::Tree`]; [`EngineError::Prepare`] after a stop signal.
 pub(crate) fn open_set(
     name: &str,
     target: &SharedTree,
@@ -135,7 +135,7 @@ pub(crate) fn open_set(
     setting: &Setting<'_>,
     observer: &mut dyn Observer,
 ) -> Result<SharedSet, EngineError> {
-    // Each set has a stream of its own: sets of equal sizes have other files.
+    // Each set has its own random stream, so that sets of equal sizes differ.
     let seed = name.bytes().fold(workload.seed, |seed, byte| seed.rotate_left(8) ^ u64::from(byte));
     let failed = |reason: String| EngineError::Tree { target: name.to_owned(), reason };
     let shape = SharedShape::new(target, seed).map_err(|error| failed(error.to_string()))?;
@@ -165,7 +165,7 @@ pub(crate) fn open_set(
         layout.make_directories()?;
         observer.file_set(name, FileSetStep::MakingFiles);
         layout.make_files(target.layout_threads, seed)?;
-        // What is dirty now would be written back in the midst of what is measured.
+        // Dirty pages would be written back during the measurement.
         crate::os::sync_file_system(set.root()).map_err(|source| LayoutError::at(Path::new(""), "flush", source))
     })();
     match made {
@@ -175,7 +175,7 @@ pub(crate) fn open_set(
     }
 }
 
-/// Why a set could not be laid out.
+/// Error from laying out a set.
 #[derive(Debug, thiserror::Error)]
 enum LayoutError {
     #[error("stopped")]
@@ -197,7 +197,7 @@ struct Layout<'a> {
     stop: StopFlag,
     stream: StreamId,
     existing: ExistingTree,
-    /// Files are dropped from the page cache.
+    /// Whether files are dropped from the page cache.
     drops: bool,
 }
 
@@ -206,7 +206,7 @@ impl Layout<'_> {
         if self.stop.requested() { Err(LayoutError::Stopped) } else { Ok(()) }
     }
 
-    /// A directory comes behind the one that it lies in.
+    /// Creates all directories, each after its parent.
     fn make_directories(&self) -> Result<(), LayoutError> {
         let (set, mut path) = (self.set, PathText::new());
         for directory in 1..set.shape.directories() {
@@ -243,7 +243,7 @@ impl Layout<'_> {
         }
     }
 
-    /// Makes the files in a random order, as files come to be in a tree that is in use.
+    /// Creates the files in a random order, as in a tree that has been in use.
     fn make_files(&self, threads: u32, seed: u64) -> Result<(), LayoutError> {
         let files = u64::from(self.set.shape.files());
         if files == 0 {
@@ -310,7 +310,7 @@ impl Layout<'_> {
             Ordering::Greater => rustix::fs::ftruncate(&handle, size).map_err(failed("cut file"))?,
         }
         if self.drops {
-            rustix::fs::fadvise(&handle, 0, None, Advice::DontNeed).map_err(failed("drop from the page cache file"))?;
+            rustix::fs::fadvise(&handle, 0, None, Advice::DontNeed).map_err(failed("evict file"))?;
         }
         Ok(())
     }

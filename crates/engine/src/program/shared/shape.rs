@@ -1,7 +1,7 @@
-//! The tree of a shared file set: which directories there are, and where each file lies.
+//! The tree of a shared file set: its directories, and the directory of each file.
 //!
-//! Directories are a table of 16 bytes each; files are no table: file `n` lies in the last directory that begins at or
-//! before `n`.
+//! Directories are a table of 16 bytes each. Files need no table: file `n` is in the last directory
+//! that begins at or before `n`.
 
 use super::draw::Drawn;
 use crate::math::ln;
@@ -10,22 +10,22 @@ use crate::tree::gamma;
 use plumb_workload::SharedTree;
 use plumb_workload::program::Amount;
 
-/// Deeper than this no directory lies, whatever is drawn.
+/// Maximum depth of a directory, whatever is drawn.
 const LEVELS_MAX: u32 = 60;
 
-/// The digits of a name.
+/// Minimum digits of a name.
 const NAME_DIGITS: usize = 8;
 
-/// Room for the longest path: a name and a separator for each level, the file's own name, and the end.
+/// Size of the longest path: a name and a separator for each level, the file's own name, and the NUL.
 pub(super) const PATH_BYTES: usize = (LEVELS_MAX as usize + 2) * (NAME_DIGITS + 3) + 1;
 
-/// Names from here on have more digits.
+/// Last name with the minimum number of digits.
 const NAME_MAX: u32 = 99_999_999;
 
-/// Most directories of a tree: their table takes 1 GiB.
+/// Maximum number of directories of a tree, whose table takes 1 GiB.
 const DIRECTORIES_MAX: u32 = 1 << 26;
 
-/// A tree that would have more directories than their table holds.
+/// The tree would have more directories than the table can hold.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error(
     "its files need more than {directories_max} directories of {mean_width:.0} entries; use a larger `width` \
@@ -40,24 +40,24 @@ pub(crate) struct TooManyDirectories {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Directory {
     parent: u32,
-    /// Its name in it.
+    /// Its name in its parent.
     name: u32,
-    /// Number of the first file at or behind it.
+    /// Number of the first file at or after it.
     first_file: u32,
-    /// Number of the first empty directory at or behind it.
+    /// Number of the first empty directory at or after it.
     first_leaf: u32,
 }
 
-/// What can be said of a tree before it is made.
+/// Statistics of a tree, computed before it is created.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TreeFacts {
-    /// Files, existing or not.
+    /// Number of files, existing or not.
     pub files: u64,
-    /// Empty directories, existing or not.
+    /// Number of empty directories, existing or not.
     pub leaf_directories: u64,
-    /// Mean entries of a directory that were asked for.
+    /// Requested mean number of entries per directory.
     pub mean_width: f64,
-    /// Mean depth that follows from it, or that was asked for.
+    /// Mean depth: requested, or computed from the width.
     pub mean_depth: f64,
     /// Bytes of all files, existing or not.
     pub bytes: u64,
@@ -129,7 +129,7 @@ impl Drawing {
 }
 
 impl SharedShape {
-    /// The tree that a target asks for.
+    /// Draws the tree of a target.
     ///
     /// # Errors
     /// It has too many directories.
@@ -153,7 +153,7 @@ impl SharedShape {
         Ok(shape)
     }
 
-    /// Adds directories below the root until all files have a place. Nothing lies in the root itself.
+    /// Adds directories below the root until all files have a place. The root itself has no files.
     fn grow(
         &mut self,
         drawing: &mut Drawing,
@@ -208,7 +208,7 @@ impl SharedShape {
         self.directories.len() as u32
     }
 
-    /// What can be said of it.
+    /// Returns the tree's statistics.
     pub(crate) fn facts(&self) -> TreeFacts {
         TreeFacts {
             files: self.files.into(),
@@ -219,7 +219,7 @@ impl SharedShape {
         }
     }
 
-    /// The size of a file as it is made, bytes.
+    /// Returns the initial size of a file, bytes.
     #[inline]
     pub(super) fn size_of(&self, file: u32) -> u64 {
         match &self.size {
@@ -228,7 +228,7 @@ impl SharedShape {
         }
     }
 
-    /// Whether an entry exists before the first phase.
+    /// Returns `true` if an entry exists before the first phase.
     pub(super) fn is_preallocated(&self, entry: Entry) -> bool {
         let place = match entry {
             Entry::File(file) => u64::from(file) << 1 | 1,
@@ -258,25 +258,26 @@ impl SharedShape {
         };
         path.clear();
         path.put_name(name);
-        self.put_above(directory as u32, path);
+        self.put_parents(directory as u32, path);
         directory as u32
     }
 
-    /// Writes the path of a directory, relative to the root; `.` for the root. Returns the number of its parent directory.
+    /// Writes the path of a directory, relative to the root; `.` for the root. Returns
+    /// the number of its parent directory.
     pub(super) fn write_directory(&self, directory: u32, path: &mut PathText) -> u32 {
         path.clear();
         if directory == 0 {
-            path.here();
+            path.set_to_current_directory();
             return 0;
         }
         let Directory { parent, name, .. } = self.directories[directory as usize];
         path.put_name(name);
-        self.put_above(parent, path);
+        self.put_parents(parent, path);
         parent
     }
 
     #[inline]
-    fn put_above(&self, mut directory: u32, path: &mut PathText) {
+    fn put_parents(&self, mut directory: u32, path: &mut PathText) {
         while directory != 0 {
             let Directory { parent, name, .. } = self.directories[directory as usize];
             path.put_before(name);
@@ -310,7 +311,7 @@ impl PathText {
         self.start = PATH_BYTES - 1;
     }
 
-    fn here(&mut self) {
+    fn set_to_current_directory(&mut self) {
         self.start = PATH_BYTES - 2;
         self.bytes[self.start] = b'.';
         self.name = self.start;
@@ -323,7 +324,7 @@ impl PathText {
         self.name = self.start;
     }
 
-    /// Puts a name in front of what is there, with eight digits or more.
+    /// Prepends a name of eight or more digits.
     #[inline]
     fn put_before(&mut self, name: u32) {
         if self.start != PATH_BYTES - 1 {
@@ -345,7 +346,7 @@ impl PathText {
         std::ffi::CStr::from_bytes_with_nul(&self.bytes[self.name..]).unwrap_or_default()
     }
 
-    /// For people.
+    /// Returns the path for messages.
     pub(super) fn as_path(&self) -> &std::path::Path {
         use std::os::unix::ffi::OsStrExt;
         std::path::Path::new(std::ffi::OsStr::from_bytes(&self.bytes[self.start..PATH_BYTES - 1]))
@@ -386,9 +387,9 @@ mod tests {
         text.as_path().to_str().unwrap().to_owned()
     }
 
-    /// Where a file lies: `define file` has one place, and a wide set has one directory, as the tools' users expect.
+    /// Protects: `define file` has one place, and a wide set has one directory, as the tools' users expect.
     #[test]
-    fn names_are_those_of_the_format() {
+    fn names_match_the_format() {
         let single = shape(&tree(1, 0, 10, 0.0), 1);
         assert_eq!(path(&single, Entry::File(0)), "00000001/00000001");
         let wide = shape(&tree(1000, 0, 1_000_000, 0.0), 1);
@@ -398,7 +399,7 @@ mod tests {
         assert_eq!(shape(&tree(7, 0, 0, 1.5), 1).directories(), 2);
     }
 
-    /// Every file and empty directory has a path of its own, in any tree.
+    /// Protects: every file and empty directory has its own path, in any tree.
     #[test]
     fn each_entry_has_its_own_path() {
         for (files, leaves, width, spread) in [
@@ -423,10 +424,10 @@ mod tests {
         }
     }
 
-    /// Without a spread a tree is as deep as the number of its files and its width make it, and with one each directory draws
-    /// how deep it may be around that depth; what is printed of a tree says the same.
+    /// Protects: without a spread, the depth of a tree follows from the number of its files and its width. With a
+    /// spread, each directory draws its possible depth around that depth. The printed facts of a tree agree.
     #[test]
-    fn trees_are_as_deep_as_asked() {
+    fn trees_have_the_requested_depth() {
         let levels = |shape: &SharedShape, file| path(shape, Entry::File(file)).matches('/').count() as f64;
         let regular = self::shape(&tree(10_000, 0, 20, 0.0), 1);
         assert!((0..10_000).all(|file| levels(&regular, file) == 3.0), "log 10,000 / log 20 = 3.07");
@@ -438,13 +439,15 @@ mod tests {
         let mut drawing = Drawing::new(&spread, 1);
         let mean = (0..10_000).map(|_| f64::from(drawing.depth())).sum::<f64>() / 10_000.0;
         assert!((mean - 2.77).abs() < 0.1, "{mean}");
-        // One that may be deep has 20 below it, and the files of each: most files lie deeper than most directories may.
+        // A directory that may be deep has 20 below it, each with its files. So most files are
+        // deeper than most directories may be.
         let drawn = self::shape(&spread, 1);
         let mean = (0..10_000).map(|file| levels(&drawn, file)).sum::<f64>() / 10_000.0;
         assert!(mean > 3.07, "{mean}");
     }
 
-    /// A tree with more directories than their table holds is refused, with the way out, before any is made.
+    /// Protects: a tree with more directories than its table can hold is refused, with the
+    /// way out, before any is created.
     #[test]
     fn too_many_directories_are_refused() {
         let error = SharedShape::within(&tree(1000, 0, 1, 0.0), 1, 500).err().unwrap();
@@ -452,7 +455,7 @@ mod tests {
         assert!(SharedShape::within(&tree(1000, 0, 1000, 0.0), 1, 500).is_ok());
     }
 
-    /// As many files exist before the first phase as were asked for.
+    /// Protects: the requested share of the files exists before the first phase.
     #[test]
     fn a_share_of_the_files_exists() {
         let shape = self::shape(&tree(10_000, 0, 20, 1.5), 1);

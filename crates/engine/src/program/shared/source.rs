@@ -1,8 +1,8 @@
-//! The steps of one worker, one after another. What only waits, counts or computes is done here, and timed; what makes
-//! calls is yielded.
+//! The steps of one worker, one after another. Steps that only wait, count or compute run here, timed;
+//! steps that make calls are yielded.
 
 use super::calls::Writes;
-use super::compile::{Does, Instruction, Party, SharedPhase, SharedProgram};
+use super::compile::{Instruction, Party, SharedPhase, SharedProgram, StepAction};
 use super::steps::StepCells;
 use crate::clock::Clock;
 use crate::control::WorkerControl;
@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(super) struct SharedOp {
     pub(super) kind: OpKind,
     pub(super) step: u32,
-    /// Of a pause, ns.
+    /// Length of a pause, ns.
     length: u64,
 }
 
@@ -46,7 +46,7 @@ impl Operation for SharedOp {
     }
 }
 
-/// What the op at hand came to, on its way from the calls to the statistics.
+/// Result of the current op, on its way from the calls to the statistics.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     step: Cell<u32>,
@@ -61,7 +61,7 @@ impl Outcome {
     }
 }
 
-/// What one worker shares with its parts.
+/// State shared by the parts of one worker.
 #[derive(Clone, Copy)]
 pub(super) struct WorkerContext<'a> {
     pub(super) program: &'a SharedProgram,
@@ -121,18 +121,18 @@ pub(super) struct SharedSource<'a> {
     rng: Rng,
     at: usize,
     counters: Vec<u64>,
-    /// Of each step: how often it was woken, or what was done, when it was last seen.
+    /// By step: the number of wake-ups, or the work done, when the step last ran.
     seen: Vec<u64>,
     spun: AtomicU8,
-    /// Instructions since something was done.
+    /// Number of instructions since the last yielded op or step.
     idle: usize,
 }
 
-/// What became of a step that yields nothing.
+/// Outcome of a step that yields nothing.
 enum Done {
-    /// It is over.
+    /// The step is finished.
     Over,
-    /// The worker is to end.
+    /// The worker should end.
     Stopped,
     /// The worker has done enough.
     Enough,
@@ -170,7 +170,7 @@ impl<'a> SharedSource<'a> {
         }
     }
 
-    /// What was done by a step of this worker, or by all of its party.
+    /// Returns the work done by a step of this worker, or by all of its party.
     fn done(&self, step: Option<usize>, unit: EventUnit) -> u64 {
         let WorkerContext { row, party, program, .. } = self.context;
         let mebibytes = |bytes: u64| bytes >> 20;
@@ -193,24 +193,26 @@ impl<'a> SharedSource<'a> {
         }
     }
 
-    /// A step that makes no calls.
+    /// Runs a step that makes no calls.
     fn perform(&mut self, number: usize) -> Done {
         let WorkerContext { program, phase, row, writes, .. } = self.context;
         let (clock, control) = (self.clock, self.control);
         match &program.steps[number].does {
-            Does::Sleep(place) => phase.places[*place].woken.sleep(&mut self.seen[number], &clock, control).into(),
-            Does::Wake(place) => {
+            StepAction::Sleep(place) => {
+                phase.places[*place].woken.sleep(&mut self.seen[number], &clock, control).into()
+            }
+            StepAction::Wake(place) => {
                 phase.places[*place].woken.wake();
                 Done::Over
             }
-            Does::Take { place, first, credit } => {
+            StepAction::Take { place, first, credit } => {
                 let credit = credit.draw(&mut self.rng);
                 match phase.places[*place].credits.get(first + self.worker) {
                     Some(own) => own.take(credit, &clock, control).into(),
                     None => Done::Over,
                 }
             }
-            Does::Give { place, credit, waits } => {
+            StepAction::Give { place, credit, waits } => {
                 let credit = credit.draw(&mut self.rng);
                 for other in &phase.places[*place].credits {
                     other.give(credit);
@@ -220,11 +222,12 @@ impl<'a> SharedSource<'a> {
                 }
                 Done::Over
             }
-            Does::Spin(times) => {
+            StepAction::Spin(times) => {
                 let mut left = times.draw(&mut self.rng);
                 while left > 0 {
                     let stores = left.min(SPIN_STORES);
-                    // Atomic, because the compiler keeps each of such stores. One store a turn is Filebench's `hog`.
+                    // Atomic stores, which the compiler does not remove. Filebench's `hog`
+                    // also makes one store per iteration.
                     for _ in 0..stores {
                         self.spun.store(1, Relaxed);
                     }
@@ -235,13 +238,13 @@ impl<'a> SharedSource<'a> {
                 }
                 Done::Over
             }
-            Does::Delay(seconds) => {
+            StepAction::Delay(seconds) => {
                 let ns = seconds.draw(&mut self.rng).saturating_mul(1_000_000_000);
                 wait_until(&clock, control, clock.now().saturating_add(clock.ticks(ns))).into()
             }
-            Does::TakeEvent => phase.events.take(1, &clock, control).into(),
-            Does::TakeEvents { unit, step } => {
-                // One more than what was done, so that 0 is that it was never here.
+            StepAction::TakeEvent => phase.events.take(1, &clock, control).into(),
+            StepAction::TakeEvents { unit, step } => {
+                // Stored plus one, so that 0 means that the step has not run yet.
                 let done = self.done(*step, *unit) + 1;
                 let before = std::mem::replace(&mut self.seen[number], done);
                 let events = match (before, unit) {
@@ -251,7 +254,7 @@ impl<'a> SharedSource<'a> {
                 };
                 phase.events.take(events, &clock, control).into()
             }
-            Does::Finish { after, unit, step } => {
+            StepAction::Finish { after, unit, step } => {
                 let after = after.fixed().unwrap_or_else(|| {
                     // Drawn once for each worker.
                     let seen = &mut self.seen[number];
@@ -269,15 +272,15 @@ impl<'a> SharedSource<'a> {
                 };
                 if enough { Done::Enough } else { Done::Over }
             }
-            Does::Sample(value) => {
+            StepAction::Sample(value) => {
                 std::hint::black_box(value.draw(&mut self.rng));
                 Done::Over
             }
-            Does::AwaitWrites => {
+            StepAction::AwaitWrites => {
                 writes.borrow_mut().await_half();
                 Done::Over
             }
-            // All others make calls.
+            // All other steps make calls.
             _ => Done::Over,
         }
     }
@@ -292,16 +295,16 @@ impl Source for SharedSource<'_> {
         loop {
             self.idle += 1;
             if self.idle > 2 * program.code.len() + 2 {
-                // Nothing is to be done at all: every loop is of no times.
+                // There is nothing to do: every loop repeats zero times.
                 self.idle = 0;
                 return Some(SharedOp::pause(1_000_000));
             }
             match program.code.get(self.at) {
                 None => self.at = 0,
-                Some(Instruction::Repeat { counter, behind }) => {
+                Some(Instruction::Repeat { counter, after }) => {
                     let count = program.times[usize::from(*counter)].draw(&mut self.rng);
                     self.counters[usize::from(*counter)] = count;
-                    self.at = if count == 0 { *behind as usize } else { self.at + 1 };
+                    self.at = if count == 0 { *after as usize } else { self.at + 1 };
                 }
                 Some(Instruction::Again { counter, first }) => {
                     let left = &mut self.counters[usize::from(*counter)];
@@ -324,7 +327,7 @@ impl Source for SharedSource<'_> {
                     if matches!(done, Done::Enough) {
                         return None;
                     }
-                    // The loop checks whether the worker is to end.
+                    // Lets the loop check for shutdown.
                     return Some(SharedOp::pause(0));
                 }
             }

@@ -1,4 +1,4 @@
-//! Which entries of a shared file set exist, as all workers see it: two bits an entry, changed without locks.
+//! Existence of the entries of a shared file set, visible to all workers: two bits per entry, changed without locks.
 
 use super::draw::Drawn;
 use super::shape::{Entry, SharedShape};
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
 const WORD_BITS: u32 = u64::BITS;
 
-/// Cells that count open files. More files than this share them: a file then counts as open when its neighbour is, and is
-/// only passed over by steps that remove files.
+/// Number of cells that count open files. A larger set shares cells between files. A file then counts as open if its
+/// neighbor is, and only steps that remove files skip it.
 const OPEN_CELLS: u32 = 1 << 16;
 
-/// At most this many open files are skipped before one is removed anyway.
+/// Maximum number of open files skipped before one is removed anyway.
 const PASSED_OVER_MAX: u32 = 64;
 
 /// A set of numbers below a bound.
@@ -30,12 +30,12 @@ impl Bits {
         Bits { words: (0..len.div_ceil(WORD_BITS)).map(word).collect(), len }
     }
 
-    /// The first number of the set at or behind `from`, from the beginning again behind the end.
+    /// Returns the first number of the set at or after `from`, wrapping around at the end.
     #[inline]
     fn next(&self, from: u32) -> Option<u32> {
         let from = if from < self.len { from } else { 0 };
         let (first, words) = ((from / WORD_BITS) as usize, self.words.len());
-        // The first word once more at the end, for the numbers before `from`.
+        // Visit the first word again at the end, for the numbers before `from`.
         for turn in 0..=words {
             let at = (first + turn) % words.max(1);
             let mut word = self.words.get(at)?.load(Acquire);
@@ -49,7 +49,7 @@ impl Bits {
         None
     }
 
-    /// Takes a number out; false where it was not there.
+    /// Removes a number; returns `false` if it was not in the set.
     #[inline]
     fn take(&self, number: u32) -> bool {
         let bit = 1 << (number % WORD_BITS);
@@ -70,19 +70,19 @@ impl Bits {
 /// Files, or empty directories.
 pub(super) struct Entries {
     existing: Bits,
-    /// Behind the last existing one that was taken.
+    /// Position after the last existing entry that was picked.
     existing_rotor: AtomicU32,
     missing: Bits,
     missing_rotor: AtomicU32,
     open: Box<[AtomicU16]>,
 }
 
-/// From where an entry is looked for.
+/// Where the search for an entry begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum From<'a> {
-    /// Behind the last one that any worker took.
+    /// After the last entry that any worker picked.
     Shared,
-    /// Behind the last one that this worker took.
+    /// After the last entry that this worker picked.
     Own(&'a std::cell::Cell<u32>),
     /// At this number.
     At(u32),
@@ -99,13 +99,13 @@ impl Entries {
         }
     }
 
-    /// An existing entry.
+    /// Picks an existing entry.
     #[inline]
     pub(super) fn existing(&self, from: From<'_>) -> Option<u32> {
         next(&self.existing, &self.existing_rotor, from)
     }
 
-    /// Takes an existing entry that nobody has open away from everybody else: it is to be removed.
+    /// Takes an existing entry for removal, so that no other worker can take it. Prefers files that are not open.
     pub(super) fn take_existing(&self, from: From<'_>) -> Option<u32> {
         let mut passed = 0;
         loop {
@@ -120,12 +120,12 @@ impl Entries {
         }
     }
 
-    /// The same for one entry; false where somebody else has taken it.
+    /// Takes a given entry; returns `false` if another worker has taken it.
     pub(super) fn take(&self, number: u32) -> bool {
         self.existing.take(number)
     }
 
-    /// Takes a missing entry away from everybody else: it is to be made.
+    /// Takes a missing entry for creation, so that no other worker can take it.
     #[inline]
     pub(super) fn take_missing(&self, from: From<'_>) -> Option<u32> {
         loop {
@@ -136,15 +136,15 @@ impl Entries {
         }
     }
 
-    /// What was taken exists now.
+    /// Marks a taken entry as existing.
     #[inline]
-    pub(super) fn exists_now(&self, number: u32) {
+    pub(super) fn mark_existing(&self, number: u32) {
         self.existing.put(number);
     }
 
-    /// What was taken is missing now.
+    /// Marks a taken entry as missing.
     #[inline]
-    pub(super) fn is_missing_now(&self, number: u32) {
+    pub(super) fn mark_missing(&self, number: u32) {
         self.missing.put(number);
     }
 
@@ -194,7 +194,7 @@ fn next(bits: &Bits, rotor: &AtomicU32, from: From<'_>) -> Option<u32> {
     }
 }
 
-/// What exists of a shared file set.
+/// Existence of the files and directories of a shared file set.
 pub(super) struct SharedState {
     pub(super) files: Entries,
     pub(super) leaves: Entries,
@@ -203,7 +203,7 @@ pub(super) struct SharedState {
 }
 
 impl SharedState {
-    /// As it is laid out.
+    /// Creates the state after layout.
     pub(super) fn new(shape: &SharedShape) -> SharedState {
         SharedState {
             files: Entries::new(shape.files(), |file| shape.is_preallocated(Entry::File(file))),
@@ -212,7 +212,7 @@ impl SharedState {
         }
     }
 
-    /// The directory that is read next, of `directories`. The root is one only where there is no other.
+    /// Returns the next directory to read, out of `directories`. The root only counts if there is no other directory.
     pub(super) fn directory(&self, directories: u32) -> u32 {
         match directories {
             0 | 1 => 0,
@@ -221,7 +221,7 @@ impl SharedState {
     }
 }
 
-/// The first number that a step tries that names one.
+/// Draws the number at which a step with an index begins its search.
 pub(super) fn indexed(index: &Drawn, len: u32, rng: &mut crate::rng::Rng) -> u32 {
     (index.draw(rng) % u64::from(len.max(1))) as u32
 }
@@ -230,47 +230,47 @@ pub(super) fn indexed(index: &Drawn, len: u32, rng: &mut crate::rng::Rng) -> u32
 mod tests {
     use super::*;
 
-    /// Entries come in turn, and each once, whatever exists.
+    /// Protects: entries are picked in turn, and each once, whichever of them exist.
     #[test]
     fn entries_come_in_turn() {
         let entries = Entries::new(200, |number| number % 3 == 0);
         let first: Vec<u32> = (0..67).filter_map(|_| entries.existing(From::Shared)).collect();
         assert_eq!(first, (0..67).map(|number| number * 3).collect::<Vec<_>>());
-        assert_eq!(entries.existing(From::Shared), Some(0), "the first again behind the last");
+        assert_eq!(entries.existing(From::Shared), Some(0), "wraps around to the first");
         assert_eq!(entries.existing(From::At(199)), Some(0));
         let own = std::cell::Cell::new(10);
         assert_eq!((entries.existing(From::Own(&own)), entries.existing(From::Own(&own))), (Some(12), Some(15)));
     }
 
-    /// What one worker takes no other gets, until it is given back; an empty set has nothing.
+    /// Protects: no worker gets an entry that another one has taken, until it is returned; an empty set has no entries.
     #[test]
-    fn what_is_taken_is_gone() {
+    fn a_taken_entry_is_not_available() {
         let entries = Entries::new(3, |number| number == 1);
         assert_eq!(entries.take_missing(From::Shared), Some(0));
         assert_eq!(entries.take_missing(From::Shared), Some(2));
         assert_eq!(entries.take_missing(From::Shared), None);
-        entries.exists_now(0);
+        entries.mark_existing(0);
         assert_eq!(entries.take_existing(From::At(2)), Some(0));
         assert!(entries.take(1) && !entries.take(1));
         assert_eq!(entries.take_existing(From::Shared), None);
-        entries.is_missing_now(1);
+        entries.mark_missing(1);
         assert_eq!(entries.take_missing(From::Shared), Some(1));
         assert_eq!(Entries::new(0, |_| true).existing(From::Shared), None);
     }
 
-    /// A file that somebody has open is passed over while there is another, and taken where there is none.
+    /// Protects: an open file is skipped while there is another, and taken if there is none.
     #[test]
     fn open_files_are_removed_last() {
         let entries = Entries::new(2, |_| true);
         entries.opened(0);
         assert_eq!(entries.take_existing(From::Shared), Some(1));
         assert_eq!(entries.take_existing(From::Shared), Some(0));
-        entries.exists_now(0);
+        entries.mark_existing(0);
         entries.closed(0);
         assert_eq!(entries.take_existing(From::Shared), Some(0));
     }
 
-    /// Workers that create and remove at once never get one entry twice.
+    /// Protects: workers that create and remove concurrently never get the same entry.
     #[test]
     fn workers_share_without_locks() {
         let entries = Entries::new(1000, |_| false);
@@ -279,7 +279,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     while let Some(number) = entries.take_missing(From::Shared) {
-                        entries.exists_now(number);
+                        entries.mark_existing(number);
                         taken.fetch_add(1, Relaxed);
                     }
                 });

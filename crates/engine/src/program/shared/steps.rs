@@ -5,18 +5,18 @@ use plumb_workload::OpKind;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Times of less than 2^i ns, for each i.
+/// Number of buckets; bucket i counts times of less than 2^i ns.
 const BUCKETS: usize = 64;
 
-/// What one worker did in one step.
+/// Counters of one worker's step.
 pub(super) struct StepCells {
     pub(super) count: AtomicU64,
     pub(super) bytes: AtomicU64,
     total_ns: AtomicU64,
-    /// One more than the shortest time; 0 before there is one.
+    /// Shortest time plus one; 0 if there is none yet.
     shortest_ns: AtomicU64,
     longest_ns: AtomicU64,
-    /// Times that there was nothing to do it to.
+    /// Number of times that the step found no file.
     pub(super) dry: AtomicU64,
     buckets: [AtomicU64; BUCKETS],
 }
@@ -34,7 +34,7 @@ impl StepCells {
         }
     }
 
-    /// Ops of the step that took this long together. Only its worker calls this.
+    /// Records ops of the step that took `ns` together. Only the step's worker calls this.
     #[inline]
     pub(super) fn record(&self, ops: u64, bytes: u64, ns: u64) {
         let add = |cell: &AtomicU64, number: u64| cell.store(cell.load(Relaxed) + number, Relaxed);
@@ -53,15 +53,15 @@ impl StepCells {
     }
 }
 
-/// A step of a group of workers, for its measurement.
+/// Identifies a step of a group of workers in the results.
 pub(super) struct StepName {
     pub(super) name: String,
-    /// The group's name.
+    /// Name of the group.
     pub(super) group: String,
     pub(super) kind: Option<OpKind>,
 }
 
-/// The steps of all workers of a phase.
+/// The statistics of all steps and workers of a phase.
 pub(crate) struct Board {
     groups: Vec<GroupBoard>,
 }
@@ -83,12 +83,12 @@ impl Board {
         Board { groups }
     }
 
-    /// The row of a worker of a group.
+    /// Returns the counters of a worker's steps.
     pub(super) fn row(&self, group: usize, worker: usize) -> &[StepCells] {
         self.groups.get(group).and_then(|group| group.workers.get(worker)).map_or(&[], |row| &**row)
     }
 
-    /// All workers of a group together, step by step.
+    /// Returns the measurements of all steps, summed over each group's workers.
     pub(crate) fn measured(&self) -> Vec<StepMeasurement> {
         self.groups.iter().flat_map(GroupBoard::measured).collect()
     }

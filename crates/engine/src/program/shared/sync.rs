@@ -1,4 +1,4 @@
-//! What workers wait for: events, credit, and being woken.
+//! Synchronization of workers: events, credit, and wake-ups.
 
 use crate::clock::{Clock, Ticks};
 use crate::control::WorkerControl;
@@ -8,18 +8,18 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// No wait is longer than this without a look whether the worker is to end.
+/// Longest wait without a check for shutdown.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
 /// Unused events accumulate for at most this many seconds.
 const KEPT_SECONDS: u64 = 5;
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind these locks is a number, which a panic of another worker cannot leave half written.
+    // These locks protect a number, which a panic of another worker cannot leave half written.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits at a condition until `ready` holds, or the worker is to end.
+/// Waits on a condition variable until `ready` returns `true`, or the worker should end.
 fn wait_for<T>(
     mutex: &Mutex<T>,
     bell: &Condvar,
@@ -42,7 +42,7 @@ fn wait_for<T>(
     }
 }
 
-/// Credit, which some workers give and others take.
+/// Credit that some workers give and others take.
 #[derive(Default)]
 struct Semaphore {
     credit: Mutex<i64>,
@@ -67,7 +67,7 @@ impl Semaphore {
     }
 }
 
-/// What one worker takes credit from at one step: what it is given, and how far ahead those who give it may be.
+/// Credit of one worker at one step: the amount given to it, and how far its givers may run ahead.
 #[derive(Default)]
 pub(super) struct Credit {
     given: Semaphore,
@@ -75,20 +75,19 @@ pub(super) struct Credit {
 }
 
 impl Credit {
-    /// With room for those who give to be so far ahead.
+    /// Creates credit whose givers may run this far ahead.
     pub(super) fn new(ahead: u64) -> Credit {
         let credit = Credit::default();
         credit.room.give(ahead);
         credit
     }
 
-    /// Makes room for as much, and takes it.
+    /// Makes room for this much credit, and waits for it.
     pub(super) fn take(&self, credit: u64, clock: &Clock, control: WorkerControl<'_>) -> Waited {
         self.room.give(credit);
         self.given.take(credit, clock, control)
     }
 
-    /// Gives credit.
     pub(super) fn give(&self, credit: u64) {
         self.given.give(credit);
     }
@@ -99,7 +98,7 @@ impl Credit {
     }
 }
 
-/// Where workers sleep until they are woken.
+/// Wakes workers that sleep at a step.
 #[derive(Default)]
 pub(super) struct WakeEvent {
     woken: Mutex<u64>,
@@ -107,7 +106,7 @@ pub(super) struct WakeEvent {
 }
 
 impl WakeEvent {
-    /// Waits until it was woken more often than `seen`, which is then what has been seen.
+    /// Waits until the number of wake-ups exceeds `seen`, and updates it.
     pub(super) fn sleep(&self, seen: &mut u64, clock: &Clock, control: WorkerControl<'_>) -> Waited {
         wait_for(&self.woken, &self.bell, clock, control, |woken| {
             let is_new = *woken > *seen;
@@ -122,13 +121,13 @@ impl WakeEvent {
     }
 }
 
-/// Events at a rate, for whoever takes them first.
+/// Events at a rate, taken by the first worker that asks.
 pub(super) struct Events {
-    /// Between two events.
+    /// Time between two events.
     gap_ticks: f64,
     kept_ticks: Ticks,
     per_second: u64,
-    /// When the next event is there, in ticks from the first look.
+    /// Time of the next event, in ticks from the first call.
     next: AtomicU64,
     begins: AtomicU64,
 }
@@ -145,13 +144,13 @@ impl Events {
         }
     }
 
-    /// Takes this many events, and waits until they are there.
+    /// Takes this many events, and waits until they are due.
     pub(super) fn take(&self, events: u64, clock: &Clock, control: WorkerControl<'_>) -> Waited {
         let now = clock.now();
         if events == 0 || self.per_second == 0 {
             return if control.stops_at(now) { Waited::Stopped } else { Waited::Until(now) };
         }
-        // Behind the first look, so that nothing is owed for the time before.
+        // Time starts with the first call, so that no events are due for the time before.
         let _ = self.begins.compare_exchange(0, now.max(1), Relaxed, Relaxed);
         let since = now.saturating_sub(self.begins.load(Relaxed));
         let gap = (self.gap_ticks * events as f64) as Ticks;

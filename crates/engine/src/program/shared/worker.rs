@@ -16,17 +16,17 @@ use plumb_workload::program::TURN_HANDLES;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// All workers together spread their reads over no more than this part of the machine's memory.
+/// All workers together spread their reads over at most this fraction of the machine's memory, as a divisor.
 const SPREAD_PART: u64 = 4;
 
-/// A worker, planned.
+/// A planned worker.
 pub(crate) struct SharedWorker {
     pub(crate) phase: Arc<SharedPhase>,
     pub(crate) program: Arc<SharedProgram>,
     pub(crate) group: usize,
     /// Number of the worker in its group.
     pub(crate) number: u32,
-    /// Of all groups.
+    /// Number of workers in all groups.
     pub(crate) workers: u32,
     pub(crate) stream: StreamId,
     pub(crate) content_stream: StreamId,
@@ -34,7 +34,7 @@ pub(crate) struct SharedWorker {
 }
 
 impl SharedWorker {
-    /// The worker's body.
+    /// Returns the function that the worker runs.
     pub(crate) fn body(self) -> Body {
         Box::new(move |barrier: &Barrier| self.run(barrier))
     }
@@ -46,7 +46,7 @@ impl SharedWorker {
         let together = program.together;
         let party = together.first_party + self.number / together.members.max(1);
         let spread = program.spread.min(crate::os::ram_bytes() / SPREAD_PART / u64::from(self.workers.max(1)));
-        // The validator has found that all of them are equal.
+        // The validator has checked that all sets have the same content.
         let content = program.sets.first().map(|set| set.content).unwrap_or_default();
         let reads = ReadMemory::new(program.largest_read, spread)?;
         let written = WriteMemory::new(program.largest_write, content, self.content_stream)?;
@@ -73,8 +73,8 @@ impl SharedWorker {
         let mut calls = SharedCalls::new(context, self.stream.rng(Purpose::Offset), reads, written, turn_handles);
         Ok(run_to_end(barrier, &mut source, &mut calls, &mut Bookkeeper { context }))
     }
-    /// Returns the number of open files that a step with a turn goes over, and the limit of open files. All threads share the limit, while
-    /// each of Filebench's processes has its own.
+    /// Returns the number of open files that a step with a turn cycles through, and the limit of open files. All
+    /// threads share the limit, while each of Filebench's processes has its own.
     fn turn_handles(&self) -> (usize, u64) {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
         let held: usize = self.program.sets.iter().map(|set| set.held_directories()).sum();

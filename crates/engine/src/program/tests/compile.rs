@@ -1,4 +1,4 @@
-//! What compiles, and what is refused with its place.
+//! Programs that compile, and errors that name their place.
 
 use crate::program::compile::{Branch, Chance, Choose, CompileError, Compiled, Instruction};
 use crate::program::rules::Over;
@@ -41,7 +41,7 @@ fn loops_and_mixes_become_jumps() {
     assert_eq!(
         program.code,
         [
-            Instruction::Repeat { counter: 0, times: 3, behind: 8 },
+            Instruction::Repeat { counter: 0, times: 3, after: 8 },
             Instruction::Choose { first: 0, count: 2 },
             Instruction::Call { call: 0, file: Choose::Random, other: Choose::ByCall },
             Instruction::Jump { to: 7 },
@@ -57,9 +57,10 @@ fn loops_and_mixes_become_jumps() {
     assert_eq!(program.branches, [Branch { below: 0.25, to: 2 }, Branch { below: 1.0, to: 4 }]);
 }
 
-/// Values are checked where they were written. What no validation has seen, and has no instruction, is still refused.
+/// Protects: a program that was not validated, and has no instruction, is refused. Values
+/// are checked where they were written.
 #[test]
-fn what_was_not_validated_is_no_program() {
+fn programs_that_were_not_validated_are_refused() {
     let open = Step::Open(OpenStep { file: Pick::Random, handle: 1, ..OpenStep::default() });
     let gamma = Distribution::Gamma { mean: Bytes(9), shape: 0.0 };
     for (steps, place) in [
@@ -73,7 +74,7 @@ fn what_was_not_validated_is_no_program() {
 }
 
 #[test]
-fn a_program_has_a_longest_length() {
+fn programs_have_a_maximum_length() {
     let open = || Step::Open(OpenStep { file: Pick::Random, ..OpenStep::default() });
     let error = compile((0..70_000).map(|_| open()).collect()).unwrap_err().to_string();
     assert_eq!(error, "steps[65535]: the program has too many steps; use `loop` or `each`");

@@ -1,4 +1,4 @@
-//! Flows on real file systems: what the source believes is what lies on disk.
+//! Flows on real file systems: the source's assumptions match the files on disk.
 
 use crate::backend::{Completion, Errno, SyncBackend};
 use crate::clock::Clock;
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// A laid-out tree in a directory of its own, and one for copies of its files.
+/// A laid-out tree in its own directory, and another one for copies of its files.
 struct Tree {
     directory: TempDir,
     copies: TempDir,
@@ -55,7 +55,7 @@ impl Tree {
         tree
     }
 
-    /// The files that have a copy, as workers believe and as they are.
+    /// Returns the files that have a copy, according to the workers and on disk.
     fn copies(&self, states: &[SetState]) -> [BTreeMap<u64, bool>; 2] {
         let mut path = PathBuffer::new();
         let mut is_there = |file: FileId| {
@@ -84,7 +84,7 @@ impl Tree {
         calls
     }
 
-    /// Every name below the root: what it is.
+    /// Returns every name below the root with its kind.
     fn found(&self) -> BTreeMap<PathBuf, Found> {
         let mut found = BTreeMap::new();
         let mut open = vec![self.directory.path().to_owned()];
@@ -108,7 +108,7 @@ impl Tree {
         found
     }
 
-    /// What the workers believe is below the root.
+    /// Returns the names below the root according to the workers.
     fn believed(&self, states: &[SetState]) -> BTreeMap<PathBuf, Found> {
         let mut believed = BTreeMap::new();
         let mut path = PathBuffer::new();
@@ -137,7 +137,7 @@ impl Tree {
     }
 }
 
-/// Further directories of each tree.
+/// Extra directories of each tree.
 const DIRECTORIES: u32 = 7;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,7 +155,7 @@ fn over(program: &Arc<Compiled>, state: SetState, stream: StreamId, passes: Opti
     ProgramSource::new(program, 0, Some(state), stream, passes)
 }
 
-/// One op to its end, as a worker does it.
+/// Completes one op, as a worker does.
 fn run_op(source: &mut ProgramSource, backend: &mut Calls, op: &CallOp) -> Completion {
     backend.before(op);
     let done = backend.execute(op);
@@ -166,7 +166,7 @@ fn run_op(source: &mut ProgramSource, backend: &mut Calls, op: &CallOp) -> Compl
     done
 }
 
-/// Directories on which to test: the default temporary directory, and memory where there is any.
+/// Returns the directories to test in: the default temporary directory, and memory if there is any.
 fn places() -> Vec<PathBuf> {
     let mut places = vec![std::env::temp_dir()];
     let memory = PathBuf::from("/dev/shm");
@@ -180,7 +180,7 @@ fn places() -> Vec<PathBuf> {
 const STREAM: StreamId = StreamId { seed: 5, phase: 0, worker: 0 };
 
 #[test]
-fn every_kind_of_op_does_what_it_says() {
+fn every_kind_of_op_has_its_effect() {
     for place in places() {
         let tree = Tree::new(&place, 9, 2, Distribution::Fixed(Bytes(10_000)), 33);
         let size = |bytes| Distribution::Fixed(Bytes(bytes));
@@ -244,7 +244,7 @@ fn every_kind_of_op_does_what_it_says() {
         let of_load_files = [OpKind::Fstat, OpKind::Statfs, OpKind::Unlock, OpKind::RemoveTree];
         let others = of_jobs.into_iter().chain(of_scripts).chain(of_connections).chain(of_load_files);
         assert!(missing.into_iter().copied().eq(others));
-        // The read at 10 400 of 10 500 bytes is short, and says so.
+        // The read at 10 400 of 10 500 bytes is short, and reports that.
         assert_eq!(moved[..9], [4096, 4096, 1808, 500, 4096, 4096, 2308, moved[7], moved[8]]);
         assert_eq!(moved[9], 100);
         assert_eq!(source.skipped(), 0);
@@ -254,7 +254,7 @@ fn every_kind_of_op_does_what_it_says() {
         assert_eq!(tree.found(), tree.believed(&states));
         let [believed, there] = tree.copies(&states);
         assert!(believed == there && there.values().filter(|is_there| **is_there).count() == 1, "{there:?}");
-        // Laid out are 3 and 6. File 0 became 1, got the further name 2 to which 4 leads, and lost the name 1.
+        // Laid out are 3 and 6. File 0 became 1, got the additional name 2 to which 4 leads, and lost the name 1.
         let path = |file| {
             let mut path = PathBuffer::new();
             tree.shape.write_path(FileId(file), &mut path);
@@ -272,9 +272,9 @@ fn copy(file: Pick, moves: bool) -> Step {
     Step::Copy(CopyStep { file, to: "copies".to_owned(), request: Bytes(4096), moves })
 }
 
-// A copy holds what its file holds, takes the place of an older one, and where files are moved, they are gone.
+// Protects: a copy contains its file's data and replaces an older one, and moved files are gone.
 #[test]
-fn copies_are_their_files() {
+fn copies_have_the_content_of_their_files() {
     let tree = Tree::new(&std::env::temp_dir(), 3, 1, Distribution::Fixed(Bytes(10_000)), 100);
     let program = program(vec![copy(Pick::Sequential, false), copy(Pick::Sequential, true)]);
     let mut source = over(&program, SetState::new(&tree.shape, 0, 1).unwrap(), STREAM, None);
@@ -290,7 +290,7 @@ fn copies_are_their_files() {
     let mut calls = Vec::new();
     while let Some(op) = source.next() {
         assert!(run_op(&mut source, &mut backend, &op).is_ok(), "{op:?}");
-        assert_eq!(backend.path_of(&op).starts_with("copies"), op.is_there(), "{op:?}");
+        assert_eq!(backend.path_of(&op).starts_with("copies"), op.is_on_copy(), "{op:?}");
         calls.push((op.kind, op.file, op.length));
     }
     use OpKind::{Close, Create, Open, Read, Unlink, Write};
@@ -299,7 +299,7 @@ fn copies_are_their_files() {
             [4096, 4096, 1808].into_iter().flat_map(move |length| [(Read, file, length), (Write, file, length)]);
         [(Open, file, 0), (Create, file, 0)].into_iter().chain(moved).chain([(Close, file, 0); 2])
     };
-    // Each step goes on from where it stood: 0 is copied, then moved; 1 and 2 likewise, whose copies are there by then.
+    // Each step continues at its own position: 0 is copied, then moved; 1 and 2 likewise, whose copies exist by then.
     let moved = |file| [(Unlink, file, 0)].into_iter().chain(copied(file)).chain([(Unlink, file, 0)]);
     let all: Vec<_> = (0..3).flat_map(|file| copied(file).chain(moved(file))).collect();
     assert_eq!(calls, all);
@@ -310,13 +310,13 @@ fn copies_are_their_files() {
     }
 }
 
-// Which files have copies is known in any number of shares, of any size.
+// Protects: it is known which files have copies, in any number of shares of any size.
 #[test]
 fn copies_are_known_to_other_shares() {
     let tree = Tree::new(&std::env::temp_dir(), 200, 1, Distribution::Fixed(Bytes(10)), 100);
     let program = program(vec![copy(Pick::Sequential, false)]);
     let mut state = TreeState::new(tree.shape.clone());
-    // Twice each, by more and by fewer workers: what is there already is removed first.
+    // Twice each, by more and by fewer workers: existing copies are removed first.
     for (workers, passes, removed) in [(4, 50, 0), (3, 66, 198), (1, 200, 200)] {
         let mut unlinked = 0;
         let mut states = Vec::new();
@@ -336,10 +336,11 @@ fn copies_are_known_to_other_shares() {
     }
 }
 
-// Workers share the directories that exist beforehand. Each is removed once, also by a worker that inherits it.
+// Protects: workers share the directories that exist in advance. Each is removed once, also
+// by a worker that inherits it.
 #[test]
-fn directories_that_exist_beforehand_are_removed_first() {
-    // How many each worker of the first phase removes, and the number of workers of the second phase.
+fn preexisting_directories_are_removed_first() {
+    // Number of directories that each worker of the first phase removes, and the number of workers of the second phase.
     for (at_first, workers) in [([1, 1, 1], 2), ([0, 2, 0], 1), ([2, 2, 0], 1)] {
         let tree = Tree::new(&std::env::temp_dir(), 0, 1, Distribution::Fixed(Bytes(0)), 0);
         let program = program(vec![Step::Rmdir { file: Pick::Usual }]);
@@ -367,10 +368,10 @@ fn directories_that_exist_beforehand_are_removed_first() {
 }
 
 #[test]
-fn what_is_in_the_way_is_neither_replaced_nor_truncated() {
+fn existing_files_are_neither_replaced_nor_truncated() {
     for place in places() {
         let tree = Tree::new(&place, 4, 0, Distribution::Fixed(Bytes(10)), 25);
-        // Worker 0 has file 3; 0, 1 and 2 are free, and somebody has put something there.
+        // Worker 0 has file 3; names 0, 1 and 2 are free in its state, but taken on disk.
         fs::write(tree.directory.path().join("f00000000"), "precious").unwrap();
         std::os::unix::fs::symlink("f00000003", tree.directory.path().join("f00000001")).unwrap();
         let before = tree.found();
@@ -414,7 +415,7 @@ fn a_symbolic_link_put_in_place_of_a_file_is_not_followed() {
 }
 
 #[test]
-fn opening_an_open_handle_closes_the_file_before() {
+fn opening_an_open_handle_closes_the_previous_file() {
     let tree = Tree::new(&std::env::temp_dir(), 3000, 1, Distribution::Fixed(Bytes(1)), 0);
     let program = program(vec![Step::Create { handle: 0 }]);
     let mut source = over(&program, SetState::new(&tree.shape, 0, 1).unwrap(), STREAM, None);
@@ -429,7 +430,7 @@ fn opening_an_open_handle_closes_the_file_before() {
 }
 
 #[test]
-fn ops_without_their_file_are_errors_and_no_panics() {
+fn ops_without_their_file_are_errors_instead_of_panics() {
     let tree = Tree::new(&std::env::temp_dir(), 1, 0, Distribution::Fixed(Bytes(1)), 0);
     let program = program(vec![Step::Stat { file: Pick::Random }]);
     let mut backend = tree.backend(&program);
@@ -509,7 +510,7 @@ fn step() -> impl Strategy<Value = Step> {
     })
 }
 
-/// Steps that open both handles somewhere, so that they compile.
+/// Generates steps that open both handles somewhere, so that they compile.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step(), 1..12).prop_map(|mut steps| {
         steps.push(Step::Create { handle: 0 });
@@ -518,7 +519,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
-/// Runs one phase, the workers' ops interleaved, a few of them made to fail; the states afterwards.
+/// Runs one phase with the workers' ops interleaved, a few of which are made to fail. Returns the states afterwards.
 fn run_phase(tree: &Tree, state: TreeState, workers: u32, steps: Vec<Step>, chance: &mut Rng) -> Vec<SetState> {
     let program = program(steps);
     let states = state.split(workers).unwrap();
@@ -538,7 +539,7 @@ fn run_phase(tree: &Tree, state: TreeState, workers: u32, steps: Vec<Step>, chan
             assert!(!on_file || share.contains(&op.file), "{op:?} is outside {share:?}");
             let renames = matches!(op.kind, OpKind::Rename | OpKind::Link | OpKind::Symlink);
             assert!(!renames || share.contains(&op.other), "{op:?} is outside {share:?}");
-            // A failed `open` has closed what the handle held, and a `close` cannot fail here.
+            // A failed `open` has closed the handle's previous file, and a `close` cannot fail here.
             if chance.below(20) == 0 && !matches!(op.kind, OpKind::Open | OpKind::Create | OpKind::Close) {
                 source.failed(&op);
                 continue;
@@ -557,7 +558,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn the_belief_of_any_program_is_the_truth(
+    fn the_state_of_any_program_matches_the_disk(
         first in steps(),
         second in steps(),
         files in 0u64..60,
@@ -573,7 +574,7 @@ proptest! {
         prop_assert_eq!(tree.found(), tree.believed(&states));
         let [believed, there] = tree.copies(&states);
         prop_assert_eq!(believed, there);
-        // Sizes of hard links that come to lie in different shares part, so these shares stay.
+        // Hard links that end up in different shares get separate sizes, so these shares stay.
         let linked = states.iter().any(|state| state.share().any(|file| is_linked(&tree, file)));
         let workers = if linked { workers.0 } else { workers.1 };
         let state = TreeState::join(tree.shape.clone(), states);

@@ -1,4 +1,4 @@
-//! Programs: how they compile, which ops they yield, and that what they believe of a file set is so.
+//! Tests of programs: compilation, the yielded ops, and the assumptions about a file set.
 
 mod compile;
 mod file_set;

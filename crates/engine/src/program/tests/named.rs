@@ -1,4 +1,4 @@
-//! Pick ops programs over named files yield.
+//! Tests of the ops that programs over named files yield.
 
 use crate::op::Seek;
 use crate::program::compile::Compiled;
@@ -43,9 +43,9 @@ fn offsets(ops: &[CallOp]) -> Vec<u64> {
     ops.iter().map(|op| op.offset / RECORD).collect()
 }
 
-/// Protects: what is made without a reading of the clock is the same ops in the same order, and of one kind and length.
+/// Protects: ops made without a clock reading are the same ops in the same order, and of one kind and length.
 #[test]
-fn ops_alike_are_the_next_ones() {
+fn next_alike_yields_the_next_ops() {
     let plain = |does, order| Step::Transfer(transfer(does, 20, order, Via::Plain));
     let steps = [
         plain(Moves::Write, RecordOrder::Forward),
@@ -58,7 +58,7 @@ fn ops_alike_are_the_next_ones() {
     ];
     let program = compiled(&steps);
     let mut source = source(&program, 0);
-    assert_eq!(source.next_alike(), None, "there is nothing that it could be alike");
+    assert_eq!(source.next_alike(), None, "there is no previous op");
     let (mut ops, mut alike) = (Vec::new(), 0);
     while let Some(op) = source.next() {
         ops.push(op);
@@ -70,7 +70,7 @@ fn ops_alike_are_the_next_ones() {
         }
     }
     assert_eq!(ops, ops_of(&steps, 0));
-    assert_eq!(alike, 4 * (20 - 3), "of plain transfers, all but one in eight");
+    assert_eq!(alike, 4 * (20 - 3), "all but one in eight of the plain transfers");
 }
 
 #[test]
@@ -81,9 +81,9 @@ fn forward_makes_no_seek() {
     assert_eq!(ops.iter().map(|op| op.is_last).collect::<Vec<_>>(), [false, false, true]);
 }
 
-/// As strace shows IOzone's: one record back from the end, then two back behind every read.
+/// As strace shows IOzone's: one record back from the end, then two back after every read.
 #[test]
-fn backward_seeks_from_the_end_and_behind_every_record() {
+fn backward_seeks_from_the_end_and_after_every_record() {
     let ops = records(3, RecordOrder::Backward);
     assert_eq!(offsets(&ops), [2, 1, 0]);
     let before: Vec<Seek> = ops.iter().map(|op| op.seek_before).collect();
@@ -91,9 +91,9 @@ fn backward_seeks_from_the_end_and_behind_every_record() {
     assert!(ops.iter().all(|op| op.seek_after == Seek::By(-200)));
 }
 
-/// As strace shows IOzone's `-K`: the place is asked for, two bytes are read elsewhere, and the place is sought again.
+/// As strace shows IOzone's `-K`: the position is queried, two bytes are read elsewhere, and the position is restored.
 #[test]
-fn a_detour_comes_back_to_where_it_left() {
+fn a_detour_returns_to_its_start() {
     let detours = Some(Detours { every: 2, to: vec![Bytes(0), Bytes(50)] });
     let ops = ops_of(
         &[Step::Transfer(Transfer { detours, ..transfer(Moves::Read, 3, RecordOrder::Forward, Via::Plain) })],
@@ -109,7 +109,7 @@ fn a_detour_comes_back_to_where_it_left() {
     assert_eq!((ops[2].seek_after, ops[7].seek_after), (Seek::To(0), Seek::To(200)));
 }
 
-/// Of a mapping, too, the bytes elsewhere are reads of the file, whose own place stays at its beginning.
+/// The detour from a mapping also reads the file, whose own position stays at its beginning.
 #[test]
 fn a_detour_from_a_mapping_reads_the_file() {
     let detours = Some(Detours { every: 2, to: vec![Bytes(0), Bytes(50)] });
@@ -123,7 +123,7 @@ fn a_detour_from_a_mapping_reads_the_file() {
     assert_eq!((ops[2].seek_after, ops[7].seek_after), (Seek::To(0), Seek::To(0)));
 }
 
-/// What keeps a distance waits behind the last record, too: that is part of its rate.
+/// With a fixed spacing, there is also a wait after the last record, because that is part of its rate.
 #[test]
 fn records_that_keep_a_distance_are_each_followed_by_a_wait() {
     let spacing = Some(Nanos(3_600_000_000_000));
@@ -136,9 +136,10 @@ fn records_that_keep_a_distance_are_each_followed_by_a_wait() {
     assert!(ops.iter().all(|op| op.length <= 3_600_000_000_000));
 }
 
-/// As strace shows IOzone's 48 records at a stride of 17: each round one later, some twice and some never.
+/// As strace shows IOzone's 48 records at a stride of 17: each round starts one record later; some
+/// records come twice and some never.
 #[test]
-fn a_stride_goes_round_one_record_later() {
+fn a_stride_wraps_around_one_record_later() {
     let ops = records(48, RecordOrder::Strided { records: 17 });
     assert_eq!(offsets(&ops)[..9], [0, 17, 34, 1, 18, 35, 2, 19, 36]);
     assert_eq!(ops.len(), 48);
@@ -157,13 +158,13 @@ fn a_shuffled_order_seeks_before_each() {
 }
 
 #[test]
-fn the_same_record_is_sought_again_behind_each() {
+fn a_repeated_record_seeks_back_after_each() {
     let ops = records(2, RecordOrder::Same);
     assert!(ops.iter().all(|op| op.offset == 0 && op.seek_after == Seek::To(0)));
 }
 
 #[test]
-fn listed_records_pause_behind_each() {
+fn listed_records_pause_after_each() {
     let list = vec![
         ListedRecord { offset: Bytes(500), length: Bytes(7), pause: Nanos(9), does: None },
         ListedRecord { offset: Bytes(1), length: Bytes(3), pause: Nanos(0), does: None },
@@ -174,7 +175,7 @@ fn listed_records_pause_behind_each() {
 }
 
 #[test]
-fn a_rewrite_reads_goes_back_and_writes() {
+fn a_rewrite_reads_seeks_back_and_writes() {
     let ops = ops_of(&[Step::Transfer(transfer(Moves::Rewrite, 2, RecordOrder::Forward, Via::Plain))], 0);
     let seen: Vec<_> = ops.iter().map(|op| (op.kind, op.offset, op.seek_before, op.is_last)).collect();
     assert_eq!(
@@ -188,7 +189,7 @@ fn a_rewrite_reads_goes_back_and_writes() {
     );
 }
 
-/// Where each call says its own place, nothing is sought.
+/// Positioned calls need no seek.
 #[test]
 fn positioned_calls_make_no_seek() {
     let shuffled = RecordOrder::Shuffled(Shuffle::Iozone);
@@ -197,7 +198,7 @@ fn positioned_calls_make_no_seek() {
 }
 
 #[test]
-fn each_goes_over_its_files_inside_of_another() {
+fn nested_each_visits_all_its_files() {
     let stat = || Step::Stat { file: Pick::Own };
     let inner = Each { first: 5, count: 2, order: FileOrder::Backward, steps: vec![stat()] };
     let outer = Each {
@@ -214,9 +215,9 @@ fn each_goes_over_its_files_inside_of_another() {
     assert_eq!(files, expected);
 }
 
-/// What is left when a worker is stopped is closed and flushed, without the records.
+/// When a worker is stopped, the rest is closed and flushed, without the records.
 #[test]
-fn transfers_can_be_left_out() {
+fn transfers_can_be_omitted() {
     let steps = [Step::Transfer(transfer(Moves::Read, 5, RecordOrder::Forward, Via::Plain)), Step::Fsync { handle: 0 }];
     let program = compiled(&steps);
     let mut source = source(&program, 0);
@@ -226,7 +227,7 @@ fn transfers_can_be_left_out() {
     assert_eq!(source.next().map(|op| op.kind), None);
 }
 
-/// Loops and draws are those of file sets; what is done again is a whole program, record for record.
+/// Loops and draws work as for file sets; passes repeat the whole program, record for record.
 #[test]
 fn named_files_have_loops_and_passes_too() {
     let steps = [

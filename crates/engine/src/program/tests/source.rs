@@ -1,4 +1,5 @@
-//! The source alone: which ops it yields, and what it believes. That the belief is right is tested with the backend.
+//! Tests of the source alone: the ops that it yields, and its assumptions about the file set. The tests with the
+//! backend check that these assumptions are true.
 
 use crate::program::compile::Compiled;
 use crate::program::file_set::{MAX_SHARE, SetEntry};
@@ -41,7 +42,7 @@ fn source(shape: &Arc<TreeShape>, steps: &[Step], passes: Option<u64>) -> Progra
     over(&program(steps), SetState::new(shape, 0, 1).unwrap(), STREAM, passes)
 }
 
-/// All ops of a source that ends, as text.
+/// Returns all ops of a finite source, as text.
 fn ops(source: &mut ProgramSource) -> Vec<String> {
     std::iter::from_fn(|| source.next()).map(|op| text(&op)).collect()
 }
@@ -156,7 +157,7 @@ fn ops_stay_within_the_workers_share() {
 }
 
 #[test]
-fn files_are_made_stated_and_unlinked_over_three_phases() {
+fn files_are_created_queried_and_unlinked_over_three_phases() {
     let shape = shape(5, 0);
     let mut making = source(&shape, &[create(), close()], None);
     assert_eq!(ops(&mut making).len(), 10);
@@ -207,7 +208,7 @@ fn chance_may_skip_a_pass_without_ending_the_flow() {
 }
 
 #[test]
-fn a_futile_loop_gives_way_to_what_follows() {
+fn a_futile_loop_ends_and_the_next_steps_run() {
     let steps = [repeat(1 << 60, &[unlink(Pick::Random)]), create(), close()];
     let found = ops(&mut source(&shape(2, 100), &steps, Some(2)));
     let rest = ["create h0 f1", "close h0 f1", "unlink f1", "create h0 f0", "close h0 f0"];
@@ -215,7 +216,7 @@ fn a_futile_loop_gives_way_to_what_follows() {
 }
 
 #[test]
-fn waiting_alone_goes_on() {
+fn a_program_that_only_waits_continues() {
     let mut source = source(&shape(1, 0), &[Step::Delay { time: Nanos(7) }], Some(3));
     assert_eq!(ops(&mut source), ["delay 7", "delay 7", "delay 7"]);
     assert_eq!(source.transactions(), Some(0));
@@ -280,7 +281,7 @@ fn mixes_keep_their_weights() {
 }
 
 #[test]
-fn same_is_what_the_step_before_worked_on() {
+fn same_is_the_file_of_the_previous_step() {
     let same = Pick::Same;
     let steps = [
         Step::Symlink { file: Pick::Sequential, to: None },
@@ -307,7 +308,7 @@ fn readlink_picks_symbolic_links_and_open_picks_files() {
 }
 
 #[test]
-fn what_failed_has_not_happened() {
+fn a_failed_op_has_no_effect() {
     let mut source = source(&shape(3, 0), &[create(), append(10), close()], None);
     let op = source.next().unwrap();
     assert_eq!(text(&op), "create h0 f0");
@@ -335,7 +336,7 @@ fn hard_links_share_a_size_and_open_files_keep_theirs() {
         append(1),
     ];
     let mut source = source(&shape(3, 0), &steps, Some(1));
-    // `append` makes the file of the handle the one that `same` means.
+    // `append` makes the handle's file the one that `same` refers to.
     let found = ops(&mut source);
     assert_eq!(found[2..5], ["link f0 f1", "write h0 f0 100+50", "unlink f0"].map(str::to_owned));
     assert_eq!(found[5..], ["create h0 f2", "write h0 f2 0+1"].map(str::to_owned));
@@ -391,29 +392,29 @@ fn states_pass_to_another_number_of_workers() {
             source.into_state().unwrap()
         });
         tree = TreeState::join(shape.clone(), ended.collect());
-        let told = TreeState::from_bytes(shape.clone(), &tree.to_bytes()).unwrap();
+        let decoded = TreeState::from_bytes(shape.clone(), &tree.to_bytes()).unwrap();
         let entries = |tree: &TreeState| (0..1000).map(|file| tree.entry(FileId(file))).collect::<Vec<_>>();
-        assert_eq!(entries(&told), entries(&tree), "another process knows the same of it");
+        assert_eq!(entries(&decoded), entries(&tree), "another process has the same state");
         let states = tree.clone().split(workers).unwrap();
         let mut extras: Vec<_> = states.iter().flat_map(SetState::extra_directories).collect();
         let all = extras.len();
         extras.sort();
         extras.dedup();
         assert_eq!(extras.len(), all, "no directory belongs to two workers");
-        // Each pass makes two and removes one.
+        // Each pass creates two and removes one.
         assert_eq!(all, [300, 600, 1300, 1400, 1600][phase]);
     }
 }
 
-// Protects: what another process sends is read without trust.
+// Protects: data from another process is read without trust.
 #[test]
-fn a_told_tree_that_makes_no_sense_is_none() {
+fn a_malformed_tree_from_another_process_is_rejected() {
     let shape = shape(10, 50);
     let of = |bytes: &[u8]| TreeState::from_bytes(shape.clone(), bytes);
     let run = |kind: u8, names: u64| [&[kind], names.to_le_bytes().as_slice()].concat();
     assert!(of(&run(1, 10)).is_some() && of(&[]).is_some());
-    for wrong in [run(1, 9), run(1, 11), run(0, u64::MAX), run(4, 10), run(3, 10), run(1, 10)[..5].to_vec()] {
-        assert!(of(&wrong).is_none(), "{wrong:?}");
+    for bytes in [run(1, 9), run(1, 11), run(0, u64::MAX), run(4, 10), run(3, 10), run(1, 10)[..5].to_vec()] {
+        assert!(of(&bytes).is_none(), "{bytes:?}");
     }
 }
 

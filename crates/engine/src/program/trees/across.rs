@@ -1,33 +1,33 @@
-//! How a step goes from root to root with each of its items, and how it renews them.
+//! Steps that go from root to root with each item, and steps that renew items.
 
 use crate::program::op::CallOp;
 use plumb_workload::OpKind;
 use plumb_workload::program::{Renewal, TreeEntry, TreeName, TreeNames, TreeStep, TreeWork};
 
-/// Where a step stands in its round: one item of each root, and what is done of it.
+/// Position in a round: one item of each root, with one or more ops on each item.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round {
-    /// Done of each item, in this order.
+    /// Kinds of the ops on each item, in order.
     kinds: &'static [OpKind],
-    /// Which of them is next.
+    /// Index of the next kind.
     part: usize,
-    /// With the item of this root.
+    /// Root of the current item.
     root: u32,
 }
 
 impl Round {
-    /// For steps that go across roots.
+    /// Creates the round of a step that goes across roots; `None` for other steps.
     pub(super) fn of(step: &TreeStep) -> Option<Round> {
         step.is_across_roots().then(|| Round { kinds: step.kinds(), part: 0, root: 0 })
     }
 
-    /// Whether nothing of it is done yet.
+    /// Returns `true` at the start of a round.
     #[inline]
     pub(super) fn is_at_start(&self) -> bool {
         self.part == 0 && self.root == 0
     }
 
-    /// The op at hand, on the item of this number or, where one is made that renews, as far behind it as the root has items.
+    /// Returns the current op on item `item`. The create of a renewal uses the item that comes after the existing ones.
     pub(super) fn op(&self, names: &TreeNames, step: &TreeStep, worker: u32, item: u64, op: CallOp) -> CallOp {
         let kind = self.kinds.get(self.part).copied().unwrap_or(op.kind);
         let owners = u64::from(names.owners.max(1));
@@ -43,14 +43,14 @@ impl Round {
         CallOp { kind, file, ..op }
     }
 
-    /// Goes on to the next op. True where the round is over.
+    /// Moves on to the next op. Returns `true` at the end of the round.
     #[inline]
     pub(super) fn go_on(&mut self, roots: u32) -> bool {
         self.part += 1;
         self.part == self.kinds.len() && self.leave_item(roots)
     }
 
-    /// Leaves out what is not done yet of the item at hand. True where the round is over.
+    /// Skips the remaining ops on the current item. Returns `true` at the end of the round.
     pub(super) fn leave_item(&mut self, roots: u32) -> bool {
         self.part = 0;
         self.root += 1;
@@ -61,7 +61,7 @@ impl Round {
         is_over
     }
 
-    /// Whether something is left to be done of the item whose op was yielded last.
+    /// Returns `true` if more ops follow on the item of the last yielded op.
     pub(super) fn is_within_item(&self) -> bool {
         self.part > 0
     }
@@ -103,7 +103,7 @@ mod tests {
         TreeStep { count: Some(count), ..TreeStep::new(TreeWork::Renew(renewal)) }
     }
 
-    /// The ops of a worker, those on items in `missing` failing; written `kind path`.
+    /// Returns the ops of a worker as `kind path`; those on items in `missing` fail.
     fn ops(files: &Arc<TreeFiles>, step: &TreeStep, worker: u32, mark: &WallMark, missing: &[&str]) -> Vec<String> {
         let mut walk = TreeWalk::new(files, step, 0, worker, mark).unwrap();
         let mut made = Vec::new();
@@ -117,9 +117,10 @@ mod tests {
         made
     }
 
-    // Protects md-workbench's step: the calls of the real one's rank 1 of 3 with -D 2 -P 4 -I 1 -O 1, as `-v -v` prints them.
+    // Protects md-workbench's step: the calls match those of the real tool's rank 1 of 3 with -D 2 -P 4 -I 1 -O
+    // 1, as printed by `-v -v`.
     #[test]
-    fn the_oldest_goes_and_the_newest_comes() {
+    fn the_oldest_item_is_replaced_by_a_new_one() {
         let (files, mark) = (files(3, 2), WallMark::default());
         let first = [
             "stat out/0_0/file-0",
@@ -132,7 +133,7 @@ mod tests {
             "create out/0_1/file-4",
         ];
         assert_eq!(ops(&files, &renew(4, 1), 1, &mark, &[]), first);
-        // The next phase goes on where this one stopped, and so does what removes the rest.
+        // The next phase continues at the end of this one, and so does the removal of the rest.
         assert_eq!(
             ops(&files, &renew(4, 1), 1, &mark, &[])[..4],
             first[..4].iter().map(|op| next(op)).collect::<Vec<_>>()
@@ -141,17 +142,17 @@ mod tests {
         let left = ["0_0/file-2", "0_0/file-3", "0_1/file-2", "0_1/file-3"]
             .map(|path| format!("unlink out/{}", path.replacen('0', "1", 1)));
         assert_eq!(ops(&files, &unlink, 1, &mark, &[]), left);
-        assert_eq!(ops(&files, &unlink, 2, &mark, &[])[0], "unlink out/2_0/file-0", "another worker renewed nothing");
+        assert_eq!(ops(&files, &unlink, 2, &mark, &[])[0], "unlink out/2_0/file-0", "the other worker renewed nothing");
     }
 
-    /// The same op on the item behind.
+    /// Returns the same op on the next item.
     fn next(op: &str) -> String {
         op.replace("file-4", "file-5").replace("file-0", "file-1")
     }
 
-    // Protects from ops on what is not there: an item that is missing is left out, and the next one is not.
+    // Protects: a missing item is skipped without further ops on it, and the next one is not.
     #[test]
-    fn a_missing_item_is_left_out() {
+    fn a_missing_item_is_skipped() {
         let (files, mark) = (files(1, 2), WallMark::default());
         let made = ops(&files, &renew(3, 2), 0, &mark, &["out/0_1/file-0", "out/0_0/file-1"]);
         let kinds: Vec<&str> = made.iter().map(|op| op.split(' ').next().unwrap()).collect();
@@ -164,12 +165,12 @@ mod tests {
         };
         assert_eq!(ops(&files, &reads, 0, &mark, &[])[0], "stat out/0_0/file-2");
         assert_eq!(ops(&files, &reads, 0, &mark, &[]).len(), 8);
-        assert_eq!(mark.renewed(0), 2, "what is read alone stays");
+        assert_eq!(mark.renewed(0), 2, "items that are only read stay");
     }
 
-    // Protects the order in which items are made before: one of each root, then the next of each.
+    // Protects the order in which items are created in advance: one in each root, then the next in each.
     #[test]
-    fn items_are_made_across_roots() {
+    fn items_are_created_across_roots() {
         let step =
             TreeStep { order: ItemOrder::AcrossRoots, count: Some(2), first: 3, ..TreeStep::new(TreeWork::Unlink) };
         let made = ops(&files(2, 2), &step, 1, &WallMark::default(), &[]);

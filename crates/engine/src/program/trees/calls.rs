@@ -1,4 +1,4 @@
-//! The calls that are made of each entry of a tree.
+//! The calls made for each entry of a tree.
 
 use super::paths::{TreeFiles, TreePaths};
 use crate::backend::region::Region;
@@ -15,20 +15,20 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Permissions of new directories and files, before the umask. Source: mdtest, as strace shows.
+/// Permissions of new directories and files, before the umask. Source: mdtest under strace.
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o775);
 const FILE_MODE: Mode = Mode::from_raw_mode(0o664);
 const NODE_MODE: Mode = Mode::from_raw_mode(0o400);
 
-/// A worker's trees: the paths of its ops, and the memory for what it reads back.
+/// A worker's trees: the paths of its ops, and the memory for read-back.
 pub(in crate::program) struct TreeCalls {
     pub(in crate::program) paths: TreePaths,
-    /// Aligned as direct I/O needs it; none where nothing is read back.
+    /// Aligned for direct I/O; `None` without read-back.
     read_back: Option<Region>,
 }
 
 impl TreeCalls {
-    /// With room to read back items of up to `read_back_bytes`.
+    /// Allocates memory to read back items of up to `read_back_bytes`.
     ///
     /// # Errors
     /// There is not enough memory.
@@ -36,7 +36,7 @@ impl TreeCalls {
         let bytes = read_back_bytes as usize;
         let region = || -> Result<Region, WorkerError> {
             let mut region = Region::new(bytes).map_err(|source| WorkerError::Memory { bytes, source })?;
-            // Its pages come now, and not in the time of the first op.
+            // Fault the pages in now instead of during the first op.
             region.as_mut_slice().fill(1);
             Ok(region)
         };
@@ -44,7 +44,7 @@ impl TreeCalls {
         Ok(TreeCalls { paths: TreePaths::new(files), read_back })
     }
 
-    /// Writes the paths of an entry, and makes what is written into it.
+    /// Writes the paths of an entry, and prepares the data for it.
     #[inline]
     pub(in crate::program) fn before(&mut self, op: &CallOp, rules: &[StepRules], memory: &mut RecordMemory) {
         self.paths.write(op.file);
@@ -62,7 +62,7 @@ impl TreeCalls {
         }
     }
 
-    /// For whom and what the item of an op is written.
+    /// Returns the owner and number of the item that an op's packet is for.
     pub(in crate::program) fn packet_of(&self, op: &CallOp) -> PacketOf {
         let name = self.paths.name(op.file);
         let item = match name.entry {
@@ -76,11 +76,12 @@ impl TreeCalls {
         PacketOf { worker: name.owner, item }
     }
 
-    /// Makes the calls of the entry whose path was written. `memory` holds what is written, and what was read.
+    /// Makes the calls for the entry whose path was written. `memory` holds the data to
+    /// write, or receives the data read.
     pub(in crate::program) fn make(&mut self, step: &TreeStep, kind: OpKind, memory: &mut [u8]) -> Completion {
         let paths = &mut self.paths;
         let direct = if step.direct { OFlags::DIRECT } else { OFlags::empty() };
-        // A link that somebody put in a file's place is not followed to what may be changed.
+        // If a link was put in place of a file, it is not followed to data that must not change.
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | direct;
         match step.does_in(kind) {
             TreeWork::MakePlaces | TreeWork::MakeRoots => {
@@ -102,7 +103,7 @@ impl TreeCalls {
                 paths.call_two(|(from, old), (to, new)| rustix::fs::renameat(from, old, to, new)).map(|()| 0)
             }
             TreeWork::Make(item) => {
-                // As mdtest opens again what it made before.
+                // mdtest also opens what it created before.
                 let flags = match (item.exists, item.reads_back) {
                     (false, _) => flags | OFlags::CREATE,
                     (true, true) => flags,
@@ -133,12 +134,12 @@ impl TreeCalls {
                 if read < bytes.0 { Err(Errno(libc::EIO)) } else { Ok(read) }
             }
             TreeWork::Unlink => paths.call(|dir, name| rustix::fs::unlinkat(dir, name, AtFlags::empty())).map(|()| 0),
-            // Each of its ops does something else.
+            // Each of its ops is of another kind.
             TreeWork::Renew(_) => Err(Errno(libc::EINVAL)),
         }
     }
 
-    /// Reads what was just written, from the file's beginning, and compares.
+    /// Reads the data just written from the beginning of the file, and compares it.
     fn read_back(&mut self, file: &OwnedFd, written: &[u8]) -> Result<(), Errno> {
         let room = self.read_back.as_mut().and_then(|region| region.as_mut_slice().get_mut(..written.len()));
         let into = room.ok_or(Errno(libc::EINVAL))?;

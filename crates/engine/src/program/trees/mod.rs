@@ -1,5 +1,4 @@
-//! Trees of directories and their numbered items: in which order a worker goes through them, where they lie, and the calls
-//! that are made of each.
+//! Trees of directories and their numbered items: a worker's order through them, their paths, and the calls for each.
 
 mod across;
 mod calls;
@@ -10,5 +9,5 @@ mod wall;
 pub(super) use calls::TreeCalls;
 pub(crate) use paths::{TreeFiles, open};
 pub(super) use walk::TreeWalk;
-pub(super) use wall::{AtWall, InStep, look, look_in_step};
+pub(super) use wall::{AtWall, InStep, check_wall, check_wall_in_step};
 pub(crate) use wall::{WallMark, WallMeeting};

@@ -1,4 +1,4 @@
-//! Where trees lie: paths written when they are needed, and what the guard says of them.
+//! Paths of trees, written when they are needed, and their checks by the guard.
 
 use crate::backend::Errno;
 use crate::files::paths::Paths;
@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Directories of a tree that a worker keeps open.
+/// Number of a tree's directories that a worker keeps open.
 const DIRECTORIES: u64 = 256;
 
 /// The trees of a target, for all workers and phases.
@@ -54,7 +54,7 @@ impl TreeFiles {
     }
 
     /// Returns the root of an entry, and the length of the path prefix that the root covers.
-    fn spot(&self, name: TreeName) -> (u32, usize) {
+    fn root_of(&self, name: TreeName) -> (u32, usize) {
         let place = match name.entry {
             TreeEntry::Place(place) => place as usize,
             _ => name.owner as usize % self.places.len().max(1),
@@ -78,7 +78,7 @@ impl TreeFiles {
     }
 }
 
-/// Looks at the places of trees, and refuses where they cannot be or have no room.
+/// Checks the places of trees, and refuses them if they are impossible or have no room.
 ///
 /// # Errors
 /// [`Refusal`], with the way out.
@@ -100,8 +100,8 @@ pub(crate) fn open(
     let (mut changes, mut most_bytes) = (false, 0);
     for step in steps.filter(|step| step.changes()) {
         changes = true;
-        // The number of items until a wall is unknown; the reserve of free space ends a step that goes on too long.
-        // A renewed item reuses the space of the removed one.
+        // The number of items until a wall is unknown; the reserve of free space ends a step that lasts too long. A
+        // renewed item reuses the space of the removed one.
         let is_open = step.wall.is_some() || matches!(step.does, TreeWork::Renew(_));
         let each = if is_open { 1 } else { step.count.unwrap_or(u64::MAX).min(names.items_each()) };
         let items = each.saturating_mul(names.owners.into()).saturating_mul(names.roots.into());
@@ -112,7 +112,7 @@ pub(crate) fn open(
         for place in &files.names.places {
             // Links are followed only in the places, which the user typed, and never within the trees.
             if !matches!(door.look(place)?, FoundName::Nothing | FoundName::Directory) {
-                return Err(Refusal::io(place, "make trees in it")(rustix::io::Errno::NOTDIR));
+                return Err(Refusal::io(place, "create trees in it")(rustix::io::Errno::NOTDIR));
             }
         }
         for place in &files.names.places {
@@ -130,8 +130,8 @@ pub(crate) fn open(
     Ok(files)
 }
 
-/// Writes the paths of a worker's ops. Items of one directory differ in their numbers only, and are what comes next more
-/// often than not.
+/// Writes the paths of a worker's ops. Items of one directory differ only in their
+/// numbers, and usually follow one another.
 pub(in crate::program) struct TreePaths {
     files: Arc<TreeFiles>,
     path: PathBuffer,
@@ -141,14 +141,14 @@ pub(in crate::program) struct TreePaths {
     others: OpenDirs,
 }
 
-/// A path, rewritten from its item's number on where it can be.
+/// A path of which only the part from the item's number on is rewritten, if possible.
 #[derive(Default)]
 struct PathBuffer {
-    /// With its NUL.
+    /// The path with its NUL.
     text: Vec<u8>,
-    /// How much of it all numbers of the range share.
+    /// Length of the part that all numbers of the range share.
     common: usize,
-    /// Numbers of items of the same directory, and the item's own number of the first.
+    /// Range of items in the same directory, and the item's own number at its start.
     from: u64,
     to: u64,
     first_item: u64,
@@ -174,7 +174,7 @@ impl PathBuffer {
     fn write_whole(&mut self, files: &TreeFiles, number: u64) {
         let names = &files.names;
         let name = names.name(number);
-        (self.root, self.skip) = files.spot(name);
+        (self.root, self.skip) = files.root_of(name);
         self.text.clear();
         let common = names.write_path(name, &mut self.text);
         (self.from, self.to) = (0, 0);
@@ -192,7 +192,8 @@ impl PathBuffer {
         self.text.push(0);
     }
 
-    /// Returns the path relative to its root. A path that contains a NUL is empty, so that calls on it fail with ENOENT.
+    /// Returns the path relative to its root. A path that contains a NUL is empty, so that
+    /// calls on it fail with ENOENT.
     #[inline]
     fn path(&self) -> &CStr {
         self.text.get(self.skip..).and_then(|rest| CStr::from_bytes_with_nul(rest).ok()).unwrap_or_default()
@@ -235,22 +236,22 @@ impl TreePaths {
     ) -> Result<T, Errno> {
         let TreePaths { path, other, dirs, others, .. } = self;
         dirs.call(path.root, path.path(), |dir, name| match others.at(other.root, other.path()) {
-            Ok(spot) => call((dir, name), (spot.dir, spot.name)),
+            Ok(other) => call((dir, name), (other.dir, other.name)),
             Err(error) => Err(rustix::io::Errno::from_raw_os_error(error.0)),
         })
     }
 
-    /// The names of the trees.
+    /// Returns the names of the trees.
     pub(super) fn names(&self) -> &TreeNames {
         &self.files.names
     }
 
-    /// The name of a number.
+    /// Converts a number to its name.
     pub(in crate::program) fn name(&self, number: u64) -> TreeName {
         self.files.names.name(number)
     }
 
-    /// The path of a number, for messages.
+    /// Returns the path of a number, for messages.
     pub(in crate::program) fn path_buf(&self, number: u64) -> PathBuf {
         let mut path = Vec::new();
         self.files.names.write_path(self.name(number), &mut path);
@@ -263,9 +264,10 @@ mod tests {
     use super::*;
     use plumb_workload::program::ItemName;
 
-    // Protects every path from what was written before it: items of one directory share what is left standing.
+    // Protects every path from remnants of the previous one: items of one directory share
+    // the part that is not rewritten.
     #[test]
-    fn paths_are_those_of_their_numbers() {
+    fn paths_match_their_numbers() {
         let item = |suffix: &str| ItemName { prefix: "i.".to_owned(), suffix: suffix.to_owned(), shared: false };
         let names = TreeNames {
             places: vec!["a".into(), "b/".into()],

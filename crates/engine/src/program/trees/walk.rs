@@ -1,4 +1,5 @@
-//! How one worker goes through the items of a step: which op is next. Only a shuffled order is listed, when the walk is made.
+//! The order in which one worker goes through the items of a step. Only a shuffled order is stored as a
+//! list, when the walk is created.
 
 use super::across::Round;
 use super::paths::TreeFiles;
@@ -14,36 +15,37 @@ use std::sync::Arc;
 pub(in crate::program) struct TreeWalk {
     files: Arc<TreeFiles>,
     step: TreeStep,
-    /// What its ops have in common.
+    /// Template of its ops.
     op: CallOp,
     /// Number of the worker in its group.
     worker: u32,
     root: u32,
-    /// How many owners of the root are done, where it goes to those of all.
+    /// Number of the root's owners that are done, if the walk visits those of all owners.
     owners_done: u32,
-    /// Number of the first name of the entries at hand: index 0.
+    /// Number of the current entries' first name (index 0).
     base: u64,
-    /// The same of the names under which items are put aside.
+    /// Like `base`, for the temporary names of renames.
     aside: u64,
-    /// How many were yielded of the owner at hand.
+    /// Number of ops yielded for the current owner.
     done: u64,
-    /// How many are to be done of each owner: as many as there are, until a wall says otherwise.
+    /// Number of ops for each owner: all entries, unless a wall lowers it.
     all: u64,
-    there: u64,
-    /// Number of the first item, as it is counted in each root.
+    /// `all` at the start of a pass.
+    all_at_start: u64,
+    /// Number of the first item within each root.
     start: u64,
-    /// Of a step that goes from root to root with each item; `done` counts its rounds.
+    /// Position of a step that goes from root to root with each item. `done` then counts its rounds.
     round: Option<Round>,
     directories: DirectoryWalk,
-    /// Place in the directory at hand.
+    /// Index in the current directory.
     in_directory: u64,
     shuffled: Vec<u64>,
-    /// The wall, until it is behind; one of an earlier phase is reckoned in when the walk is made.
+    /// The wall, until it is passed. A wall of an earlier phase is applied when the walk is created.
     wall: Option<Wall>,
 }
 
 impl TreeWalk {
-    /// The walk from its start. `mark` is what walls of earlier phases let through.
+    /// Creates the walk at its start. `mark` holds the result of earlier phases' walls.
     ///
     /// # Errors
     /// A shuffled order does not fit into memory.
@@ -61,15 +63,15 @@ impl TreeWalk {
             TreeWork::Renew(renewal) if !renewal.reads_only => renewal.items,
             _ => 0,
         };
-        let there = names.items_each().saturating_sub(start.saturating_add(ahead));
+        let existing = names.items_each().saturating_sub(start.saturating_add(ahead));
         let all = match step.does {
             TreeWork::MakePlaces | TreeWork::RemovePlaces => dealt(names.places.len() as u64, worker, names.owners),
             // Owners that share a place leave it to the first of them.
             TreeWork::MakeRoots | TreeWork::RemoveRoots => u64::from((worker as usize) < names.places.len()),
             TreeWork::MakeDirectories | TreeWork::RemoveDirectories => names.directories(),
-            _ => step.count.map_or(there, |count| count.min(there)),
+            _ => step.count.map_or(existing, |count| count.min(existing)),
         };
-        // What the wall left out does not exist, and so has no place in an order.
+        // Items beyond the wall do not exist, so they are not part of the order.
         let all = if step.wall == Some(Wall::AsFar) { all.min(mark.get()) } else { all };
         let shuffled = match step.order {
             ItemOrder::Shuffled { seed } => {
@@ -92,7 +94,7 @@ impl TreeWalk {
             aside: 0,
             done: 0,
             all,
-            there: all,
+            all_at_start: all,
             start,
             round: Round::of(step),
             directories: DirectoryWalk::default(),
@@ -104,20 +106,20 @@ impl TreeWalk {
         Ok(walk)
     }
 
-    /// Stands at the beginning again, for the next pass.
+    /// Returns to the beginning for the next pass.
     pub(in crate::program) fn start_over(&mut self) {
         if self.renews() {
-            // What it renewed is no longer there.
+            // The renewed items no longer exist.
             self.start += self.done;
         }
         self.round = Round::of(&self.step);
         (self.root, self.owners_done) = (0, 0);
-        self.all = self.there;
+        self.all = self.all_at_start;
         self.wall = self.step.wall.filter(|wall| *wall != Wall::AsFar);
         self.begin();
     }
 
-    /// At the first entry of the owner and root at hand.
+    /// Moves to the first entry of the current owner and root.
     fn begin(&mut self) {
         let names = &self.files.names;
         let owner = match self.step.all_owners {
@@ -146,8 +148,8 @@ impl TreeWalk {
         }
     }
 
-    /// Whether there is another owner or root; then it stands at its beginning.
-    fn turn(&mut self) -> bool {
+    /// Moves to the next owner or root; returns `false` if there is none.
+    fn next_root(&mut self) -> bool {
         let names = &self.files.names;
         self.owners_done += 1;
         if !self.step.all_owners || self.owners_done >= names.owners {
@@ -162,7 +164,7 @@ impl TreeWalk {
         true
     }
 
-    /// The next op; `None` behind the last. `at_wall` becomes how many items were done when the wall was met.
+    /// Returns the next op; `None` after the last. Sets `at_wall` to the number of items done when the wall was met.
     #[inline]
     pub(in crate::program) fn next(
         &mut self,
@@ -174,7 +176,7 @@ impl TreeWalk {
             if let Some(wall) = self.wall
                 && self.round.is_none_or(|round| round.is_at_start())
             {
-                match wall::look(wall, meeting, mark, self.done, self.all) {
+                match wall::check_wall(wall, meeting, mark, self.done, self.all) {
                     AtWall::GoOn => {}
                     AtWall::Until(all) => (self.all, self.wall) = (all, None),
                     AtWall::Met(all) => {
@@ -200,18 +202,18 @@ impl TreeWalk {
                 }
                 return None;
             }
-            if !self.turn() {
+            if !self.next_root() {
                 return None;
             }
         }
     }
 
-    /// Whether it removes items, and makes others.
+    /// Returns `true` if the step replaces items by new ones.
     fn renews(&self) -> bool {
         matches!(self.step.does, TreeWork::Renew(renewal) if !renewal.reads_only)
     }
 
-    /// An op that it yielded last failed: of an item that is not there, nothing more is done.
+    /// Handles a failed op: skips the remaining ops on an item that does not exist.
     pub(in crate::program) fn failed(&mut self, op: &CallOp) {
         if let Some(round) = &mut self.round
             && op.kind == OpKind::Stat
@@ -265,7 +267,8 @@ impl TreeWalk {
         CallOp { file, ..self.op }
     }
 
-    /// The first is put aside, each further one moves one down, and what was put aside takes the place that is left.
+    /// Renames the first item to a temporary name, shifts each further one down by one, and finally renames the
+    /// temporary name to the last free one.
     fn rename(&self, first: u64) -> CallOp {
         let item = |number: u64| self.base + first + number;
         let aside = self.aside + first;
@@ -279,7 +282,7 @@ impl TreeWalk {
     }
 }
 
-/// How many of `count` things fall to a worker, dealt one by one.
+/// Returns a worker's share of `count` things that are dealt one by one.
 fn dealt(count: u64, worker: u32, workers: u32) -> u64 {
     count.saturating_sub(worker.into()).div_ceil(workers.max(1).into())
 }
@@ -292,7 +295,7 @@ struct DirectoryWalk {
 }
 
 impl DirectoryWalk {
-    /// Where a tree is begun to be removed: the first directory of the last level.
+    /// Returns the first directory to remove: the first one of the last level.
     fn last_first(names: &TreeNames) -> DirectoryWalk {
         let mut walk = DirectoryWalk::default();
         walk.descend(names);
@@ -306,7 +309,7 @@ impl DirectoryWalk {
         }
     }
 
-    /// The next one, each before those in it. False behind the last.
+    /// Moves to the next directory, parents first. Returns `false` after the last.
     fn forward(&mut self, names: &TreeNames) -> bool {
         let branch = u64::from(names.branch.max(1));
         if self.level < names.depth {
@@ -323,7 +326,7 @@ impl DirectoryWalk {
         more
     }
 
-    /// The next one, each behind those in it.
+    /// Moves to the next directory, children first.
     fn upward(&mut self, names: &TreeNames) {
         let branch = u64::from(names.branch.max(1));
         if self.number == 0 {
@@ -379,9 +382,9 @@ mod tests {
         entries(names, step, worker).into_iter().map(number).collect()
     }
 
-    // Protects the order in which a tree comes and goes: no directory without the one that it lies in.
+    // Protects the order in which a tree is created and removed: no directory exists without its parent.
     #[test]
-    fn directories_are_made_downwards_and_removed_upwards() {
+    fn directories_are_created_downwards_and_removed_upwards() {
         let tree = names(2, 2, false);
         assert_eq!(numbers(&tree, &TreeStep::new(TreeWork::MakeDirectories), 0), [0, 1, 3, 4, 2, 5, 6]);
         assert_eq!(numbers(&tree, &TreeStep::new(TreeWork::RemoveDirectories), 0), [3, 4, 1, 5, 6, 2, 0]);
@@ -390,7 +393,7 @@ mod tests {
         assert_eq!(numbers(&chain, &TreeStep::new(TreeWork::RemoveDirectories), 0), [3, 2, 1, 0]);
     }
 
-    // Protects mdtest's orders: files are made depth first, and asked about by number.
+    // Protects mdtest's orders: files are created depth first, and queried by number.
     #[test]
     fn items_come_in_the_order_of_their_step() {
         let make = TreeStep::new(TreeWork::Mkdir);
@@ -407,7 +410,7 @@ mod tests {
         assert_eq!(owners(&TreeStep { all_owners: true, ..stat }, 0), [0, 0, 1, 1]);
     }
 
-    // Protects the items behind a renaming: all names but the aside one are there again.
+    // Protects the items after a rename step: all names exist again, except the temporary one.
     #[test]
     fn renaming_leaves_every_name_taken() {
         for per_directory in [2, 3, 5] {
@@ -415,23 +418,23 @@ mod tests {
             let files = Arc::new(TreeFiles::new(tree.clone(), std::path::Path::new("")));
             let step = TreeStep::new(TreeWork::Rename { aside: 1 });
             let mut walk = TreeWalk::new(&files, &step, 0, 1, &WallMark::default()).unwrap();
-            let mut there: std::collections::BTreeSet<u64> = (0..per_directory)
+            let mut existing: std::collections::BTreeSet<u64> = (0..per_directory)
                 .map(|number| tree.number(TreeName { root: 0, owner: 1, entry: TreeEntry::Item(0, number) }))
                 .collect();
-            let before = there.clone();
+            let before = existing.clone();
             while let Some(op) = walk.next(None, &WallMark::default(), &mut None) {
                 assert!(
-                    there.remove(&op.file),
-                    "{} of {per_directory} is not there",
+                    existing.remove(&op.file),
+                    "{} of {per_directory} does not exist",
                     tree.path(tree.name(op.file)).display()
                 );
-                assert!(there.insert(op.other));
+                assert!(existing.insert(op.other));
             }
-            assert_eq!(there, before);
+            assert_eq!(existing, before);
         }
     }
 
-    // Protects later phases: they go as far as the last wall let through, in every root.
+    // Protects later phases: they go as far as the last wall allowed, in every root.
     #[test]
     fn later_steps_go_as_far_as_the_wall() {
         let tree = TreeNames { per_directory: 10, ..names(1, 0, false) };
@@ -446,10 +449,10 @@ mod tests {
         mark.set(4);
         assert_eq!(count(&step), 4);
         let alone = TreeStep { wall: Some(Wall::After(Nanos(0))), ..step };
-        assert_eq!(count(&alone), 10, "nobody else to meet");
+        assert_eq!(count(&alone), 10, "no other workers to meet");
     }
 
-    // Protects -R behind -W: what is asked about in random order is what the wall let through, pass for pass.
+    // Protects -R after -W: the items queried in random order are those before the wall, in every pass.
     #[test]
     fn shuffled_steps_stay_within_the_wall() {
         let tree = TreeNames { per_directory: 100, ..names(1, 0, false) };
@@ -470,7 +473,7 @@ mod tests {
         }
     }
 
-    /// The number of the first item of worker 0.
+    /// Returns the number of the first item of worker 0.
     fn walk_base(files: &TreeFiles) -> u64 {
         files.names.number(TreeName { root: 0, owner: 0, entry: TreeEntry::Item(0, 0) })
     }

@@ -1,4 +1,4 @@
-//! A stonewall: the place where the workers of a phase wait for each other, and learn how far the furthest came.
+//! A stonewall: the point at which the workers of a phase wait for each other and learn how far the furthest got.
 
 use crate::barrier::PhaseMemory;
 use crate::clock::Ticks;
@@ -8,24 +8,24 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What later phases of a target know of earlier ones.
+/// Results of earlier phases of a target that later ones use.
 pub(crate) struct WallMark {
     /// Items that every worker completed before the last stonewall; later phases stop there.
     items: AtomicU64,
-    /// A worker read what was not written.
-    is_wrong: AtomicBool,
-    /// How many items of each root each worker's renewals removed, by its number.
+    /// Whether a worker read data that was not written.
+    has_mismatch: AtomicBool,
+    /// Number of items per root that each worker's renewals removed, by worker number.
     renewed: Mutex<BTreeMap<u32, u64>>,
 }
 
 impl Default for WallMark {
     fn default() -> WallMark {
-        WallMark { items: AtomicU64::new(u64::MAX), is_wrong: AtomicBool::new(false), renewed: Mutex::default() }
+        WallMark { items: AtomicU64::new(u64::MAX), has_mismatch: AtomicBool::new(false), renewed: Mutex::default() }
     }
 }
 
 impl WallMark {
-    /// `u64::MAX` before the first wall.
+    /// Returns the items at the last wall; `u64::MAX` before the first wall.
     pub(in crate::program) fn get(&self) -> u64 {
         self.items.load(Relaxed)
     }
@@ -38,55 +38,55 @@ impl WallMark {
         self.items.fetch_min(count, Relaxed);
     }
 
-    /// Items of each root that this worker's renewals removed so far.
+    /// Returns the items per root that this worker's renewals removed so far.
     pub(super) fn renewed(&self, worker: u32) -> u64 {
         self.renewed.lock().unwrap_or_else(PoisonError::into_inner).get(&worker).copied().unwrap_or(0)
     }
 
-    /// It removed so many more.
+    /// Adds to the items that this worker's renewals removed.
     pub(super) fn renew(&self, worker: u32, count: u64) {
         *self.renewed.lock().unwrap_or_else(PoisonError::into_inner).entry(worker).or_default() += count;
     }
 
-    /// Something was read that was not written.
-    pub(in crate::program) fn set_wrong(&self) {
-        self.is_wrong.store(true, Relaxed);
+    /// Notes that data was read that was not written.
+    pub(in crate::program) fn set_mismatch(&self) {
+        self.has_mismatch.store(true, Relaxed);
     }
 
-    /// Whether anything was, in this process.
-    pub(in crate::program) fn is_wrong(&self) -> bool {
-        self.is_wrong.load(Relaxed)
+    /// Returns `true` if this process read data that was not written.
+    pub(in crate::program) fn has_mismatch(&self) -> bool {
+        self.has_mismatch.load(Relaxed)
     }
 }
 
-/// One worker's way to the wall of its phase.
+/// One worker's access to the wall of its phase.
 pub(crate) struct WallMeeting {
     memory: Arc<PhaseMemory>,
     /// Number of the worker in its phase.
     worker: usize,
     workers: u64,
-    /// How often it met the others at a `meet` step.
+    /// Number of `meet` steps at which it met the others.
     meetings: u64,
 }
 
-/// What a wall says to a worker.
+/// Result of a check at a wall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::program) enum AtWall {
     /// The stonewall is not reached yet.
     GoOn,
-    /// The stonewall has passed; stop after this many.
+    /// The stonewall has passed; stop after this many items.
     Until(u64),
-    /// This worker reached the stonewall; stop after this many.
+    /// This worker reached the stonewall; stop after this many items.
     Met(u64),
 }
 
 impl WallMeeting {
-    /// Of this worker of a phase.
+    /// Creates the access for a worker of a phase.
     pub(crate) fn new(memory: &Arc<PhaseMemory>, worker: usize) -> WallMeeting {
         WallMeeting { memory: Arc::clone(memory), worker, workers: memory.io_worker_count(), meetings: 0 }
     }
 
-    /// Whether so much time is over since the worker started.
+    /// Returns `true` if the worker has run for more than this time.
     #[inline]
     fn is_due(&self, after_ns: u64) -> bool {
         let started_at: Option<Ticks> = self.memory.control.worker(self.worker).go_at();
@@ -94,27 +94,27 @@ impl WallMeeting {
         started_at.is_some_and(|at| clock.now() > at.saturating_add(clock.ticks(after_ns)))
     }
 
-    /// Says how far the worker came, waits for all others, and returns how far the furthest came. A worker that is
-    /// stopped meanwhile goes no further.
+    /// Announces how far the worker got, waits for all others, and returns how far the furthest got. A worker that is
+    /// stopped while it waits returns its own count.
     fn meet(&self, count: u64) -> u64 {
         let others = self.memory.others.as_deref();
         self.memory.control.worker(self.worker).meet_at_wall(count, self.workers, others).unwrap_or(count)
     }
 
-    /// Comes to the wall although the worker has ended: those of other processes wait for it. This worker is the only one of its
-    /// process.
+    /// Comes to the wall although the worker has ended, because workers of other processes wait for it. This worker is
+    /// the only one in its process.
     pub(in crate::program) fn keep_appointment_at_wall(&self) {
         self.memory.control.worker(self.worker).keep_appointment_at_wall(self.memory.others.as_deref());
     }
 
-    /// The same at a step.
+    /// Like [`keep_appointment_at_wall`](Self::keep_appointment_at_wall), for a `meet` step.
     pub(in crate::program) fn keep_appointment_at_step(&mut self) {
         self.meetings += 1;
         let others = self.memory.others.as_deref();
         self.memory.control.worker(self.worker).keep_appointment_at_step(self.meetings, others);
     }
 
-    /// Waits as [`meet_at_step`](Self::meet_at_step) does, and returns the highest count that anybody came with.
+    /// Waits like [`meet_at_step`](Self::meet_at_step), and returns the highest count of all workers.
     pub(in crate::program) fn meet_with(&mut self, count: u64) -> u64 {
         let control = self.memory.control.worker(self.worker);
         control.bring(count);
@@ -130,15 +130,16 @@ impl WallMeeting {
     }
 }
 
-/// Ranks that move or flush each record together: they pass or meet a wall together too, as the first of them says.
+/// Ranks that move or flush each record together. They also pass or meet a wall together, as the first rank decides.
 #[derive(Clone)]
 pub(in crate::program) struct InStep {
     pub(in crate::program) mpi_io: Arc<dyn MpiIo>,
     pub(in crate::program) ranks: u32,
 }
 
-/// [`look`], for one of such ranks. `has_ended`: it only takes part any more, and wants the others to end.
-pub(in crate::program) fn look_in_step(
+/// Like [`check_wall`], for a rank that works in step with others. A rank that `has_ended` only participates in the
+/// decision, and votes for the end.
+pub(in crate::program) fn check_wall_in_step(
     in_step: &InStep,
     wall: Wall,
     (meeting, mark): (Option<&WallMeeting>, &WallMark),
@@ -151,7 +152,7 @@ pub(in crate::program) fn look_in_step(
         Wall::Ends(time) => (time.0, false),
     };
     let Some(meeting) = meeting else { return AtWall::Until(all) };
-    // At least one is done before it.
+    // At least one item is done before the wall.
     let is_due = has_ended || meeting.is_due(time_ns);
     if done == 0 || (done < all && !in_step.mpi_io.of_first(in_step.ranks, is_due).unwrap_or(true)) {
         return AtWall::GoOn;
@@ -165,9 +166,9 @@ pub(in crate::program) fn look_in_step(
     AtWall::Met(done)
 }
 
-/// Looks at a wall before another item or record, of which `done` of `all` are done. At least one is done before it.
+/// Checks a wall before the next item or record, with `done` of `all` done. At least one is done before the wall.
 #[inline]
-pub(in crate::program) fn look(
+pub(in crate::program) fn check_wall(
     wall: Wall,
     meeting: Option<&WallMeeting>,
     mark: &WallMark,

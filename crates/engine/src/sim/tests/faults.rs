@@ -1,10 +1,10 @@
-//! Every fault changes what it should, and can be seen by a probe that looks where it would show on a machine.
+//! Every fault has its effect, and a probe detects it in the same place as on a real machine.
 
 use super::*;
 use plumb_result::observe::{DeviceCounters, OwnIo};
 
-/// Throughputs of 30 runs of 300 reads.
-fn thirty(device: &str) -> Vec<f64> {
+/// Returns the throughputs of 30 runs of 300 reads.
+fn run_thirty_times(device: &str) -> Vec<f64> {
     let limit = Limit { ops: Some(300), ..Limit::default() };
     (0..30)
         .map(|index| {
@@ -23,7 +23,7 @@ fn cv(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64).sqrt() / mean
 }
 
-/// The difference that a phase made to its device's counters, and to Plumb's own.
+/// Change of the device's counters, and of Plumb's own, during a phase.
 struct Delta {
     read_bytes: u64,
     write_bytes: u64,
@@ -52,7 +52,7 @@ fn one(device: &str, cache: CachePolicy, source: TestSource) -> SimPhaseOutcome 
 }
 
 #[test]
-fn a_healthy_device_moved_what_the_program_moved_and_kept_nothing_back() {
+fn a_healthy_device_moves_exactly_what_the_program_moves() {
     let source = TestSource { write_share: 0.5, ..TestSource::random(4096) };
     let SimPhaseOutcome { measurement, observations, .. } = one("sim:ssd", CachePolicy::Cold, source);
     let seen = delta(&observations);
@@ -60,12 +60,12 @@ fn a_healthy_device_moved_what_the_program_moved_and_kept_nothing_back() {
     assert_eq!(seen.write_bytes, measurement.ops[&OpKind::Write].bytes);
     assert_eq!((seen.own.read_bytes, seen.own.write_bytes), (seen.read_bytes, seen.write_bytes));
     assert_eq!(seen.own.rchar_bytes + seen.own.wchar_bytes, measurement.bytes());
-    assert_eq!(seen.flushes, 1, "the end policy");
+    assert_eq!(seen.flushes, 1, "the flush of the end policy");
     assert_eq!(observations.resident_before["disk"].value().unwrap().resident_bytes, 0);
     assert_eq!(observations.dirty_after["disk"].value().unwrap().dirty_bytes, 0);
     assert_eq!(observations.other_io.value().unwrap(), &[]);
     assert_eq!(observations.kernel_log.value().unwrap(), &[] as &[String]);
-    assert!(seen.busy_ms.abs_diff(measurement.wall_ns / 1_000_000) < 10, "busy all the time");
+    assert!(seen.busy_ms.abs_diff(measurement.wall_ns / 1_000_000) < 10, "the device is always busy");
     assert_eq!((measurement.fault_count, measurement.short_count), (0, 0));
 }
 
@@ -80,13 +80,13 @@ fn weighted_time_shows_the_depth() {
 
 #[test]
 fn slow_lowers_the_mean_by_its_share() {
-    let ratio = mean(&thirty("sim:ssd?slow=5%")) / mean(&thirty("sim:ssd"));
+    let ratio = mean(&run_thirty_times("sim:ssd?slow=5%")) / mean(&run_thirty_times("sim:ssd"));
     assert!((ratio - 1.0 / 1.05).abs() < 0.003, "{ratio}");
 }
 
 #[test]
 fn cv_spreads_runs_and_keeps_their_mean() {
-    let (calm, spread) = (thirty("sim:ssd?cv=0"), thirty("sim:ssd?cv=10%"));
+    let (calm, spread) = (run_thirty_times("sim:ssd?cv=0"), run_thirty_times("sim:ssd?cv=10%"));
     assert!(cv(&calm) < 0.012, "only jitter: {}", cv(&calm));
     assert!((0.06..0.15).contains(&cv(&spread)), "{}", cv(&spread));
     assert!((mean(&spread) / mean(&calm) - 1.0).abs() < 0.06);
@@ -94,13 +94,13 @@ fn cv_spreads_runs_and_keeps_their_mean() {
 
 #[test]
 fn drift_slows_each_run_a_little_more() {
-    let runs = thirty("sim:ssd?cv=0&drift=2%");
+    let runs = run_thirty_times("sim:ssd?cv=0&drift=2%");
     let ratio = runs[29] / runs[0];
     assert!((ratio - 1.02f64.powi(-29)).abs() < 0.02, "{ratio}");
 }
 
 #[test]
-fn a_debt_slows_the_runs_that_pay_it_and_not_the_run_that_leaves_it() {
+fn a_debt_slows_the_following_runs_but_not_its_own() {
     let owing = |device: &str, share: f64| {
         let (target, debt) = (target(device), CarriedDebt::of_share(share).unwrap());
         let mut simulation = Simulation::new([("disk", &target)], run(0)).owing(debt);
@@ -115,12 +115,12 @@ fn a_debt_slows_the_runs_that_pay_it_and_not_the_run_that_leaves_it() {
 }
 
 #[test]
-fn bimodal_has_two_levels_and_the_asked_share_of_slow_runs() {
-    let runs = thirty("sim:ssd?cv=0&bimodal=30%&bimodal-slow=50%");
+fn bimodal_has_two_levels_and_the_configured_share_of_slow_runs() {
+    let runs = run_thirty_times("sim:ssd?cv=0&bimodal=30%&bimodal-slow=50%");
     let fast = runs.iter().cloned().fold(0.0, f64::max);
     let slow = runs.iter().filter(|&&rate| rate < fast * 0.75).count();
     assert!((3..=16).contains(&slow), "{slow} of 30");
-    assert!(runs.iter().all(|rate| !(0.72..0.95).contains(&(rate / fast))), "nothing in between: {runs:?}");
+    assert!(runs.iter().all(|rate| !(0.72..0.95).contains(&(rate / fast))), "no run is in between: {runs:?}");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn plots_differ_and_runs_of_one_plot_do_not() {
 }
 
 #[test]
-fn a_neighbour_takes_its_share_and_is_seen() {
+fn a_neighbor_takes_its_share_and_is_observed() {
     let healthy = one("sim:ssd?cv=0", CachePolicy::Direct, TestSource::sequential(1 << 20));
     let shared = one("sim:ssd?cv=0&background=20%", CachePolicy::Direct, TestSource::sequential(1 << 20));
     let ratio = bandwidth(&shared.measurement) / bandwidth(&healthy.measurement);
@@ -154,7 +154,7 @@ fn a_neighbour_takes_its_share_and_is_seen() {
 }
 
 #[test]
-fn a_resync_is_seen_in_the_counters_and_in_the_stack() {
+fn a_resync_shows_in_the_counters_and_in_the_stack() {
     let outcome = one("sim:hdd?resync=30%", CachePolicy::Direct, TestSource::sequential(1 << 20));
     assert_eq!(outcome.observations.other_io.value().unwrap()[0].command, "sim0_resync");
     let seen = delta(&outcome.observations);
@@ -182,7 +182,7 @@ fn cached_reads_are_fast_and_do_not_reach_the_device() {
     assert_eq!(seen.own.rchar_bytes, outcome.measurement.bytes());
     assert!(service(&outcome.measurement, OpKind::Read).quantile(0.5) < Some(3_000));
     let resident = outcome.observations.resident_before["disk"].value().unwrap();
-    assert!(resident.resident_bytes * 2 > resident.total_bytes, "eviction has failed, and that can be seen");
+    assert!(resident.resident_bytes * 2 > resident.total_bytes, "the failed eviction is visible");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn direct_bypasses_the_page_cache_and_warm_never_leaves_it() {
     assert_eq!(resident.resident_bytes, resident.total_bytes);
 }
 
-/// A write burst of 64 MiB under an end policy.
+/// Writes a burst of 64 MiB under an end policy.
 fn burst(device: &str, flush: plumb_workload::Flush) -> SimPhaseOutcome {
     let limit = Limit { bytes: Some(Bytes(64 << 20)), ..Limit::default() };
     let end = plumb_workload::End { flush, ..Default::default() };
@@ -209,7 +209,11 @@ fn the_page_cache_absorbs_writes_until_a_flush() {
     let unflushed = burst("sim:ssd?write-cache=256MiB", Flush::None);
     assert!(bandwidth(&unflushed.measurement) > 2e9, "memory speed");
     assert_eq!(delta(&unflushed.observations).write_bytes, 0);
-    assert_eq!(delta(&unflushed.observations).own.write_bytes, 64 << 20, "dirtied, which is no evidence of writing");
+    assert_eq!(
+        delta(&unflushed.observations).own.write_bytes,
+        64 << 20,
+        "dirtied bytes, which may not have been written"
+    );
     assert_eq!(unflushed.observations.dirty_after["disk"].value().unwrap().dirty_bytes, 64 << 20);
     assert_eq!(unflushed.measurement.end.flush_ns, None);
 
@@ -250,13 +254,13 @@ fn a_lying_flush_returns_at_once_and_writes_nothing() {
     let honest = one("sim:ssd", CachePolicy::Direct, source());
     assert!(service(&honest.measurement, OpKind::Fsync).quantile(0.5) > Some(300_000));
     let flushes = honest.measurement.ops[&OpKind::Fsync].count;
-    assert!(delta(&honest.observations).flushes.abs_diff(flushes) <= 1, "and the one of the end policy");
+    assert!(delta(&honest.observations).flushes.abs_diff(flushes) <= 1, "plus the flush of the end policy");
     let dirty = burst("sim:ssd?lying-flush&write-cache=256MiB", plumb_workload::Flush::Fsync);
     assert_eq!(dirty.observations.dirty_after["disk"].value().unwrap().dirty_bytes, 64 << 20);
 }
 
 #[test]
-fn errors_are_counted_kept_in_part_and_logged_by_the_kernel() {
+fn errors_are_counted_partly_kept_and_logged_by_the_kernel() {
     let outcome = one("sim:ssd?errors=1%", CachePolicy::Direct, TestSource::random(4096));
     let measurement = &outcome.measurement;
     let share = measurement.fault_count as f64 / (measurement.count() + measurement.fault_count) as f64;
@@ -268,7 +272,7 @@ fn errors_are_counted_kept_in_part_and_logged_by_the_kernel() {
 }
 
 #[test]
-fn an_error_ends_the_phase_where_the_worker_says_so() {
+fn an_error_ends_the_phase_if_the_worker_is_configured_so() {
     let stopping = SimWorker { on_error: OnError::Stop, ..worker(TestSource::random(4096), 4) };
     let outcome = simulate("sim:ssd?errors=1%", 0, &phase(10), vec![stopping]);
     assert!(outcome.measurement.wall_ns < SECOND);

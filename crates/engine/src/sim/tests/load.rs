@@ -19,7 +19,7 @@ fn the_same_run_gives_the_same_measurement_and_another_run_another() {
     assert_ne!(once(3), once(4));
 }
 
-/// Two streams on parts of one device make its head go to and fro; on devices of their own they do not meet.
+/// Two streams on parts of one device make its head move back and forth; on separate devices they do not interfere.
 #[test]
 fn targets_share_a_device_or_have_their_own() {
     let bytes = |shares: Option<&str>| {
@@ -35,7 +35,7 @@ fn targets_share_a_device_or_have_their_own() {
 
 #[test]
 fn measurements_do_not_change_between_versions_or_machines() {
-    // Golden numbers: stored simulated results, and what the documentation says of them, must stay reproducible.
+    // Golden numbers: stored simulated results, and the documentation's numbers, must stay reproducible.
     let golden = |device, seconds, depth| {
         let measurement = measure(device, seconds, TestSource::random(4096), depth);
         (measurement.count(), service(&measurement, OpKind::Read).sum())
@@ -95,7 +95,7 @@ fn the_ramp_runs_but_is_not_measured() {
     assert_eq!(before.at_ns, 2 * SECOND);
     let bytes = |counters: &plumb_result::observe::Counters| counters.devices["sim0"].value().unwrap().read_bytes;
     assert!(bytes(before) > 0);
-    assert_eq!(bytes(after) - bytes(before), measurement.bytes() + 4096, "the op over the end of the ramp is its last");
+    assert_eq!(bytes(after) - bytes(before), measurement.bytes() + 4096, "the op at the end of the ramp is its last");
 }
 
 #[test]
@@ -119,13 +119,13 @@ fn intervals_tile_the_wall_time_and_sum_to_the_total() {
         .unwrap()
         .measurement;
     let seconds = measurement.intervals.iter().filter(|interval| interval.length_ns == SECOND);
-    assert_eq!(starts, seconds.map(|interval| interval.start_ns).collect::<Vec<_>>(), "each second is told");
+    assert_eq!(starts, seconds.map(|interval| interval.start_ns).collect::<Vec<_>>(), "each second is reported");
     let mut end_ns = 0;
     for interval in &measurement.intervals {
         assert_eq!(interval.start_ns, end_ns);
         end_ns += interval.length_ns;
     }
-    assert_eq!(end_ns + measurement.end.flush_ns.unwrap(), measurement.wall_ns, "the flush is behind them");
+    assert_eq!(end_ns + measurement.end.flush_ns.unwrap(), measurement.wall_ns, "the flush comes after the intervals");
     let sum: u64 = measurement.intervals.iter().flat_map(|interval| interval.ops.values()).map(|ops| ops.count).sum();
     assert_eq!(sum, measurement.count());
 }
@@ -147,7 +147,7 @@ fn an_open_load_keeps_its_rate_alone_and_shared() {
             // Three standard deviations of a Poisson count of 60,000 are 1.2 %.
             let tolerance = if arrival == Arrival::Fixed { 0.001 } else { 0.013 };
             assert!((rate(&outcome) / asked - 1.0).abs() < tolerance, "{arrival:?} {shared}: {}", rate(&outcome));
-            assert!(outcome.workers.iter().all(|worker| worker.count > 5_000), "each takes part");
+            assert!(outcome.workers.iter().all(|worker| worker.count > 5_000), "each worker participates");
         }
     }
 }
@@ -160,14 +160,14 @@ fn a_fixed_rate_starts_no_op_at_the_very_end() {
 }
 
 #[test]
-fn think_time_pauses_after_every_so_many_ops() {
+fn think_time_pauses_after_every_n_ops() {
     let pace = Pace::think(10, Nanos(1_000_000));
     let outcome = simulate("sim:ram", 0, &phase(1), vec![SimWorker { pace, ..worker(TestSource::random(4096), 1) }]);
     assert!((9_800..=10_000).contains(&outcome.measurement.count()), "{}", outcome.measurement.count());
 }
 
 #[test]
-fn a_delay_takes_time_and_is_no_op() {
+fn a_delay_takes_time_but_does_not_count_as_an_op() {
     let delay = BlockOp::load(OpKind::Delay, 0, 0, 10_000_000);
     let stat = BlockOp { kind: OpKind::Stat, ..delay };
     let outcome = simulate("sim:ram", 0, &phase(1), vec![worker(Steps(vec![delay, stat], 0), 1)]).measurement;
@@ -176,7 +176,7 @@ fn a_delay_takes_time_and_is_no_op() {
 }
 
 #[test]
-fn steady_stops_early_or_says_that_it_was_not() {
+fn steady_stops_early_or_reports_that_it_was_not_steady() {
     let steady = Steady { max_rounds: 12, ..Steady::default() };
     let phase = |steady| Phase { stop: Stop { steady: Some(steady), ..Stop::default() }, ..phase(1) };
     let calm = simulate("sim:ssd", 0, &phase(steady), vec![worker(TestSource::random(4096), 1)]).measurement;
@@ -189,7 +189,7 @@ fn steady_stops_early_or_says_that_it_was_not() {
 }
 
 #[test]
-fn phases_follow_one_another_on_one_clock() {
+fn phases_share_one_clock() {
     let target = target("sim:hdd");
     let mut simulation = Simulation::new([("disk", &target)], run(0));
     let mut go = |phase: &Phase, source| {
@@ -218,7 +218,7 @@ fn workers_of_one_phase_may_use_several_devices_and_several_kinds_of_source() {
 }
 
 #[test]
-fn the_caller_can_break_off_and_keeps_what_was_measured() {
+fn the_caller_can_stop_and_keep_the_measurement() {
     let target = target("sim:ssd");
     let mut seconds = 0;
     let outcome = Simulation::new([("disk", &target)], run(0))
@@ -270,8 +270,8 @@ fn absurd_faults_and_times_end_in_an_error_or_a_number_but_never_in_a_panic() {
 }
 
 #[test]
-fn files_of_a_target_lie_one_after_another() {
-    // The same offset of ten files: without places of their own, they would all be one hot spot of the disk.
+fn files_of_a_target_are_consecutive() {
+    // All ops have the same offset, in ten files. If the files overlapped, they would be one hot spot of the disk.
     let reads: Vec<BlockOp> = (0..10).map(|file| BlockOp::load(OpKind::Read, file, 0, 4096)).collect();
     let files = |files| SimTarget { files, ..target("sim:hdd?cv=0") };
     let rate_with = |target: SimTarget| {

@@ -1,8 +1,8 @@
-//! Healthy devices perform like what they are called.
+//! Healthy devices perform like the real devices that they model.
 
 use super::*;
 
-/// A device of nominal speed.
+/// Returns a device of nominal speed.
 fn nominal(model: &str) -> String {
     format!("sim:{model}?cv=0")
 }
@@ -71,7 +71,7 @@ fn an_nvme_drive_has_64_channels_and_3500_megabytes() {
 
 #[test]
 fn channels_limit_what_the_link_would_allow() {
-    // 256 readers of 512 bytes: the link would take 860,000 a second, 64 channels of 68 µs take 940,000.
+    // 256 readers of 512 bytes: the link would carry 860,000 a second, and 64 channels of 68 µs would do 940,000.
     let nvme = rate(&measure(&nominal("nvme"), 1, TestSource::random(512), 256));
     assert_within(nvme, 800_000.0..945_000.0, "512-byte reads");
     // 16 channels of 790 ns.
@@ -80,7 +80,7 @@ fn channels_limit_what_the_link_would_allow() {
 }
 
 #[test]
-fn memory_answers_in_a_microsecond() {
+fn memory_completes_in_a_microsecond() {
     let ram = measure(&nominal("ram"), 1, TestSource::random(4096), 1);
     assert_within(service(&ram, OpKind::Read).mean().unwrap(), 950.0..1_050.0, "read, ns");
 }
@@ -93,10 +93,10 @@ fn metadata_has_service_times_and_writes_a_journal() {
     let stat = service(&outcome.measurement, OpKind::Stat).mean().unwrap();
     assert!(create > 3.0 * stat, "{create} {stat}");
     let device = outcome.observations.after.devices["sim0"].value().unwrap();
-    assert!(device.writes > 0 && device.reads == 0, "the journal is written: {device:?}");
+    assert!(device.writes > 0 && device.reads == 0, "the journal was written: {device:?}");
     assert_eq!(outcome.measurement.transactions, Some(outcome.measurement.count().div_euclid(3)));
     let own = outcome.observations.after.own.value().unwrap();
-    assert_eq!(own.write_bytes, device.write_bytes, "nobody else wrote");
+    assert_eq!(own.write_bytes, device.write_bytes, "nothing else wrote");
 }
 
 #[test]

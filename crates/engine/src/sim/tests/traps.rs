@@ -1,5 +1,4 @@
-//! Faults that turn a number into another one without slowing the device: each does what it says, and shows where a
-//! probe looks.
+//! Faults that falsify a number without slowing the device: each does what its name says, and a probe can detect it.
 
 use super::*;
 
@@ -9,7 +8,7 @@ fn device_read_bytes(observations: &PhaseObservations) -> u64 {
 }
 
 #[test]
-fn holes_are_in_the_extents_and_reading_them_reaches_no_device_even_past_the_cache() {
+fn holes_show_in_the_extents_and_are_not_read_from_the_device() {
     let outcome = simulate("sim:ssd?holes=30%", 0, &phase(2), vec![worker(TestSource::random(4096), 4)]);
     let extents = *outcome.observations.extents_before["disk"].value().unwrap();
     let blank = extents.hole_bytes as f64 / extents.total_bytes as f64;
@@ -48,7 +47,7 @@ fn empty_reads_move_nothing_and_are_short() {
 }
 
 #[test]
-fn a_serial_device_leaves_one_op_in_flight_of_all_that_were_asked() {
+fn a_serial_device_has_one_op_in_flight_at_any_depth() {
     let (serial, honest) = ("sim:ssd?cv=0&serial", "sim:ssd?cv=0");
     let of = |device, depth| measure(device, 1, TestSource::random(4096), depth);
     let deep = of(serial, 32);
@@ -86,7 +85,7 @@ fn a_dry_token_bucket_lets_exactly_its_rate_through() {
 }
 
 #[test]
-fn the_devices_state_is_what_its_faults_are() {
+fn the_state_of_the_device_reflects_its_faults() {
     let of = |device: &str| {
         let outcome = simulate(device, 0, &phase(4), vec![worker(TestSource::random(4096), 1)]);
         outcome.observations.conditions
@@ -112,7 +111,7 @@ fn the_devices_state_is_what_its_faults_are() {
     assert_eq!((upkeep("sim:hdd"), upkeep("sim:hdd?resync=10%")), (0, 1));
 }
 
-/// What a lucky run moves is still less than the link that a probe reads, or A6 would reject healthy devices.
+/// The luckiest run must stay below the link speed that a probe reads, or A6 would reject healthy devices.
 #[test]
 fn the_link_carries_what_the_luckiest_run_moves() {
     for model in ["hdd", "ssd", "nvme", "ram"] {

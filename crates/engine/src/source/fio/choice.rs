@@ -1,6 +1,6 @@
-//! Which file the next op goes to, where that is drawn along a curve.
+//! Chooses the file of the next op along a curve.
 //!
-//! Facts, found in what fio does: the curve lies over 1024 places for each file, unscattered.
+//! Facts, observed in fio: the curve covers 1024 places for each file, unscattered.
 
 use super::fio_curve::{FioCurve, Scatter};
 use plumb_workload::blocks::fio::Curve;

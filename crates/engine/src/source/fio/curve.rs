@@ -1,14 +1,14 @@
-//! Places along a curve: Zipf's, Pareto's, normal.
+//! Positions along a curve: Zipf's, Pareto's, normal.
 //!
-//! Here the job is not always drawn as fio draws it, on purpose. fio spreads the ranks of a curve over a file by a hash that
-//! is a bijection only for a power of two of blocks; for others it maps many ranks to one block and leaves up to two thirds
-//! of the blocks without any (its issue 1991). There each block has a rank of its own: ranks are scattered by a keyed
-//! bijection that all workers of a seed share, or lie side by side from the centre on where one is given. Where the stream
-//! asks for fio's draws, it gets them.
+//! By default, the positions deliberately differ from fio's. fio scatters the ranks of a curve over a file by a hash
+//! that is a bijection only if the number of blocks is a power of two. For other numbers, it maps many ranks to one
+//! block and leaves up to two thirds of the blocks without a rank (its issue 1991). Here each block has its own rank: a
+//! keyed bijection, shared by all workers of a seed, scatters the ranks. With a given center, the ranks are next to
+//! each other from the center on. A stream can also request fio's draws.
 
 use super::fio_curve::{FioCurve, Scatter};
 use super::parts::Part;
-use super::script::{Kind, PlannedDistribution, Random, Script, Way};
+use super::script::{Kind, OffsetOrder, PlannedDistribution, Random, Script};
 use crate::math::ln;
 use crate::rng::{Rng, splitmix64};
 use crate::source::curve::{Curved, Ranks, Spread};
@@ -20,7 +20,7 @@ use plumb_workload::blocks::fio::{AsFio, AsFioWhen, Curve, Seeding};
 pub(super) enum PlaceCurve {
     /// Each block has a rank.
     Own(Box<Curved>),
-    /// As fio draws them.
+    /// The same draws as fio's.
     Fio(FioCurve),
 }
 
@@ -34,9 +34,10 @@ impl PlaceCurve {
     }
 }
 
-/// `None` where the stream has no curve, or the file no block.
+/// Creates the curve of a file; `None` if the stream has no curve, or the file no blocks.
 pub(super) fn of(script: &Script, part: &Part, file: usize) -> Option<PlaceCurve> {
-    let Way::Random(Random { distribution: PlannedDistribution::Curved { curve, center, as_fio }, .. }) = &script.way
+    let OffsetOrder::Random(Random { distribution: PlannedDistribution::Curved { curve, center, as_fio }, .. }) =
+        &script.offset_order
     else {
         return None;
     };
@@ -62,20 +63,20 @@ pub(super) fn of(script: &Script, part: &Part, file: usize) -> Option<PlaceCurve
     Some(PlaceCurve::Own(Box::new(Curved { ranks, count, spread, rng })))
 }
 
-/// What is asked of fio's draws.
+/// Parameters of fio's draws.
 #[derive(Clone, Copy)]
 struct FioDraws<'a> {
     curve: Curve,
     center: Option<f64>,
     as_fio: &'a AsFio,
-    /// Blocks that have a whole op.
+    /// Number of blocks with room for a whole op.
     count: u64,
 }
 
-/// fio's own draws, where they are wanted and there are any.
+/// Returns fio's own draws; `None` if they were not requested, or fio has no law for these parameters.
 fn fio_curve(script: &Script, part: &Part, file: usize, asked: FioDraws<'_>) -> Option<FioCurve> {
     let FioDraws { curve, center, as_fio, count } = asked;
-    // fio counts in the smallest size of reads and writes, whichever of them the job does.
+    // fio counts blocks of the smaller size of reads and writes, whichever of them the job does.
     let smallest = [Kind::Read, Kind::Write].map(|kind| script.sizes[kind as usize].smallest);
     let smallest = smallest.into_iter().min().filter(|smallest| *smallest > 0)?;
     let places = part.length.min(part.file_length).div_ceil(smallest);
@@ -102,6 +103,6 @@ fn fio_curve(script: &Script, part: &Part, file: usize, asked: FioDraws<'_>) -> 
         Seeding::AllButOffsets => of_worker,
         Seeding::None => script.seeding.seeds.offset,
     };
-    // fio keeps 32 bits of it.
+    // fio keeps 32 bits of the seed.
     Some(FioCurve::new(curve, center, places, seed & u64::from(u32::MAX), Scatter::Hash))
 }

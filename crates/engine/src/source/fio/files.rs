@@ -1,5 +1,5 @@
-//! Where a job's ops are in each of its files. A job can have a hundred thousand of them: what only some jobs keep is
-//! kept beside, and only there.
+//! State of each file of a job. A job can have a hundred thousand files, so state that only some jobs need is kept in
+//! separate arrays, which other jobs leave empty.
 
 use super::curve::{self, PlaceCurve};
 use super::parts::Part;
@@ -7,60 +7,60 @@ use super::random_map::{Map, Register, SmallMap};
 use super::script::{Kind, Mix, PlannedCoverage, Script};
 use super::steady_state::SteadyBlocks;
 
-/// No op was there yet. No op starts at this place, since files end before it.
+/// No op has started here yet. No op starts at this offset, since files end before it.
 const NOWHERE: u64 = u64::MAX;
 
 /// The last op of a kind in a file.
 #[derive(Debug, Clone, Copy)]
 struct Last {
     end: u64,
-    /// [`NOWHERE`] before the first.
+    /// [`NOWHERE`] before the first op.
     start: u64,
 }
 
-/// Whether a file is open, and whether nothing is left to do in it.
+/// Whether a file is open, and whether it is done.
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
     open: bool,
     done: bool,
 }
 
-/// Which blocks of each file were used.
+/// Tracks the used blocks of each file.
 #[derive(Debug, Clone)]
 enum Covers {
     Maps(Box<[Map]>),
-    /// Of files that have few blocks.
+    /// For files with few blocks.
     SmallMaps(Box<[SmallMap]>),
-    /// None where a file has no register.
+    /// `None` for a file without a register.
     Registers(Box<[Option<Register>]>),
-    /// Of the only file.
+    /// For the only file.
     SteadyState(Option<Box<SteadyBlocks>>),
     Again,
 }
 
-/// Bytes of a file from one place to another.
+/// A range of bytes in a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     pub(super) from: u64,
     pub(super) to: u64,
 }
 
-/// The files of a job.
+/// The state of a job's files.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
     states: Box<[State]>,
-    /// Kinds of op that each file has.
+    /// Number of kinds of op per file.
     kinds: usize,
-    /// By [`Kind`]: its place among them.
+    /// Index of each [`Kind`] among them.
     place: [usize; 3],
-    /// This many of each file as there are kinds.
+    /// Last ops: one entry per file and kind.
     lasts: Box<[Last]>,
-    /// First byte of each now, where zones move it.
+    /// Current first byte of each file; empty unless zones move it.
     firsts: Box<[u64]>,
     covers: Covers,
-    /// Places along a curve, where there is one.
+    /// Curve of each file; empty if offsets follow no curve.
     curves: Box<[Option<PlaceCurve>]>,
-    /// What was written since the last flush, where a flush asks for it.
+    /// Range written since the last flush, by file; empty unless a flush needs it.
     written: Box<[Option<Span>]>,
 }
 
@@ -103,13 +103,13 @@ impl Files {
         }
     }
 
-    /// How many.
+    /// Returns the number of files.
     #[inline]
     pub(super) fn count(&self) -> usize {
         self.states.len()
     }
 
-    /// As it is after it was opened.
+    /// Resets a file to its state after opening.
     pub(super) fn reset(&mut self, script: &Script, file: usize) {
         let first = self.first(script, file);
         self.lasts[file * self.kinds..][..self.kinds].fill(Last { end: first, start: NOWHERE });
@@ -122,7 +122,7 @@ impl Files {
         }
     }
 
-    /// A loop begins.
+    /// Marks all files as not done, for a new loop.
     pub(super) fn begin_again(&mut self, script: &Script) {
         self.states.iter_mut().for_each(|state| state.done = false);
         self.firsts.iter_mut().enumerate().for_each(|(file, first)| *first = script.parts.of(file).start);
@@ -146,7 +146,7 @@ impl Files {
         self.states[file].done = true;
     }
 
-    /// First byte now; zones move it.
+    /// Returns the current first byte, which zones move.
     #[inline]
     pub(super) fn first(&self, script: &Script, file: usize) -> u64 {
         match self.firsts.get(file) {
@@ -155,7 +155,7 @@ impl Files {
         }
     }
 
-    /// Moves the first byte, where there are zones.
+    /// Moves the first byte, if there are zones.
     pub(super) fn set_first(&mut self, file: usize, first: u64) {
         if let Some(now) = self.firsts.get_mut(file) {
             *now = first;
@@ -172,7 +172,7 @@ impl Files {
         &mut self.lasts[file * self.kinds + self.place[kind as usize]]
     }
 
-    /// Where the last op of this kind ended.
+    /// Returns the end of the last op of this kind.
     #[inline]
     pub(super) fn end(&self, file: usize, kind: Kind) -> u64 {
         self.last(file, kind).end
@@ -183,7 +183,7 @@ impl Files {
         self.last_mut(file, kind).end = end;
     }
 
-    /// Where the last op of this kind started.
+    /// Returns the start of the last op of this kind.
     #[inline]
     pub(super) fn start(&self, file: usize, kind: Kind) -> Option<u64> {
         Some(self.last(file, kind).start).filter(|start| *start != NOWHERE)
@@ -194,12 +194,12 @@ impl Files {
         *self.last_mut(file, kind) = Last { end, start };
     }
 
-    /// The last op of this kind started elsewhere than is known.
+    /// Forgets where the last op of this kind started.
     pub(super) fn forget_start(&mut self, file: usize, kind: Kind) {
         self.last_mut(file, kind).start = NOWHERE;
     }
 
-    /// Marks blocks as used; returns how many of them, from the first on, were not.
+    /// Marks up to `wanted` blocks as used. Returns how many of them, from the first on, were free.
     #[inline]
     pub(super) fn mark_run(&mut self, file: usize, block: u64, wanted: u64) -> Option<u64> {
         match &mut self.covers {
@@ -209,7 +209,7 @@ impl Files {
         }
     }
 
-    /// The block for a share of all `blocks`, or the next that may be used; `None` where there is none left.
+    /// Returns the block at a drawn share of all `blocks`, or the next free one; `None` if there is none left.
     #[inline]
     pub(super) fn block(
         &mut self,
@@ -230,7 +230,7 @@ impl Files {
         }
     }
 
-    /// The next block on the way to a steady state; `share` is drawn for blocks that may be written again.
+    /// Returns the next block on the way to a steady state. `share` draws whether a block may be rewritten.
     pub(super) fn steady_block(&mut self, file: usize, kind: Kind, share: impl FnOnce() -> f64) -> Option<u64> {
         debug_assert_eq!(file, 0, "the plan refuses more files");
         match &mut self.covers {
@@ -240,18 +240,18 @@ impl Files {
         }
     }
 
-    /// Whether an SSD has come to its steady state.
+    /// Returns `true` once an SSD has reached its steady state.
     pub(super) fn is_steady(&self) -> bool {
         matches!(&self.covers, Covers::SteadyState(Some(blocks)) if blocks.is_over())
     }
 
-    /// The next block along the curve.
+    /// Draws the next block along the curve.
     #[inline]
     pub(super) fn along_curve(&mut self, file: usize) -> Option<u64> {
         self.curves.get_mut(file)?.as_mut().map(PlaceCurve::next)
     }
 
-    /// Keeps what was written.
+    /// Extends the range written since the last flush.
     #[inline]
     pub(super) fn wrote(&mut self, file: usize, offset: u64, length: u64) {
         let Some(span) = self.written.get_mut(file) else { return };
@@ -262,7 +262,7 @@ impl Files {
         });
     }
 
-    /// What was written since the last flush, where that is kept.
+    /// Returns the range written since the last flush, if it is tracked.
     pub(super) fn written(&self, file: usize) -> Option<Span> {
         self.written.get(file).copied().flatten()
     }

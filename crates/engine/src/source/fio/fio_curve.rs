@@ -1,27 +1,27 @@
-//! Draws along a curve as fio makes them, to the last bit.
+//! Draws along a curve exactly as fio makes them.
 //!
-//! Facts, found in what fio 3.42 does: 32-bit draws, Gray's approximation of Zipf's law over a sum of at most ten million
-//! terms, twelve uniform draws for a nearly normal one. What is drawn is multiplied by a constant of 64 bits, turned by a
-//! draw of its own where no centre was given, and taken modulo the number of places. Powers are the C library's, as in fio:
-//! a rank depends on their last bit.
+//! Facts, observed in fio 3.42: 32-bit draws, Gray's approximation of Zipf's law over a sum of at most ten million
+//! terms, twelve uniform draws for a nearly normal one. The result is multiplied by a 64-bit constant, rotated by an
+//! extra draw if no center was given, and taken modulo the number of places. Powers are the C library's, as in fio: a
+//! rank depends on their last bit.
 
 use crate::rng::fio::Taus88;
 use plumb_workload::blocks::fio::Curve;
 use std::sync::{Mutex, PoisonError};
 
-/// Terms of Zipf's sum that are added up; the rest is left out.
+/// Maximum number of terms of Zipf's sum; the rest is ignored.
 const MOST_TERMS: u64 = 10_000_000;
-/// Numbers that are added for a nearly normal one.
+/// Uniform numbers added up for a nearly normal one.
 const NORMAL_TERMS: u64 = 12;
-/// What ranks are multiplied by where they are scattered.
+/// Factor of the hash that scatters ranks.
 const HASH_FACTOR: u64 = 0x61c8_8646_80b5_83eb;
 
-/// How ranks become places.
+/// Mapping of ranks to places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scatter {
-    /// In their order.
+    /// In order of rank.
     None,
-    /// By the hash.
+    /// By fio's multiplicative hash.
     Hash,
 }
 
@@ -42,7 +42,8 @@ enum Law {
     Normal { spread: u64 },
 }
 
-/// The sum of Zipf's law. It can take a second, and all copies of a job need the same.
+/// Returns the sum of Zipf's law. Computing it can take a second, and all copies of a job need the
+/// same one, so it is cached.
 fn zeta(places: u64, theta: f64) -> f64 {
     static KNOWN: Mutex<Vec<(u64, f64, f64)>> = Mutex::new(Vec::new());
     let terms = places.min(MOST_TERMS);
@@ -56,7 +57,7 @@ fn zeta(places: u64, theta: f64) -> f64 {
 }
 
 impl FioCurve {
-    /// There is at least one place. Zipf's `theta` is not 1, where fio has no law.
+    /// Creates the curve. There must be at least one place, and Zipf's `theta` must not be 1, for which fio has no law.
     pub(super) fn new(curve: Curve, center: Option<f64>, places: u64, seed: u64, scatter: Scatter) -> FioCurve {
         let mut taus = Taus88::new(seed);
         let drawn_turn = |taus: &mut Taus88| {
@@ -73,7 +74,7 @@ impl FioCurve {
             Curve::Pareto { h } => (Law::Pareto { power: h.ln() / (1.0 - h).ln() }, drawn_turn(&mut taus)),
             Curve::Normal { deviation } => {
                 let spread = ((places as f64 * deviation / 100.0).ceil() as u64).min(places / 2);
-                // fio keeps 32 bits of it, also where it is negative.
+                // fio keeps 32 bits, even of a negative number.
                 let turn = center.map_or(0, |center| u64::from((places as f64 * (center - 0.5)) as i64 as u32));
                 (Law::Normal { spread }, turn)
             }

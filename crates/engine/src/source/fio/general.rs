@@ -1,4 +1,4 @@
-//! The long way: any job. Loops, limits, flushes, read-back and trims around the [`Machine`]'s draws.
+//! General path: any job. Adds loops, limits, flushes, read-back and trims to the [`Machine`]'s draws.
 
 use super::history::{AfterTrim, Keeping, Piece, Trim};
 use super::machine::{Drawn, Machine};
@@ -20,26 +20,26 @@ pub(crate) struct General {
     stage: Stage,
     /// Ops that come before all others.
     waiting: VecDeque<BlockOp>,
-    /// The next op waits for those in flight.
+    /// Whether the next op waits for those in flight.
     drains: bool,
     loops_left: u64,
-    /// Ops before those that the limit of ops counts.
+    /// Ops before the first one that the limit of ops counts.
     ops_before: u64,
-    /// Ops of all loops together.
+    /// Maximum number of ops over all loops.
     most_ops: Option<u64>,
-    /// Some op was done in this loop.
+    /// Whether this loop has made any op.
     any_in_loop: bool,
-    /// Bytes handed over in this loop, where handing over is all that is known of an op.
+    /// Bytes handed over in this loop, for backends that queue ops.
     handed_bytes: u64,
     verify_tracking: VerifyTracking,
     verify_batch: u64,
     trim_batch: u64,
-    /// Writes of this loop that were not done.
+    /// Writes of this loop that failed or were not made.
     failed: Vec<u32>,
-    /// What was drawn and not done, by [`Kind`].
+    /// Drawn ops that were not made, by [`Kind`].
     dry: [Moved; 3],
-    /// Files whose opening was told, and not yet their closing.
-    shown_open: Box<[bool]>,
+    /// Whether each file is open, according to the yielded ops and notes.
+    is_open: Box<[bool]>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,17 +49,17 @@ enum Stage {
         first: bool,
     },
     Load,
-    /// The flushes at the end of a loop.
+    /// Flushes at the end of a loop.
     Flush {
         file: usize,
     },
-    /// Drops what is cached, for a loop or for what is read back.
+    /// Drops cached data, for a loop or for read-back.
     Evict {
         file: usize,
         role: Role,
     },
     ReadBack,
-    /// Draws again what was written; this many draws of the load are left.
+    /// Redraws the writes; `left` draws of the load remain.
     Redraw {
         left: u64,
     },
@@ -74,7 +74,7 @@ enum Step {
 
 impl General {
     pub(super) fn new(script: &Arc<Script>, kinds: Option<KindsDue>) -> General {
-        // Draws that depend on the clock cannot be drawn again.
+        // Draws that depend on the clock cannot be repeated.
         let draws_again = kinds.is_none();
         let dry = script.verifying.is_some_and(|verifying| verifying.only) && script.mix.has(Kind::Write);
         let machine = Machine::new(script, kinds.filter(|_| !dry));
@@ -95,12 +95,12 @@ impl General {
             trim_batch: 0,
             failed: Vec::new(),
             dry: [Moved::default(); 3],
-            shown_open: vec![false; script.parts.count()].into(),
+            is_open: vec![false; script.parts.count()].into(),
             script: Arc::clone(script),
         }
     }
 
-    /// Whether enough bytes or ops were moved, over all loops.
+    /// Returns `true` if enough bytes or ops were moved, over all loops.
     fn is_enough(&self) -> bool {
         let limits = &self.script.limits;
         let [read, write, trim] = self.machine.counts.bytes;
@@ -117,8 +117,8 @@ impl General {
         self.most_ops.is_some_and(|most| self.machine.counts.all_ops.saturating_sub(self.ops_before) >= most)
     }
 
-    /// Whether another loop follows: this many as were asked for, and more where fewer bytes were moved than asked for.
-    fn goes_on(&mut self) -> bool {
+    /// Returns `true` if another loop follows: a requested one, or an extra one to move all requested bytes.
+    fn has_next_loop(&mut self) -> bool {
         if self.machine.files.is_steady() {
             return false;
         }
@@ -139,7 +139,7 @@ impl General {
     }
 
     fn begin_loop(&mut self, first: bool) {
-        if !self.goes_on() {
+        if !self.has_next_loop() {
             self.machine.begin_again(&self.script);
             self.stage = Stage::Over;
             return;
@@ -148,8 +148,8 @@ impl General {
             self.machine.begin_again(&self.script);
             self.drains = true;
             if self.script.files.removes {
-                self.tell();
-                let removals = (0..self.shown_open.len() as u32).map(|file| BlockOp::load(OpKind::Unlink, file, 0, 0));
+                self.take_file_ops();
+                let removals = (0..self.is_open.len() as u32).map(|file| BlockOp::load(OpKind::Unlink, file, 0, 0));
                 self.waiting.extend(removals.map(|removal| BlockOp { after_all: true, ..removal }));
             }
         }
@@ -170,12 +170,12 @@ impl General {
         };
     }
 
-    /// Whether what is cached is dropped at once of all files; of those that are opened in turn, it is as they are opened.
+    /// Returns `true` if all files' cached data is dropped at once. Files opened in turn drop theirs on opening.
     fn evicts(&self) -> bool {
-        self.script.files.evicts && self.script.files.opening != Opening::Told && !self.is_dry()
+        self.script.files.evicts && self.script.files.opening != Opening::Yielded && !self.is_dry()
     }
 
-    /// Drops what is cached of a file; nothing else is in flight meanwhile.
+    /// Drops the cached data of a file, with nothing else in flight.
     fn evict(&mut self, file: usize, role: Role) -> Option<BlockOp> {
         self.drains |= file == 0;
         if file < self.script.parts.count() {
@@ -192,13 +192,13 @@ impl General {
         None
     }
 
-    /// Bytes after which a loop ends where ops are handed over.
+    /// Returns the bytes after which a loop ends if ops are queued.
     fn loop_bytes(&self) -> u64 {
         let script = &*self.script;
         let limits = &script.limits;
         let mut bytes = limits.size;
         let writes = script.mix.has(Kind::Write);
-        // Writes in sequence begin again at the start of their file; what is verified is read back once, behind them all.
+        // Sequential writes wrap around to the start of their file. With verification, one read-back follows them all.
         if writes && script.covers() == PlannedCoverage::Again {
             bytes = bytes.max(limits.io_bytes.unwrap_or_default());
         }
@@ -228,7 +228,7 @@ impl General {
         if self.script.handing == Handing::Queued && by_bytes && self.handed_bytes >= self.loop_bytes() {
             return Step::End;
         }
-        if let Some(op) = self.on_the_way(dry) {
+        if let Some(op) = self.read_back_or_trim(dry) {
             return if dry { Step::Again } else { Step::Op(op) };
         }
         match self.machine.draw(&self.script) {
@@ -236,14 +236,14 @@ impl General {
             Drawn::Busy | Drawn::NoFlush => Step::Again,
             Drawn::Flush { kind, file, offset, length } => {
                 self.machine.count_flush(file);
-                // A range that does not fit into an op goes on to the end of the file, which sync_file_range(2) is
-                // asked for with a length of 0.
+                // A range that is too long for an op extends to the end of the file, for which
+                // sync_file_range(2) takes a length of 0.
                 let length = u32::try_from(length).unwrap_or(0);
                 let op = BlockOp::load(kind, file as u32, offset, length);
                 if dry { Step::Again } else { Step::Op(op) }
             }
             Drawn::Block { kind, file, offset, length } => {
-                let op = self.loaded(kind, file, offset, length);
+                let op = self.count_load(kind, file, offset, length);
                 self.any_in_loop = true;
                 if !dry {
                     return Step::Op(op);
@@ -255,8 +255,8 @@ impl General {
         }
     }
 
-    /// Counts and remembers an op of the load.
-    fn loaded(&mut self, kind: Kind, file: usize, offset: u64, length: u64) -> BlockOp {
+    /// Counts an op of the load, and tracks it for verification.
+    fn count_load(&mut self, kind: Kind, file: usize, offset: u64, length: u64) -> BlockOp {
         let number = self.machine.counts.ops[kind as usize] as u32;
         let verified = self.script.verifying.is_some();
         let verified_read = verified && kind == Kind::Read && !self.script.mix.has(Kind::Write);
@@ -281,8 +281,8 @@ impl General {
         }
     }
 
-    /// A piece to read back or to trim amid the load.
-    fn on_the_way(&mut self, dry: bool) -> Option<BlockOp> {
+    /// Returns a read-back or trim that is due during the load.
+    fn read_back_or_trim(&mut self, dry: bool) -> Option<BlockOp> {
         let VerifyTracking::Pieces(history) = &mut self.verify_tracking else { return None };
         let verifying = self.script.verifying?;
         let counts = &mut self.machine.counts;
@@ -298,7 +298,7 @@ impl General {
                 && let Some(piece) = history.next()
             {
                 self.verify_batch -= 1;
-                // What it reads may still be in flight; and what comes behind it may write there again.
+                // The data to read may still be in flight, and later ops may overwrite it.
                 self.drains |= begins;
                 let op = self.read_back(&piece);
                 self.any_in_loop = true;
@@ -375,18 +375,18 @@ impl General {
     }
 
     fn flush(&mut self, file: usize) {
-        if file == self.shown_open.len() {
+        if file == self.is_open.len() {
             self.machine.count_flush(file - 1);
             return self.after_load();
         }
         let kind = if self.script.flushing.file_system_at_end { OpKind::Syncfs } else { OpKind::EndFsync };
-        let told = self.script.files.opening != Opening::Before && !self.shown_open[file];
-        if told {
+        let yields = self.script.files.opening != Opening::Before && !self.is_open[file];
+        if yields {
             self.waiting.push_back(self.script.file_op(OpKind::Open, file));
         }
         let flush = BlockOp::load(kind, file as u32, 0, 0);
         self.waiting.push_back(BlockOp { after_all: file == 0, ..flush });
-        if told {
+        if yields {
             self.waiting.push_back(self.script.file_op(OpKind::Close, file));
         }
         self.stage = Stage::Flush { file: file + 1 };
@@ -429,7 +429,7 @@ impl General {
         };
     }
 
-    /// One draw of what was drawn before; the mark now says where it ended.
+    /// Repeats one earlier draw; the saved mark holds the state after the load.
     fn redraw(&mut self, left: u64) -> Option<BlockOp> {
         if left == 0 {
             self.machine.begin_again(&self.script);
@@ -437,7 +437,7 @@ impl General {
             if let VerifyTracking::Draws(end) = &self.verify_tracking {
                 self.machine.go_back(end);
             }
-            self.close_shown();
+            self.close_opened();
             self.stage = Stage::Between { first: false };
             return None;
         }
@@ -448,7 +448,7 @@ impl General {
                 return None;
             }
             Drawn::Busy | Drawn::NoFlush => return None,
-            // Cannot be, as all of it was drawn once.
+            // Unreachable, because all of these ops were drawn before.
             Drawn::End => {
                 self.stage = Stage::Redraw { left: 0 };
                 return None;
@@ -461,7 +461,7 @@ impl General {
             Kind::Read => return None,
             Kind::Write if self.failed.contains(&number) => return None,
             Kind::Write => Trim::No,
-            // Each is written again at once.
+            // Each trim is followed by a write to the same place.
             Kind::Trim if self.script.mix == Mix::TrimWrite => return None,
             Kind::Trim => Trim::Done,
         };
@@ -483,13 +483,13 @@ impl General {
         Some(op)
     }
 
-    /// Opens the file of an op that is read back, where that is told.
-    fn shown(&mut self, op: BlockOp) -> BlockOp {
+    /// Yields an open before the read-back op of a file that is not open, if opens are yielded.
+    fn with_open(&mut self, op: BlockOp) -> BlockOp {
         let file = op.file as usize;
-        if self.script.files.opening != Opening::Before && !self.shown_open[file] {
-            self.shown_open[file] = true;
+        if self.script.files.opening != Opening::Before && !self.is_open[file] {
+            self.is_open[file] = true;
             let opens = self.script.file_op(OpKind::Open, file);
-            // A note holds nothing up, so that what waits for all before it is the op itself.
+            // A note does not wait for anything, so the op itself must wait.
             let op = if self.drains && opens.role == Role::Note { self.take_drain(op) } else { op };
             self.waiting.push_back(op);
             return opens;
@@ -497,20 +497,20 @@ impl General {
         op
     }
 
-    fn close_shown(&mut self) {
-        for (file, open) in self.shown_open.iter_mut().enumerate() {
+    fn close_opened(&mut self) {
+        for (file, open) in self.is_open.iter_mut().enumerate() {
             if std::mem::take(open) {
                 self.waiting.push_back(self.script.file_op(OpKind::Close, file));
             }
         }
     }
 
-    /// Puts what the machine told of files before an op.
-    fn tell(&mut self) {
-        while let Some(op) = self.machine.told.pop_front() {
+    /// Moves the machine's queued file ops in front of the next op.
+    fn take_file_ops(&mut self) {
+        while let Some(op) = self.machine.file_ops.pop_front() {
             match op.kind {
-                OpKind::Open => self.shown_open[op.file as usize] = true,
-                OpKind::Close => self.shown_open[op.file as usize] = false,
+                OpKind::Open => self.is_open[op.file as usize] = true,
+                OpKind::Close => self.is_open[op.file as usize] = false,
                 _ => {}
             }
             self.waiting.push_back(op);
@@ -553,24 +553,24 @@ impl Source for General {
                     match piece {
                         Some(piece) => {
                             let op = self.read_back(&piece);
-                            Some(self.shown(op))
+                            Some(self.with_open(op))
                         }
                         None => {
-                            self.close_shown();
+                            self.close_opened();
                             self.stage = Stage::Between { first: false };
                             None
                         }
                     }
                 }
-                Stage::Redraw { left } => self.redraw(left).map(|op| self.shown(op)),
+                Stage::Redraw { left } => self.redraw(left).map(|op| self.with_open(op)),
                 Stage::Over => {
-                    self.tell();
+                    self.take_file_ops();
                     return self.waiting.pop_front();
                 }
             };
             let op = op.map(|op| if self.drains { self.take_drain(op) } else { op });
-            if !self.machine.told.is_empty() {
-                self.tell();
+            if !self.machine.file_ops.is_empty() {
+                self.take_file_ops();
                 if let Some(op) = op {
                     self.waiting.push_back(op);
                 }
@@ -582,7 +582,7 @@ impl Source for General {
 
     fn begins_anew(&mut self, at_hand: Option<&BlockOp>) {
         let counts = match (self.stage, &self.verify_tracking) {
-            // The machine's own are those of long ago.
+            // The machine's own counts are those at the start of the redraw.
             (Stage::Redraw { .. }, VerifyTracking::Draws(end)) => &end.counts,
             _ => &self.machine.counts,
         };

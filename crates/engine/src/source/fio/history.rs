@@ -1,9 +1,9 @@
-//! What was written and is still to be read back, or to be trimmed.
+//! Written pieces that must still be read back or trimmed.
 //!
-//! Facts, found in what fio 3.42 does: where no byte is written twice, writes are read back in the order in which they were
-//! made. (fio 3.33 sorts what was not drawn from a map.) All others are sorted by file and offset, and a write that touches
-//! an earlier one takes its place. The first is drawn again here, in constant memory, unless part of it is read back or
-//! trimmed on the way.
+//! Facts, observed in fio 3.42: if no byte is written twice, writes are read back in the order in which they were made.
+//! (fio 3.33 sorts those that were not drawn from a map.) All others are sorted by file and offset, and a write
+//! replaces earlier ones that it overlaps. The first case is redrawn here in constant memory, unless part of it is read
+//! back or trimmed during the run.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,13 +13,13 @@ pub(super) struct Piece {
     pub(super) file: u32,
     pub(super) length: u32,
     pub(super) offset: u64,
-    /// Which of the worker's writes.
+    /// Sequence number among the worker's writes.
     pub(super) number: u32,
-    /// To be trimmed, or trimmed.
+    /// Whether the piece is trimmed.
     pub(super) trim: Trim,
 }
 
-/// What becomes of a written piece.
+/// Trim state of a written piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trim {
     No,
@@ -31,7 +31,7 @@ pub(super) enum Trim {
 #[derive(Debug, Clone)]
 pub(super) struct History {
     pieces: Pieces,
-    /// Those to be trimmed, with some that are gone.
+    /// Pieces to trim, including some that no longer exist.
     trims: VecDeque<Piece>,
     trims_waiting: usize,
 }
@@ -42,7 +42,7 @@ enum Pieces {
     Sorted(BTreeMap<Place, Piece>),
 }
 
-/// Where a piece begins.
+/// Start of a piece, used as its sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     file: u32,
@@ -59,7 +59,7 @@ impl Piece {
     }
 }
 
-/// How written pieces are kept.
+/// Order in which written pieces are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeping {
     InOrder,
@@ -102,7 +102,7 @@ impl History {
         self.trims_waiting = 0;
     }
 
-    /// VerifyTracking a write.
+    /// Adds a write.
     pub(super) fn add(&mut self, piece: Piece) {
         if piece.trim == Trim::Waiting {
             self.trims.push_back(piece);
@@ -112,7 +112,7 @@ impl History {
             Pieces::InOrder(pieces) => return pieces.push_back(piece),
             Pieces::Sorted(pieces) => pieces,
         };
-        // Pieces do not overlap, so that only the one before can reach in.
+        // Pieces do not overlap, so only the previous one can extend into this one.
         let before = pieces.range(..piece.place()).next_back().map(|(_, before)| *before);
         let reaches_in = before.filter(|before| before.file == piece.file && before.end() > piece.offset);
         let end = Place { file: piece.file, offset: piece.end() };
@@ -125,7 +125,7 @@ impl History {
         pieces.insert(piece.place(), piece);
     }
 
-    /// The next piece to read back.
+    /// Takes the next piece to read back.
     pub(super) fn next(&mut self) -> Option<Piece> {
         let piece = match &mut self.pieces {
             Pieces::InOrder(pieces) => pieces.pop_front(),
@@ -137,7 +137,7 @@ impl History {
         Some(piece)
     }
 
-    /// The next piece to trim. It is read back later as trimmed, or forgotten.
+    /// Takes the next piece to trim. Afterwards it is either read back as zeros or forgotten.
     pub(super) fn next_trim(&mut self, afterwards: AfterTrim) -> Option<Piece> {
         loop {
             let wanted = self.trims.pop_front()?;
@@ -154,7 +154,7 @@ impl History {
         }
     }
 
-    /// Forgets a write that was not done.
+    /// Forgets a write that was not made.
     pub(super) fn forget(&mut self, piece: &Piece) {
         if self.find(piece).is_some_and(|kept| kept.trim == Trim::Waiting) {
             self.trims_waiting -= 1;
@@ -188,16 +188,16 @@ impl History {
     }
 }
 
-/// What becomes of a piece when it has been trimmed.
+/// Treatment of a piece after its trim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterTrim {
-    /// It is not read back.
+    /// The piece is not read back.
     Forget,
-    /// Zeros are expected there.
+    /// The piece is read back and must contain zeros.
     ExpectZeros,
 }
 
-/// Numbers rise from the first piece on, and may wrap.
+/// Finds a piece. Numbers ascend from the first piece on, and may wrap around.
 fn position(pieces: &VecDeque<Piece>, wanted: &Piece) -> Option<usize> {
     let first = pieces.front()?.number;
     let rank = |piece: &Piece| piece.number.wrapping_sub(first);

@@ -1,6 +1,6 @@
-//! The draws of a job, one op after another: which file, which kind, where, how long.
+//! The draws of a job, one op after another: file, kind, offset, and length.
 //!
-//! It keeps the state that fio keeps, and changes it in fio's order, since each draw decides what the next one sees.
+//! It keeps the same state as fio and changes it in fio's order, because each draw affects the next one.
 
 use super::choice::FileCurve;
 use super::files::{Files, Span};
@@ -12,25 +12,26 @@ use plumb_workload::OpKind;
 use plumb_workload::blocks::fio::FileChoice;
 use std::collections::VecDeque;
 
-/// The random numbers of a worker.
+/// The random number generators of a worker.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Draws {
-    /// By [`Kind`].
+    /// Generators of sizes, by [`Kind`].
     sizes: [Taus; 3],
     mix: Taus88,
     file: Taus,
     file_curve: Option<FileCurve>,
     pub(super) offset: Taus,
     trim: Taus,
-    /// By [`Kind`].
+    /// Generators of the order, by [`Kind`].
     pub(super) order: [Taus88; 3],
     pub(super) zone: Taus88,
-    /// Which blocks are written again.
+    /// Decides which blocks are rewritten.
     pub(super) again: Taus88,
 }
 
 impl Draws {
-    /// Writes that are verified draw the same sizes as reads; trims that are followed by writes, as those.
+    /// Creates the generators. Verified writes draw the same sizes as reads; trims that are followed
+    /// by writes draw the writes' sizes.
     fn new(script: &Script) -> Draws {
         let seeds = &script.seeding.seeds;
         let [read, mut write, mut trim] = seeds.sizes;
@@ -60,22 +61,22 @@ impl Draws {
     }
 }
 
-/// What was done so far, and what follows from it.
+/// Counts of the ops so far, and state derived from them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counts {
-    /// Ops by [`Kind`], read-back left out.
+    /// Ops by [`Kind`], without read-back.
     pub(super) ops: [u64; 3],
-    /// Bytes by [`Kind`], read-back left out.
+    /// Bytes by [`Kind`], without read-back.
     pub(super) bytes: [u64; 3],
-    /// Ops with read-back.
+    /// Ops including read-back.
     pub(super) all_ops: u64,
-    /// Bytes with read-back.
+    /// Bytes including read-back.
     pub(super) all_bytes: u64,
-    /// The op before was a flush.
+    /// Whether the previous op was a flush.
     pub(super) after_flush: bool,
-    /// The last op that moved data.
+    /// Kind of the last op that moved data.
     pub(super) last: Kind,
-    /// The kind of a mix that goes on until this many of it were done.
+    /// Current kind of a mix; it continues until `mix_until` is reached.
     mix_kind: Kind,
     mix_until: u64,
     /// Ops until the next draw of an offset.
@@ -88,23 +89,23 @@ pub(super) struct Counts {
     done_files: usize,
 }
 
-/// State that is small enough to be remembered, and gone back to.
+/// State that is small enough to be saved and restored.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark {
     draws: Draws,
     pub(super) counts: Counts,
 }
 
-/// What was drawn.
+/// Result of a draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drawn {
     /// An op that moves data.
     Block { kind: Kind, file: usize, offset: u64, length: u64 },
-    /// A flush, with the range that it is for.
+    /// A flush with its range.
     Flush { kind: OpKind, file: usize, offset: u64, length: u64 },
-    /// A flush of nothing.
+    /// A flush that has nothing to flush.
     NoFlush,
-    /// The file that was chosen is not open, and no more may be.
+    /// The chosen file is not open, and the limit of open files is reached.
     Busy,
     /// All files are at their end.
     End,
@@ -122,27 +123,27 @@ pub(super) enum Drawing {
     Random,
 }
 
-/// Where an op starts.
+/// Start of an op.
 pub(super) struct Start {
-    /// From the start of the file's part.
+    /// Relative to the start of the file's part.
     pub(super) at: u64,
     pub(super) by: Drawing,
-    /// The block may have been used before, and is not marked.
+    /// Whether the block may have been used before, so that it is not marked.
     pub(super) may_repeat: bool,
 }
 
-/// Draws ops.
+/// Draws the ops of a job.
 #[derive(Debug, Clone)]
 pub(super) struct Machine {
     pub(super) draws: Draws,
     pub(super) counts: Counts,
     pub(super) files: Files,
-    /// Which kind of a mix is due, where rates decide over it.
+    /// Which kind of a mix is due, if rates decide.
     kinds: Option<KindsDue>,
-    /// Nothing is told: what is drawn was done before.
+    /// Whether no file ops are queued, because the current draws repeat earlier ones.
     pub(super) muted: bool,
-    /// Files opened and closed since this was last emptied.
-    pub(super) told: VecDeque<BlockOp>,
+    /// Queue of opens, closes and other ops on files that come before the next op.
+    pub(super) file_ops: VecDeque<BlockOp>,
 }
 
 impl Machine {
@@ -169,7 +170,7 @@ impl Machine {
             files: Files::new(script),
             kinds: kinds.filter(|_| matches!(script.mix, Mix::ReadWrite(percent) if (1..100).contains(&percent))),
             muted: false,
-            told: VecDeque::new(),
+            file_ops: VecDeque::new(),
         }
     }
 
@@ -177,7 +178,7 @@ impl Machine {
         Mark { draws: self.draws, counts: self.counts }
     }
 
-    /// Back to a mark that was set when all files were closed.
+    /// Restores a mark that was set when all files were closed.
     pub(super) fn go_back(&mut self, mark: &Mark) {
         self.draws = mark.draws;
         self.counts = mark.counts;
@@ -187,7 +188,7 @@ impl Machine {
         self.counts.done_files >= self.files.count()
     }
 
-    /// Closes all files, and begins the draws again where they are to be repeated.
+    /// Closes all files, and restarts the random numbers if loops repeat them.
     pub(super) fn begin_again(&mut self, script: &Script) {
         self.counts.zone_bytes = 0;
         self.counts.mix_until = 0;
@@ -207,30 +208,30 @@ impl Machine {
         self.files.reset(script, file);
         self.files.set_open(file, true);
         self.counts.open_files += 1;
-        self.tell(script, OpKind::Open, file);
+        self.queue_file_op(script, OpKind::Open, file);
     }
 
     fn close(&mut self, script: &Script, file: usize) {
         self.files.set_open(file, false);
         self.counts.open_files -= 1;
-        self.tell(script, OpKind::Close, file);
+        self.queue_file_op(script, OpKind::Close, file);
     }
 
-    fn tell(&mut self, script: &Script, kind: OpKind, file: usize) {
+    fn queue_file_op(&mut self, script: &Script, kind: OpKind, file: usize) {
         if script.files.opening != Opening::Before && !self.muted {
-            self.told.push_back(script.file_op(kind, file));
+            self.file_ops.push_back(script.file_op(kind, file));
         }
     }
 
-    /// A file begins again: what is cached of it is dropped.
+    /// Drops the cached data of a file that starts from the beginning.
     #[cold]
     pub(super) fn evict(&mut self, script: &Script, file: usize) {
         if script.files.evicts && !self.muted {
-            self.told.push_back(BlockOp::load(OpKind::Evict, file as u32, 0, 0));
+            self.file_ops.push_back(BlockOp::load(OpKind::Evict, file as u32, 0, 0));
         }
     }
 
-    /// The next op of the load; it is not counted yet.
+    /// Draws the next op of the load, without counting it.
     #[inline]
     pub(super) fn draw(&mut self, script: &Script) -> Drawn {
         loop {
@@ -244,7 +245,7 @@ impl Machine {
             }
             if script.flushing.at_close && self.flushes(script) && !self.muted {
                 let flush = BlockOp::load(OpKind::EndFsync, file as u32, 0, 0);
-                self.told.push_back(BlockOp { role: Role::AtClose, after_all: true, ..flush });
+                self.file_ops.push_back(BlockOp { role: Role::AtClose, after_all: true, ..flush });
             }
             self.close(script, file);
             if matches!(script.files.choice, FileChoice::Curved { .. }) {
@@ -266,7 +267,7 @@ impl Machine {
         }
     }
 
-    /// Counts an op that may be no part of the load.
+    /// Counts an op that may not belong to the load.
     pub(super) fn count_any(&mut self, kind: Kind, length: u64) {
         self.counts.all_ops += 1;
         self.counts.all_bytes += length;
@@ -279,13 +280,13 @@ impl Machine {
         self.files.flushed(file);
     }
 
-    /// Whether this write is one of those that are trimmed later.
+    /// Draws whether this write is one of those that are trimmed later.
     pub(super) fn trims_later(&mut self, percent: u8) -> bool {
         let draw = self.draws.trim.next();
         draw <= self.draws.trim.largest() / 100 * u64::from(percent)
     }
 
-    /// Whether there may be flushes now.
+    /// Returns `true` if flushes are possible now.
     pub(super) fn flushes(&self, script: &Script) -> bool {
         !self.counts.after_flush && script.mix.has(Kind::Write)
     }
@@ -351,7 +352,7 @@ impl Machine {
         Chosen::File(file)
     }
 
-    /// An op on this file; `None` where it is at its end.
+    /// Draws an op on this file; `None` if it is at its end.
     #[inline]
     fn fill(&mut self, script: &Script, file: usize) -> Option<Drawn> {
         let kind = match self.kind(script, file) {
@@ -367,7 +368,7 @@ impl Machine {
         }
         let pairs = script.mix == Mix::TrimWrite && script.is_random();
         if pairs && kind == Kind::Trim && self.files.start(file, Kind::Trim) == Some(offset) {
-            // The same place again: its write is to be told from the one before.
+            // The same position again: its write must differ from the previous one.
             self.files.forget_start(file, Kind::Write);
         }
         let mut length = if pairs && kind == Kind::Write {
@@ -397,9 +398,9 @@ impl Machine {
         let (offset, length) = match (kind, self.files.written(file)) {
             (OpKind::SyncRange, None) => {
                 self.count_flush(file);
-                // fio makes no call either, and logs it.
+                // fio makes no call either, but logs it.
                 if script.files.notes && !self.muted {
-                    self.told.push_back(BlockOp { role: Role::Note, ..BlockOp::load(kind, file as u32, 0, 0) });
+                    self.file_ops.push_back(BlockOp { role: Role::Note, ..BlockOp::load(kind, file as u32, 0, 0) });
                 }
                 return Drawn::NoFlush;
             }
@@ -409,7 +410,7 @@ impl Machine {
         Drawn::Flush { kind, file, offset, length }
     }
 
-    /// The kind of the next op, or the flush that comes before it.
+    /// Returns the kind of the next op, or the flush that comes before it.
     #[inline]
     fn kind(&mut self, script: &Script, file: usize) -> Result<Kind, OpKind> {
         if script.mix == Mix::TrimWrite {
@@ -418,7 +419,7 @@ impl Machine {
         }
         let writes = self.counts.ops[Kind::Write as usize];
         let after_write = self.counts.last == Kind::Write && self.flushes(script);
-        if script.flushing.amid() && writes > 0 && after_write {
+        if script.flushing.any_between_ops() && writes > 0 && after_write {
             let flushing = &script.flushing;
             for (every, kind) in [
                 (flushing.fsync_every, OpKind::Fsync),
@@ -437,7 +438,7 @@ impl Machine {
         })
     }
 
-    /// A read or a write. After a change, the new kind goes on until it has had its share.
+    /// Chooses a read or a write. After a change, the new kind continues until it has its share.
     fn mixed(&mut self, read_percent: u8) -> Kind {
         let counts = &mut self.counts;
         if counts.ops[counts.mix_kind as usize] >= counts.mix_until {

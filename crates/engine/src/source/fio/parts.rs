@@ -1,62 +1,62 @@
-//! The parts of files that a job uses: one rule where all are alike, however many files there are.
+//! The parts of files that a job uses. If all files are alike, one part represents any number of them.
 
 /// The part of one file that a job uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
-    /// First byte.
+    /// First byte of the part.
     pub(super) start: u64,
-    /// Bytes from there from which offsets are taken.
+    /// Length of the range from which offsets are taken, bytes.
     pub(super) length: u64,
-    /// Length of the whole file.
+    /// Length of the whole file, bytes.
     pub(super) file_length: u64,
-    /// Random blocks there, by [`Kind`].
+    /// Number of random blocks in the part, by [`Kind`].
     pub(super) blocks: [u64; 3],
-    /// Blocks that the map or the register has.
+    /// Number of blocks in the random map or the register.
     pub(super) mapped: u64,
 }
 
 /// The part of each file that a job uses.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Parts {
-    /// Of each file, or one for all.
+    /// One part per file, or a single one for all.
     each: Box<[Part]>,
     count: usize,
 }
 
 impl Parts {
-    /// The same part of this many files.
+    /// Uses the same part for `count` files.
     pub(super) fn same(part: Part, count: usize) -> Parts {
         Parts { each: [part].into(), count }
     }
 
-    /// One for each file; there is one at least.
+    /// Uses one part per file; there must be at least one.
     pub(super) fn each(each: Box<[Part]>) -> Parts {
         Parts { count: each.len(), each }
     }
 
-    /// How many files.
+    /// Returns the number of files.
     #[inline]
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// The part of this file.
+    /// Returns the part of a file.
     #[inline]
     pub(super) fn of(&self, file: usize) -> &Part {
         &self.each[if self.each.len() == 1 { 0 } else { file }]
     }
 
-    /// The only part, where there is one file.
+    /// Returns the only part, if there is one file.
     pub(super) fn only(&self) -> Option<&Part> {
         if self.count == 1 { self.each.first() } else { None }
     }
 
-    /// All that differ, and perhaps some that do not.
+    /// Returns all distinct parts, possibly with duplicates.
     pub(super) fn distinct(&self) -> impl Iterator<Item = &Part> {
         self.each.iter()
     }
 
-    /// A number of each, added up; at most `u64::MAX`.
+    /// Sums a number over all files; at most `u64::MAX`.
     pub(super) fn sum(&self, of: impl Fn(&Part) -> u64) -> u64 {
         match &*self.each {
             [part] => of(part).saturating_mul(self.count as u64),

@@ -1,7 +1,7 @@
-//! Where the next op of a [`Machine`] starts: in sequence, at random, in zones.
+//! Start of the next op of a [`Machine`]: sequential, random, or in zones.
 
 use super::machine::{Drawing, Machine, Start};
-use super::script::{Kind, Mix, PlannedDistribution, Random, Script, Way};
+use super::script::{Kind, Mix, OffsetOrder, PlannedDistribution, Random, Script};
 use plumb_workload::blocks::fio::{FileChoice, Sequencer};
 
 impl Machine {
@@ -26,15 +26,15 @@ impl Machine {
         }
     }
 
-    /// Where the next op of this kind starts.
+    /// Returns the start of the next op of this kind.
     #[inline]
     pub(super) fn start(&mut self, script: &Script, file: usize, kind: Kind) -> Option<Start> {
-        let random = match &script.way {
-            Way::Sequential { skip } => {
+        let random = match &script.offset_order {
+            OffsetOrder::Sequential { skip } => {
                 let at = self.next_in_sequence(script, file, kind, *skip)?;
                 return Some(Start { at, by: Drawing::Sequential, may_repeat: false });
             }
-            Way::Random(random) => random,
+            OffsetOrder::Random(random) => random,
         };
         let align = script.align[kind as usize];
         self.counts.until_draw -= 1;
@@ -64,7 +64,7 @@ impl Machine {
         Some(Start { at, by: Drawing::Sequential, may_repeat: true })
     }
 
-    /// Where the last op of this kind ended, and a skip further on.
+    /// Returns the end of the last op of this kind, plus a skip.
     #[inline]
     fn next_in_sequence(&mut self, script: &Script, file: usize, kind: Kind, skip: u64) -> Option<u64> {
         let alone = script.parts.count() == 1;

@@ -1,40 +1,40 @@
-//! The short way: one file, one size, one kind of op, no flushes, no read-back. The loop spends a few nanoseconds on an
-//! op against nothing, so these sources branch on nothing that is known before they start.
+//! Fast path: one file, one size, one kind of op, no flushes, no read-back. Against a null target, the loop spends a
+//! few nanoseconds per op, so these sources do not branch on anything that is known in advance.
 //!
-//! They give what [`General`](super::general::General) gives for the same plan.
+//! They yield the same ops as [`General`](super::general::General) for the same plan.
 
 use super::random_map::Map;
-use super::script::{Handing, Kind, Mix, Opening, PlannedCoverage, PlannedDistribution, Script, Way};
+use super::script::{Handing, Kind, Mix, OffsetOrder, Opening, PlannedCoverage, PlannedDistribution, Script};
 use crate::op::BlockOp;
 use crate::rng::fio::Taus88;
 use crate::rng::fio::Width;
 use crate::source::Source;
 use plumb_workload::OpKind;
 
-/// Where the ops of a [`Plain`] source start.
+/// Chooses the starts of the ops of a [`Plain`] source.
 pub(crate) trait Places: Clone + 'static {
-    /// Blocks of one loop, `None` without end.
+    /// Returns the number of blocks in one loop; `None` if it is endless.
     fn blocks(&self) -> Option<u64>;
 
-    /// The place of the next block.
+    /// Returns the offset of the next block.
     fn next(&mut self) -> u64;
 
-    /// A loop begins; the one before came to the end of its blocks, or was ended.
+    /// Begins a loop, after the previous one ended as `ended` says.
     fn begin(&mut self, ended: Ended);
 
-    /// Whether it is one loop without end, which goes on at its start.
+    /// Returns `true` if there is one endless loop, which wraps around.
     fn wraps(&self) -> bool;
 
-    /// It goes on at its start.
+    /// Wraps around to the start.
     fn wrap(&mut self);
 }
 
-/// How the loop before ended.
+/// End of the previous loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// By the end of its blocks.
+    /// At the end of its blocks.
     AtTheEnd,
-    /// By a limit.
+    /// At a limit.
     Early,
 }
 
@@ -45,43 +45,43 @@ pub(crate) struct Plain<P> {
     start: u64,
     size: u32,
     places: P,
-    /// What is cached is dropped before each further loop, and where the end is wrapped around.
+    /// Whether cached data is dropped before each further loop, and when an endless one wraps around.
     evicts: bool,
-    /// Ops that are left of this loop.
+    /// Ops left in this loop.
     left: u64,
     loops: Loops,
 }
 
-/// How many ops each loop has.
+/// Computes the number of ops in each loop.
 #[derive(Debug, Clone)]
 struct Loops {
     size: u64,
     blocks: Option<u64>,
-    /// Loops that are left of those asked for; `None` without end.
+    /// Requested loops that are left; `None` if endless.
     left: Option<u64>,
-    /// Ops of all loops after which no more is drawn.
+    /// Total ops after which no more are drawn.
     enough_ops: u64,
-    /// Ops of all loops by their number alone.
+    /// Maximum total ops, by the limit of ops alone.
     most_ops: u64,
-    /// Ops after which a loop ends where ops are handed over.
+    /// Ops after which a loop ends if ops are queued.
     handed_ops: u64,
-    /// Bytes below which further loops follow.
+    /// Bytes to move; further loops follow below this.
     bytes: Option<u64>,
-    /// Further loops follow even where a loop came to its end.
+    /// Whether further loops follow even after a loop that reached its end.
     beyond_end: bool,
     done_ops: u64,
-    /// Ops of the loop at hand.
+    /// Ops in the current loop.
     ops: u64,
-    /// Ops after which the bytes are moved that were asked for.
+    /// Ops that move the requested bytes.
     enough_bytes: u64,
-    /// Ops that were asked for, of all loops.
+    /// Requested ops over all loops.
     asked_ops: u64,
     ended: Ended,
     first: bool,
 }
 
 impl Loops {
-    /// Ops of the next loop; `None` after the last one.
+    /// Returns the ops of the next loop; `None` after the last one.
     fn next(&mut self) -> Option<u64> {
         match &mut self.left {
             None => {}
@@ -95,39 +95,39 @@ impl Loops {
             }
             Some(left) => *left -= 1,
         }
-        self.lasts();
+        self.set_length();
         (self.ops > 0).then_some(self.ops)
     }
 
-    /// How long the loop at hand lasts.
-    fn lasts(&mut self) {
+    /// Computes the length of the current loop.
+    fn set_length(&mut self) {
         let by_limits = (self.enough_ops - self.done_ops).min(self.handed_ops);
         let blocks = self.blocks.unwrap_or(u64::MAX);
-        // At the end of its blocks, a loop finds out by asking for one more.
+        // A loop only detects the end of its blocks when it asks for one more.
         self.ended = if blocks < by_limits { Ended::AtTheEnd } else { Ended::Early };
         self.ops = blocks.min(by_limits);
         self.done_ops += self.ops;
     }
 
-    /// The limit of ops counts from here on, amid a loop of which this many ops are left to be yielded. Returns how many
-    /// are left from now on.
+    /// Restarts the limit of ops within a loop that has `left` ops left. Returns the new number of ops left.
     fn begin_anew(&mut self, left: u64, at_hand: u64) -> u64 {
         if self.first || self.enough_ops == u64::MAX {
             return left;
         }
-        // Those of the loop that are still to come were added when it began.
+        // The rest of the loop was counted when it began.
         let yielded = self.done_ops - left;
         self.most_ops = (yielded - at_hand).saturating_add(self.asked_ops);
         self.enough_ops = self.enough_bytes.min(self.most_ops);
         let of_loop = self.ops - left;
         self.done_ops -= self.ops;
-        self.lasts();
+        self.set_length();
         self.ops.saturating_sub(of_loop)
     }
 }
 
 impl<P: Places> Plain<P> {
-    /// The first op of the next loop, which waits for those of the loop before; what only wraps around does not.
+    /// Returns the first op of the next loop. It waits for the ops of the previous loop,
+    /// unless the loop only wraps around.
     #[cold]
     fn turn(&mut self) -> Option<BlockOp> {
         let ended = self.loops.ended;
@@ -168,7 +168,7 @@ impl<P: Places> Source for Plain<P> {
     }
 }
 
-/// What plans of the short way have in common.
+/// The common part of plans that can use the fast path.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Short<'a> {
     script: &'a Script,
@@ -176,7 +176,7 @@ pub(super) struct Short<'a> {
     size: u64,
 }
 
-/// A plan of the short way.
+/// A plan that can use the fast path.
 pub(super) enum Shortcut<'a> {
     Upwards(Short<'a>),
     Anywhere(Short<'a>),
@@ -184,7 +184,7 @@ pub(super) enum Shortcut<'a> {
 }
 
 impl<'a> Shortcut<'a> {
-    /// `None` for a plan that goes the long way.
+    /// Checks whether a plan can use the fast path; `None` if not.
     pub(super) fn of(script: &'a Script) -> Option<Shortcut<'a>> {
         let Mix::Only(kind) = script.mix else { return None };
         let sizes = &script.sizes[kind as usize];
@@ -200,15 +200,15 @@ impl<'a> Shortcut<'a> {
             return None;
         }
         let short = Short { script, kind, size: sizes.smallest };
-        match &script.way {
-            Way::Sequential { skip: 0 } if !script.overwrites() => Some(Shortcut::Upwards(short)),
-            Way::Random(random)
+        match &script.offset_order {
+            OffsetOrder::Sequential { skip: 0 } if !script.overwrites() => Some(Shortcut::Upwards(short)),
+            OffsetOrder::Random(random)
                 if random.ops_per_draw == 1
                     && random.percent[kind as usize] == 100
                     && random.distribution == PlannedDistribution::Uniform
                     && script.seeding.width == Width::Narrow
                     && part.blocks[kind as usize] > 0
-                    // Otherwise an op can reach behind the end of the file, and is the end of the loop.
+                    // Otherwise an op could exceed the file, which ends the loop.
                     && part.start.saturating_add(part.length) <= part.file_length =>
             {
                 match random.coverage {
@@ -260,7 +260,7 @@ impl Short<'_> {
         let part = self.script.parts.of(0);
         let starts = part.length.div_ceil(self.size);
         let whole = part.file_length.saturating_sub(part.start) / self.size;
-        // The file may go on behind the part, so that the last op there is whole.
+        // The file may continue after the part, so that the last op there is complete.
         let blocks = starts.min(whole);
         let endless = self.script.limits.until_time && starts <= whole;
         Upwards { at: 0, step: self.size, blocks, endless }
@@ -283,13 +283,13 @@ impl Short<'_> {
     }
 }
 
-/// From the first byte to the last, and again.
+/// From the first byte to the last, repeatedly.
 #[derive(Debug, Clone)]
 pub(crate) struct Upwards {
     at: u64,
     step: u64,
     blocks: u64,
-    /// It is one loop without end.
+    /// Whether it is one endless loop.
     endless: bool,
 }
 
@@ -318,11 +318,11 @@ impl Places for Upwards {
     }
 }
 
-/// The numbers of random places.
+/// Random numbers for positions.
 #[derive(Debug, Clone)]
 struct Draws {
     taus: Taus88,
-    /// What each loop begins with again.
+    /// Initial generator of each loop, if loops repeat the draws.
     again: Option<Taus88>,
 }
 
@@ -357,14 +357,14 @@ impl Places for Anywhere {
     }
 }
 
-/// Every block once a loop.
+/// Every block once per loop.
 #[derive(Debug, Clone)]
 pub(crate) struct Once {
     draws: Draws,
     map: Map,
     blocks: u64,
     step: u64,
-    /// One loop without end, in which the map begins again when it is full.
+    /// Whether it is one endless loop, in which a full map is cleared.
     endless: bool,
 }
 

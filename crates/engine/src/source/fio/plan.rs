@@ -1,10 +1,10 @@
-//! From a job to what its sources need.
+//! Turns a job into the fixed part of its sources.
 
 use super::parts::{Part, Parts};
 use super::random_map::Register;
 use super::script::{
-    FileHandling, Flushing, Handing, Kind, Limits, Mix, Opening, PlannedCoverage, PlannedDistribution, Random, Script,
-    SeedPlan, Verifying, Way, three,
+    FileHandling, Flushing, Handing, Kind, Limits, Mix, OffsetOrder, Opening, PlannedCoverage, PlannedDistribution,
+    Random, Script, SeedPlan, Verifying, three,
 };
 use super::sizes::Sizes;
 use super::steady_state;
@@ -16,36 +16,35 @@ use plumb_workload::files::{FileRules, Syncs};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// What a [`FioPlan`] is made from.
+/// Input for a [`FioPlan`].
 #[derive(Debug, Clone, Copy)]
 pub struct FioPlanRequest<'a> {
-    /// The stream.
     pub stream: &'a Stream,
-    /// How its files are opened and left.
+    /// Rules for opening, sharing and removing its files.
     pub files: &'a FileRules,
     /// Flushes between its ops and at its end.
     pub syncs: &'a Syncs,
-    /// How it is verified.
+    /// Settings for verification, if it verifies.
     pub verify: Option<&'a Verify>,
     /// Length of each of the target's files and devices, in bytes.
     pub(crate) file_lengths: &'a Lengths,
-    /// Offsets and lengths of reads and writes must be multiples of this, in bytes; 1 where anything goes.
+    /// Offsets and lengths of reads and writes must be multiples of this, in bytes; 1 allows any.
     pub io_alignment_bytes: u64,
-    /// How the backend takes ops.
+    /// Whether the backend queues ops or completes each within its call.
     pub handing: Handing,
-    /// Its ops go through the page cache to files that are open.
+    /// Whether its ops use the page cache on files that stay open.
     pub cached: bool,
-    /// A log is to show where the job opens and closes its files.
+    /// Whether a log should contain where the job opens and closes its files.
     pub noted: bool,
 }
 
-/// Why a job has no plan.
+/// Error from planning a job.
 #[derive(Debug, Error, Clone, PartialEq)]
 pub enum FioPlanError {
-    /// There is nothing to do I/O on.
+    /// The job has no file, or no range in one.
     #[error("the job has no file or no range of one; name a file, and give `ranges` at least one entry")]
     NoFile,
-    /// It neither reads nor writes nor trims.
+    /// The job neither reads nor writes nor trims.
     #[error("the job has no reads, writes or trims; set a `read-percent`, or `trims = true`")]
     NoKind,
     /// No part of any file has room for an op.
@@ -54,43 +53,30 @@ pub enum FioPlanError {
         /// Bytes of the smallest op.
         smallest: u64,
     },
-    /// A size of no bytes, or of more than an op can have.
+    /// A size is 0, or exceeds the maximum of an op.
     #[error("an op of {bytes} bytes is not possible; use sizes from 1 byte to below 4 GiB")]
-    Size {
-        /// The size.
-        bytes: u64,
-    },
-    /// Direct I/O wants multiples.
+    Size { bytes: u64 },
+    /// Direct I/O needs multiples of the alignment.
     #[error(
         "{what} of {bytes} bytes is not a multiple of the {alignment} bytes that direct I/O needs here; use a multiple, \
          or leave `direct` out"
     )]
     Unaligned {
-        /// Which number.
+        /// The setting that is not a multiple, for the message.
         what: &'static str,
-        /// It.
         bytes: u64,
-        /// What it should be a multiple of.
         alignment: u64,
     },
-    /// Sizes of any number of bytes, with direct I/O.
     #[error("`unaligned-sizes` is not possible with direct I/O; leave it or `direct` out")]
     UnalignedSizes,
-    /// One trim of several ranges.
     #[error("a trim of {ranges} ranges is not supported, because every op has one range; use `ranges-per-trim = 1`")]
-    RangesPerTrim {
-        /// How many.
-        ranges: u32,
-    },
-    /// The register has no state to begin with.
+    RangesPerTrim { ranges: u32 },
+    /// The seed is the one state that the register cannot leave.
     #[error(
         "the shift register cannot cover {blocks} blocks with this job's seed; use `coverage = \"once\"`, or \
          another seed"
     )]
-    Register {
-        /// How many blocks.
-        blocks: u64,
-    },
+    Register { blocks: u64 },
     /// The map of used blocks does not fit into memory.
     #[error(
         "remembering which of {blocks} blocks were used needs {bytes} bytes of memory, more than the machine has; use larger \
@@ -98,34 +84,30 @@ pub enum FioPlanError {
          (random_generator=lfsr)"
     )]
     MapMemory {
-        /// How many blocks.
         blocks: u64,
-        /// What their map needs.
+        /// Memory that the map needs.
         bytes: u64,
     },
-    /// A register gives its own order.
     #[error("a shift register covers all blocks evenly and supports no other distribution; use another `coverage`")]
     RegisterWithDistribution,
-    /// A steady state that cannot be reached.
+    /// The steady state cannot be reached.
     #[error("steady state: {problem}")]
     SteadyState {
-        /// What is wrong, and the way out.
+        /// The invalid setting, and the way out.
         problem: String,
     },
-    /// A block of the list is not there.
+    /// A block of the list is outside the range.
     #[error(
         "block {block} of the sequence is outside the range, which has {blocks} blocks; use smaller numbers or a longer range"
     )]
     SequenceBeyond {
-        /// The block.
         block: u64,
-        /// How many there are.
+        /// Number of blocks in the range.
         blocks: u64,
     },
-    /// A list without entries.
     #[error("the sequence of blocks is empty; list at least one")]
     EmptySequence,
-    /// Zones reach behind the end.
+    /// The zones exceed the range.
     #[error("the zones need {zones} bytes, but the range has {range}; use smaller zones or a longer range")]
     ZonesBeyond {
         /// Bytes of all zones.
@@ -133,19 +115,16 @@ pub enum FioPlanError {
         /// Bytes of the range.
         range: u64,
     },
-    /// Shares that do not add up.
+    /// The access shares of the zones do not add up to 100 %.
     #[error("the accesses of the zones add up to {percent} %; make them 100 %")]
-    ZoneShares {
-        /// Their sum.
-        percent: u32,
-    },
-    /// A parameter of a curve for which there is no curve.
+    ZoneShares { percent: u32 },
+    /// A curve has an invalid parameter.
     #[error("invalid distribution: {problem}")]
     Curve {
-        /// What is wrong, and what is right.
+        /// The parameter with its valid range.
         problem: &'static str,
     },
-    /// A zone without room for an op.
+    /// A zone has no room for an op.
     #[error("a zone of {range} bytes has no room for an op of {largest}; use larger zones")]
     Stride {
         /// Bytes of a zone.
@@ -153,15 +132,12 @@ pub enum FioPlanError {
         /// Bytes of the largest op.
         largest: u64,
     },
-    /// A count of 0 that must be more.
+    /// A setting must not be 0.
     #[error("`{what}` is 0; use at least 1, or leave it out")]
-    Zero {
-        /// Which.
-        what: &'static str,
-    },
+    Zero { what: &'static str },
 }
 
-/// The ops of a job, ready to be drawn.
+/// The plan of a job's ops.
 #[derive(Debug, Clone)]
 pub struct FioPlan {
     pub(super) script: Arc<Script>,
@@ -175,17 +151,17 @@ impl FioPlan {
         Ok(FioPlan { script: Arc::new(script) })
     }
 
-    /// Bytes of the largest op that moves data: the size of a buffer.
+    /// Returns the size of the largest op that moves data, in bytes: the required buffer size.
     pub(crate) fn largest_block_bytes(&self) -> u64 {
         self.used().map(|sizes| sizes.largest).max().unwrap_or_default()
     }
 
-    /// Bytes of the smallest op that moves data. A used block in the way can cut one to fewer.
+    /// Returns the size of the smallest op that moves data, in bytes. A used block can shorten one further.
     pub(crate) fn smallest_block_bytes(&self) -> u64 {
         self.used().map(|sizes| sizes.smallest).min().unwrap_or_default()
     }
 
-    /// Distinct bytes that its ops can touch.
+    /// Returns the number of distinct bytes that its ops can touch.
     pub fn working_set_bytes(&self) -> u64 {
         let bytes = |part: &Part| part.length.min(part.file_length.saturating_sub(part.start));
         self.script.parts.sum(bytes)
@@ -231,7 +207,7 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
         }
     }
     let random = matches!(stream.order, AccessOrder::Random { .. });
-    // Sequential jobs align to their sizes alone.
+    // Sequential jobs align only to their sizes.
     let mut align = three(&stream.align).map(|align| align.0);
     for (align, sizes) in align.iter_mut().zip(&sizes) {
         if *align == 0 || !random {
@@ -246,7 +222,7 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
         return Err(FioPlanError::NoRoom { smallest });
     }
     let seeds = Seeds::new(stream.seed, stream.worker_number, stream.seeding);
-    let way = way(stream, mix, &sizes, align, &parts, &seeds)?;
+    let way = plan_offset_order(stream, mix, &sizes, align, &parts, &seeds)?;
     let most_mapped = parts.distinct().map(|part| part.mapped).max().unwrap_or_default();
     let wide = match stream.generator {
         RandomGenerator::Taus258 => true,
@@ -267,7 +243,7 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
         return Err(FioPlanError::Zero { what: "open-files" });
     }
     let removes = request.files.unlink_each_loop && stream.repeats();
-    let told = open_files < parts.count() || request.files.create_on_open || removes;
+    let yields = open_files < parts.count() || request.files.create_on_open || removes;
     let verifying = request.verify.map(|verify| Verifying {
         read_back: verify.read_back,
         only: verify.only,
@@ -277,15 +253,15 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
     });
     Ok(Script {
         mix,
-        way,
+        offset_order: way,
         sizes,
         sizes_by_order: stream.sizes_by_order,
         align,
         files: FileHandling {
             choice: stream.file_choice,
             open_files,
-            opening: match (told, request.noted) {
-                (true, _) => Opening::Told,
+            opening: match (yields, request.noted) {
+                (true, _) => Opening::Yielded,
                 (false, true) => Opening::Noted,
                 (false, false) => Opening::Before,
             },
@@ -356,16 +332,16 @@ fn parts(
     })
 }
 
-fn way(
+fn plan_offset_order(
     stream: &Stream,
     mix: Mix,
     sizes: &[Sizes; 3],
     align: [u64; 3],
     parts: &Parts,
     seeds: &Seeds,
-) -> Result<Way, FioPlanError> {
+) -> Result<OffsetOrder, FioPlanError> {
     let ops_per_draw = match stream.order {
-        AccessOrder::Sequential { skip_bytes } => return Ok(Way::Sequential { skip: skip_bytes as u64 }),
+        AccessOrder::Sequential { skip_bytes } => return Ok(OffsetOrder::Sequential { skip: skip_bytes as u64 }),
         AccessOrder::Random { ops_per_draw } => ops_per_draw,
     };
     if ops_per_draw == 0 {
@@ -375,7 +351,7 @@ fn way(
     if let PlannedDistribution::SteadyState(steady) = &distribution {
         steady_state::check(steady, parts, sizes[Kind::Write as usize].smallest, seeds.offset)?;
     }
-    // fio keeps no map where a distribution makes some blocks come more often, or blocks could lie across each other.
+    // fio keeps no map if a distribution repeats some blocks, or if blocks could overlap.
     let apart = align.iter().zip(sizes).all(|(align, sizes)| *align == sizes.smallest);
     let coverage = match stream.coverage {
         Coverage::OnceByRegister if distribution != PlannedDistribution::Uniform => {
@@ -388,7 +364,7 @@ fn way(
             PlannedCoverage::Register
         }
         Coverage::Once if distribution == PlannedDistribution::Uniform && apart => {
-            // A bit a block, and its levels above.
+            // One bit per block, and the levels above.
             let bytes = parts.sum(|part| part.mapped / 8).saturating_add(parts.sum(|part| part.mapped / 8 / 63));
             if bytes > crate::os::ram_bytes() {
                 return Err(FioPlanError::MapMemory { blocks: parts.sum(|part| part.mapped), bytes });
@@ -397,7 +373,7 @@ fn way(
         }
         Coverage::Once | Coverage::Again => PlannedCoverage::Again,
     };
-    Ok(Way::Random(Random {
+    Ok(OffsetOrder::Random(Random {
         ops_per_draw,
         sequencer: stream.sequencer,
         percent: three(&stream.random_percent),
@@ -508,7 +484,7 @@ fn check_alignment(script: &Script, alignment: u64) -> Result<(), FioPlanError> 
     }
     if script.mix != Mix::Only(Kind::Trim) {
         script.parts.distinct().try_for_each(|part| check("the start of a range", part.start))?;
-        if let Way::Sequential { skip } = script.way {
+        if let OffsetOrder::Sequential { skip } = script.offset_order {
             check("the skip after each op", (skip as i64).unsigned_abs())?;
         }
     }

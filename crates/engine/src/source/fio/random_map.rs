@@ -1,7 +1,7 @@
-//! Which random blocks of a file were used: a map, or a shift register that needs none.
+//! Tracks the used random blocks of a file: a map, or a shift register that needs none.
 
-/// A set of blocks, a bit each, with a word of every level telling which words of the level below are full, so that
-/// the next free block is found in a handful of steps however full the map is.
+/// A set of blocks with one bit each. A word of each level shows which words of the level below are full. So the next
+/// free block is found in a few steps, however full the map is.
 #[derive(Debug, Clone)]
 pub(super) struct Map {
     levels: Box<[Box<[u64]>]>,
@@ -32,7 +32,7 @@ impl Map {
         self.levels[0].get((block >> 6) as usize).is_some_and(|word| word >> (block & 63) & 1 == 1)
     }
 
-    /// Marks a block. Bits behind the last block are there up to the end of their word.
+    /// Marks a block. The map also has bits for the rest of the word after the last block.
     #[inline]
     fn mark(&mut self, block: u64) {
         let mut index = block;
@@ -46,15 +46,15 @@ impl Map {
         }
     }
 
-    /// Marks `wanted` blocks from `block` on, up to the first that is used; returns how many.
+    /// Marks up to `wanted` blocks from `block` on, stopping at the first used one. Returns how many it marked.
     pub(super) fn mark_run(&mut self, block: u64, wanted: u64) -> u64 {
         let free = (0..wanted).take_while(|step| !self.is_used(block + step)).count() as u64;
         (0..free).for_each(|step| self.mark(block + step));
         free
     }
 
-    /// `block` itself where it is free, else the first free one behind it, beginning again at 0; `None` where all are
-    /// used.
+    /// Returns `block` itself if it is free, else the first free one after it, wrapping around to
+    /// 0; `None` if all are used.
     #[inline]
     pub(super) fn free_from(&self, block: u64) -> Option<u64> {
         if !self.is_used(block) {
@@ -63,7 +63,7 @@ impl Map {
         self.first_free(block + 1).or_else(|| self.first_free(0))
     }
 
-    /// [`Map::free_from`], and marks what it finds.
+    /// Like [`Map::free_from`], and marks the block found.
     #[inline]
     pub(super) fn take_from(&mut self, block: u64) -> Option<u64> {
         let free = self.free_from(block)?;
@@ -74,7 +74,7 @@ impl Map {
     fn first_free(&self, from: u64) -> Option<u64> {
         let mut index = from;
         let mut height = 0;
-        // Up, until a word has a free bit at or behind the index.
+        // Go up until a word has a free bit at or after the index.
         loop {
             let word = *self.levels.get(height)?.get((index >> 6) as usize)?;
             let free = !word & (u64::MAX << (index & 63));
@@ -85,7 +85,7 @@ impl Map {
             index = (index >> 6) + 1;
             height += 1;
         }
-        // Down again, to the first free bit of each word.
+        // Go down again, to the first free bit of each word.
         while height > 0 {
             height -= 1;
             let word = *self.levels[height].get(index as usize)?;
@@ -95,12 +95,12 @@ impl Map {
     }
 }
 
-/// A [`Map`] of few blocks, without memory of its own: a job can have a hundred thousand small files.
+/// A [`Map`] of few blocks without heap memory: a job can have a hundred thousand small files.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SmallMap(u64);
 
 impl SmallMap {
-    /// This many blocks fit.
+    /// Maximum number of blocks.
     pub(super) const BLOCKS_MAX: u64 = u64::BITS as u64;
 
     pub(super) fn clear(&mut self) {
@@ -112,7 +112,7 @@ impl SmallMap {
         block < Self::BLOCKS_MAX && self.0 >> block & 1 == 1
     }
 
-    /// As [`Map::mark_run`].
+    /// Like [`Map::mark_run`].
     pub(super) fn mark_run(&mut self, block: u64, wanted: u64) -> u64 {
         let free = (0..wanted).take_while(|step| !self.is_used(block + step)).count() as u64;
         let marked = (block..block + free).take_while(|block| *block < Self::BLOCKS_MAX);
@@ -120,22 +120,22 @@ impl SmallMap {
         free
     }
 
-    /// As [`Map::free_from`], of a map of this many blocks.
+    /// Like [`Map::free_from`], for a map of this many blocks.
     #[inline]
     pub(super) fn free_from(self, block: u64, blocks: u64) -> Option<u64> {
         if !self.is_used(block) {
             return Some(block);
         }
         let first_free = |from: u64| {
-            let behind = u32::try_from(from).ok().and_then(|from| u64::MAX.checked_shl(from)).unwrap_or(0);
-            Some(u64::from((!self.0 & behind).trailing_zeros())).filter(|free| *free < blocks)
+            let from_here = u32::try_from(from).ok().and_then(|from| u64::MAX.checked_shl(from)).unwrap_or(0);
+            Some(u64::from((!self.0 & from_here).trailing_zeros())).filter(|free| *free < blocks)
         };
         first_free(block + 1).or_else(|| first_free(0))
     }
 }
 
 /// Bit positions, from 1, that feed a maximal shift register of each width from 3 bits on. Source: tables of primitive
-/// polynomials, such as Ward and Molteno, "Table of linear feedback shift registers"; these are the ones that fio uses.
+/// polynomials, such as Ward and Molteno, "Table of linear feedback shift registers"; fio uses the same ones.
 const TAPS: [&[u8]; 61] = [
     &[3, 2],
     &[4, 3],
@@ -200,7 +200,7 @@ const TAPS: [&[u8]; 61] = [
     &[63, 62],
 ];
 
-/// A shift register with inverted feedback that goes through all blocks of a file once.
+/// A shift register with inverted feedback that visits all blocks of a file once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Register {
     blocks: u64,
@@ -209,12 +209,13 @@ pub(super) struct Register {
     seed: u64,
     value: u64,
     given: u64,
-    /// The very first draw of a run takes two steps.
+    /// Whether the very first draw, which takes two steps, is still to come.
     first: bool,
 }
 
 impl Register {
-    /// `None` where there are too many blocks, or the seed is the one state that the register never leaves.
+    /// Creates a register; `None` if there are too many blocks, or the seed is the one
+    /// state that the register never leaves.
     pub(super) fn new(blocks: u64, seed: u64) -> Option<Register> {
         let taps = TAPS.iter().find(|taps| 1 << taps[0] > blocks)?;
         let top = 1 << (taps[0] - 1);
@@ -231,7 +232,7 @@ impl Register {
         })
     }
 
-    /// Back to the seed; only the very first draw of all takes two steps.
+    /// Returns to the seed. Only the very first draw of a run takes two steps.
     pub(super) fn reset(&mut self) {
         self.value = self.seed;
         self.given = 0;
@@ -243,7 +244,7 @@ impl Register {
         self.value = ((self.value >> 1) | self.top) ^ feedback;
     }
 
-    /// The next block; `None` after all of them.
+    /// Returns the next block; `None` after all of them.
     #[inline]
     pub(super) fn next(&mut self) -> Option<u64> {
         if self.given == self.blocks {
@@ -321,7 +322,7 @@ mod tests {
                 while let Some(block) = register.next() {
                     assert!(!std::mem::replace(&mut seen[block as usize], true), "block {block} of {blocks} twice");
                 }
-                assert!(seen.iter().all(|&seen| seen), "round {round} of {blocks} blocks left some out");
+                assert!(seen.iter().all(|&seen| seen), "round {round} of {blocks} blocks skipped some");
                 register.reset();
             }
         }

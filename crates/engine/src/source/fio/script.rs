@@ -1,4 +1,4 @@
-//! What a job's draws depend on, resolved: the fixed part of its sources.
+//! The resolved settings of a job: the fixed part of its sources.
 
 use super::parts::Parts;
 use super::sizes::Sizes;
@@ -12,7 +12,7 @@ use plumb_workload::blocks::fio::{
 use plumb_workload::files::SyncRange;
 use plumb_workload::units::Bytes;
 
-/// A kind of op that moves data; also the place of its value in an array of three.
+/// A kind of op that moves data; also its index in arrays of three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Read = 0,
@@ -31,23 +31,23 @@ impl Kind {
         }
     }
 
-    /// `None` for ops that move no data.
+    /// Converts from an op's kind; `None` if it moves no data.
     pub(super) fn of(op: OpKind) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.op() == op)
     }
 }
 
-/// The three values of a [`ByKind`], in the order of [`Kind`].
+/// Returns the three values of a [`ByKind`], in the order of [`Kind`].
 pub(super) fn three<T: Clone>(by_kind: &ByKind<T>) -> [T; 3] {
     [by_kind.read.clone(), by_kind.write.clone(), by_kind.trim.clone()]
 }
 
-/// Which kinds a job mixes.
+/// The kinds that a job mixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mix {
-    /// One kind.
+    /// A single kind.
     Only(Kind),
-    /// Reads and writes, with this many per cent of reads.
+    /// Reads and writes, with this percentage of reads.
     ReadWrite(u8),
     /// Trims, each followed by a write to the same place.
     TrimWrite,
@@ -63,29 +63,29 @@ impl Mix {
     }
 }
 
-/// How offsets follow one another.
+/// Order of a job's offsets.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Way {
-    /// One after another, with this many bytes between; wrapping, so that it is backwards where it would be negative.
+pub(super) enum OffsetOrder {
+    /// One after another with `skip` bytes in between. The addition wraps around, so large values go backwards.
     Sequential {
         skip: u64,
     },
     Random(Random),
 }
 
-/// Offsets at random.
+/// Settings of random offsets.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Random {
-    /// Ops for one draw, 1 or more.
+    /// Ops per draw, at least 1.
     pub(super) ops_per_draw: u32,
     pub(super) sequencer: Sequencer,
-    /// By [`Kind`].
+    /// Percentage of random offsets, by [`Kind`].
     pub(super) percent: [u8; 3],
     pub(super) distribution: PlannedDistribution,
     pub(super) coverage: PlannedCoverage,
 }
 
-/// How random offsets spread.
+/// Distribution of random offsets.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PlannedDistribution {
     Uniform,
@@ -94,20 +94,20 @@ pub(super) enum PlannedDistribution {
         center: Option<f64>,
         as_fio: Option<AsFio>,
     },
-    /// By [`Kind`]; uniform where empty.
+    /// By [`Kind`]; uniform if empty.
     Zoned([Box<[Zone<u8>]>; 3]),
-    /// By [`Kind`]; uniform where empty.
+    /// By [`Kind`]; uniform if empty.
     ZonedBytes([Box<[Zone<Bytes>]>; 3]),
     Sequence {
         listed: Box<[u64]>,
-        /// Added to each block with every time through the list.
+        /// Added to each block in every further pass through the list.
         step: u64,
     },
-    /// Of writes; other kinds take what the register gives.
+    /// Applies to writes; other kinds use the register's next block.
     SteadyState(SteadyState),
 }
 
-/// Which blocks may come again.
+/// Which blocks may repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlannedCoverage {
     Map,
@@ -115,12 +115,12 @@ pub(super) enum PlannedCoverage {
     Again,
 }
 
-/// How a backend takes ops, which decides in fio where one loop of an endless draw ends and the next begins.
+/// Whether a backend queues ops. In fio, this decides where one loop of an endless draw ends and the next begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handing {
-    /// Each is done when the call returns.
+    /// Each op is done when the call returns.
     Inline,
-    /// They are queued.
+    /// Ops are queued.
     Queued,
 }
 
@@ -128,17 +128,17 @@ pub enum Handing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Verifying {
     pub(super) read_back: bool,
-    /// Nothing is written.
+    /// Whether nothing is written.
     pub(super) only: bool,
-    /// Read back after this many writes.
+    /// Number of writes before a batch of read-backs.
     pub(super) backlog: Option<u64>,
-    /// This many at a time.
+    /// Size of a batch.
     pub(super) batch: u64,
-    /// Found by drawing again, whatever the order.
+    /// Whether writes are found by redrawing them, regardless of their order.
     pub(super) redraw: bool,
 }
 
-/// Flushes. None is 0.
+/// Intervals of flushes; 0 means none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flushing {
     pub(super) fsync_every: u64,
@@ -161,47 +161,47 @@ impl Flushing {
         }
     }
 
-    pub(super) fn amid(&self) -> bool {
+    pub(super) fn any_between_ops(&self) -> bool {
         self.fsync_every > 0 || self.fdatasync_every > 0 || self.range_every > 0
     }
 
     pub(super) fn any(&self) -> bool {
-        self.amid() || self.at_end || self.at_close || self.file_system_at_end
+        self.any_between_ops() || self.at_end || self.at_close || self.file_system_at_end
     }
 }
 
-/// Whether the source says when files are opened and closed.
+/// Form in which the source reports that files are opened and closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {
-    /// They are open all the time.
+    /// Files stay open all the time.
     Before,
-    /// They are, and it yields notes of where they would be opened and closed.
+    /// Files stay open, and the source yields notes where they would be opened and closed.
     Noted,
-    /// It yields ops that open and close them.
-    Told,
+    /// The source yields ops that open and close files.
+    Yielded,
 }
 
-/// When a job ends.
+/// Limits that end a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Bytes of all parts together.
     pub(super) size: u64,
-    /// Bytes to move, where they were said.
+    /// Bytes to move, if given.
     pub(super) io_bytes: Option<u64>,
     /// Ops of one loop.
     pub(super) max_ops: Option<u64>,
     pub(super) loops: u64,
-    /// It goes on until its time is over.
+    /// Whether it continues until its time is over.
     pub(super) until_time: bool,
 }
 
 impl Limits {
-    /// Ops of all loops; `None` without end.
+    /// Returns the ops of all loops; `None` if unlimited.
     pub(super) fn most_ops(&self) -> Option<u64> {
         self.max_ops.map(|ops| ops.saturating_mul(self.loops))
     }
 
-    /// Bytes of one loop; `None` without end.
+    /// Returns the bytes of one loop; `None` if unlimited.
     pub(super) fn bytes(&self) -> Option<u64> {
         match self.io_bytes {
             Some(bytes) => Some(bytes),
@@ -210,18 +210,18 @@ impl Limits {
     }
 }
 
-/// The order in which a job visits its files.
+/// Order in which a job visits its files, and how it opens them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FileHandling {
     pub(super) choice: FileChoice,
-    /// Files that are open at most.
+    /// Maximum number of open files.
     pub(super) open_files: usize,
     pub(super) opening: Opening,
-    /// A log shows what is noted.
+    /// Whether the source yields notes for a log.
     pub(super) notes: bool,
-    /// Files are removed between loops.
+    /// Whether files are removed between loops.
     pub(super) removes: bool,
-    /// What is cached is dropped before each loop but the first, where a file begins again, and before reading back.
+    /// Whether cached data is dropped before each loop but the first, when a file starts again, and before read-back.
     pub(super) evicts: bool,
 }
 
@@ -229,14 +229,14 @@ pub(super) struct FileHandling {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SeedPlan {
     pub(super) width: Width,
-    /// Of each generator.
+    /// Seeds by generator.
     pub(super) seeds: Seeds,
-    /// The seed itself, which all workers share.
+    /// The seed that all workers share.
     pub(super) seed: u64,
-    /// Among all workers of all jobs, from 1.
+    /// Number among all workers of all jobs, from 1.
     pub(super) worker_number: u32,
     pub(super) scheme: Seeding,
-    /// Generators begin again with each loop.
+    /// Whether generators restart with each loop.
     pub(super) reseeds: bool,
 }
 
@@ -244,11 +244,11 @@ pub(super) struct SeedPlan {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Script {
     pub(super) mix: Mix,
-    pub(super) way: Way,
-    /// By [`Kind`].
+    pub(super) offset_order: OffsetOrder,
+    /// Sizes by [`Kind`].
     pub(super) sizes: [Sizes; 3],
     pub(super) sizes_by_order: bool,
-    /// Random offsets are multiples of this, by [`Kind`].
+    /// Alignment of random offsets, by [`Kind`].
     pub(super) align: [u64; 3],
     pub(super) parts: Parts,
     pub(super) files: FileHandling,
@@ -262,7 +262,7 @@ pub(super) struct Script {
 }
 
 impl Script {
-    /// An op that opens or closes a file, or the note of one. What closes a file waits for all that is done in it.
+    /// Returns the op, or the note of one, that opens or closes a file. A close waits for all ops on the file.
     pub(super) fn file_op(&self, kind: OpKind, file: usize) -> BlockOp {
         let noted = self.files.opening == Opening::Noted;
         let role = if noted { Role::Note } else { Role::Load };
@@ -270,58 +270,63 @@ impl Script {
     }
 
     pub(super) fn is_random(&self) -> bool {
-        matches!(self.way, Way::Random(_))
+        matches!(self.offset_order, OffsetOrder::Random(_))
     }
 
-    /// Whether offsets follow a curve.
+    /// Returns `true` if offsets follow a curve.
     pub(super) fn is_curved(&self) -> bool {
-        matches!(&self.way, Way::Random(Random { distribution: PlannedDistribution::Curved { .. }, .. }))
+        matches!(
+            &self.offset_order,
+            OffsetOrder::Random(Random { distribution: PlannedDistribution::Curved { .. }, .. })
+        )
     }
 
-    /// How an SSD is brought to its steady state, where that is what the job does.
+    /// Returns the settings for an SSD's steady state, if the job prepares one.
     pub(super) fn steady_state(&self) -> Option<SteadyState> {
-        match &self.way {
-            Way::Random(Random { distribution: PlannedDistribution::SteadyState(steady), .. }) => Some(*steady),
+        match &self.offset_order {
+            OffsetOrder::Random(Random { distribution: PlannedDistribution::SteadyState(steady), .. }) => Some(*steady),
             _ => None,
         }
     }
 
     pub(super) fn covers(&self) -> PlannedCoverage {
-        match &self.way {
-            Way::Random(random) => random.coverage,
-            Way::Sequential { .. } => PlannedCoverage::Again,
+        match &self.offset_order {
+            OffsetOrder::Random(random) => random.coverage,
+            OffsetOrder::Sequential { .. } => PlannedCoverage::Again,
         }
     }
 
-    /// Whether a block can come again within a loop although there is a map: by ops in sequence between random ones, or
-    /// because the map begins again.
+    /// Returns `true` if a block can repeat within a loop despite a map: by sequential ops between random ones, or
+    /// because the map is cleared when full.
     pub(super) fn may_repeat(&self) -> bool {
-        match &self.way {
-            Way::Random(random) => {
+        match &self.offset_order {
+            OffsetOrder::Random(random) => {
                 let in_sequence = random.ops_per_draw > 1 || random.percent.iter().any(|&percent| percent < 100);
                 in_sequence || self.limits.until_time || self.zones.is_some()
             }
-            Way::Sequential { .. } => true,
+            OffsetOrder::Sequential { .. } => true,
         }
     }
 
-    /// Whether more is to be moved than the parts have, so that what was written is written over.
+    /// Returns `true` if the job moves more bytes than the parts have, so that it overwrites its own writes.
     pub(super) fn overwrites(&self) -> bool {
         self.mix.has(Kind::Write) && self.limits.io_bytes.is_some_and(|bytes| bytes > self.limits.size)
     }
 
-    /// Whether no byte is written twice within a loop.
+    /// Returns `true` if no byte is written twice within a loop.
     pub(super) fn writes_once(&self) -> bool {
-        let once = match &self.way {
-            Way::Sequential { skip } => *skip == 0 && !self.limits.until_time && self.zones.is_none(),
-            // A register knows where ops begin and not how far they reach.
-            Way::Random(random) if random.coverage == PlannedCoverage::Register && !self.is_of_one_size() => false,
-            Way::Random(random) => random.coverage != PlannedCoverage::Again && !self.may_repeat(),
+        let once = match &self.offset_order {
+            OffsetOrder::Sequential { skip } => *skip == 0 && !self.limits.until_time && self.zones.is_none(),
+            // A register knows where ops begin, but not their length.
+            OffsetOrder::Random(random) if random.coverage == PlannedCoverage::Register && !self.is_of_one_size() => {
+                false
+            }
+            OffsetOrder::Random(random) => random.coverage != PlannedCoverage::Again && !self.may_repeat(),
         };
         once && !self.overwrites()
     }
 
-    /// Whether each op is as long as the blocks that are drawn.
+    /// Returns `true` if each op is exactly as long as a drawn block.
     fn is_of_one_size(&self) -> bool {
         let block = self.sizes.iter().map(|sizes| sizes.smallest).min();
         let mut used = Kind::ALL.into_iter().filter(|kind| self.sizes_by_order || self.mix.has(*kind));

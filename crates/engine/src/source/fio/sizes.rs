@@ -1,10 +1,10 @@
-//! Bytes of an op, drawn as fio draws them.
+//! Sizes of ops, drawn as fio draws them.
 //!
-//! Facts, found in what fio does: one size draws nothing. A range draws from its low end up to low plus high, rounds
-//! down to a multiple of the low end and cuts at the high end, which comes up far more often than the others for it. A
-//! list, from the rarest size to the most common, takes the first entry whose cumulative share reaches the draw *and*
-//! that fits into what is left of the file.
-//! What does not fit is drawn again; where not even the smallest fits, there is no op.
+//! Facts, observed in fio: one size draws nothing. A range draws from its low end up to low plus high, rounds down
+//! to a multiple of the low end and clamps to the high end, which therefore comes up far more often than the
+//! others. A list, from the rarest size to the most common, takes the first entry whose cumulative share reaches
+//! the draw *and* that fits into the rest of the file. A size that does not fit is drawn again; if not even the
+//! smallest fits, there is no op.
 
 use crate::rng::fio::Taus;
 use plumb_workload::blocks::fio::{JobSize, SizeShare};
@@ -29,17 +29,17 @@ impl Sizes {
         Sizes { smallest: size.min().0, largest: size.max().0, shares: shares.into(), unaligned }
     }
 
-    /// Whether all are alike.
+    /// Returns `true` if all sizes are the same.
     pub(super) fn is_fixed(&self) -> bool {
         self.smallest == self.largest
     }
 
-    /// Whether a size can be any number of bytes.
+    /// Returns `true` if a size can be any number of bytes.
     pub(super) fn is_unaligned(&self) -> bool {
         self.unaligned && !self.is_fixed()
     }
 
-    /// The next size, where `room` bytes are left; `None` where nothing fits. One size alone does not look at the room.
+    /// Draws the next size with `room` bytes left; `None` if no size fits. A single size ignores the room.
     #[inline]
     pub(super) fn next(&self, taus: &mut Taus, room: u64) -> Option<u64> {
         if self.is_fixed() {

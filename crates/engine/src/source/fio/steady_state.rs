@@ -1,11 +1,11 @@
 //! The blocks that bring an SSD to the steady state of random writes: fio's `sprandom`.
 //!
-//! The capacity of the SSD, with what it hides, is written in regions of one length. A region takes new blocks from the
-//! shift register, and blocks of the region before it again, which makes their first copies invalid. How many that are
-//! follows from the model: in the steady state the share of valid pages times the space that pages of this share take is
-//! constant, and the emptiest place has `1 - 1/WA` of its pages valid, with a write amplification `WA = 0.5/OP + 0.7` for
-//! an over-provisioning `OP`. Source: Desnoyers, "Analytic Models of SSD Write Performance", ACM Transactions on Storage 8
-//! (2012); what fio 3.42 does, whose order of blocks this is.
+//! The capacity of the SSD, including its over-provisioning, is written in regions of equal length. A region takes new
+//! blocks from the shift register, and rewrites blocks of the previous region, which invalidates their first copies.
+//! The model gives their number. In the steady state, the share of valid pages times the space that pages with this
+//! share occupy is constant. The emptiest place has `1 - 1/WA` of its pages valid, with a write amplification `WA =
+//! 0.5/OP + 0.7` for an over-provisioning `OP`. Source: Desnoyers, "Analytic Models of SSD Write Performance", ACM
+//! Transactions on Storage 8 (2012); and fio 3.42, whose order of blocks this is.
 
 use super::parts::Parts;
 use super::plan::FioPlanError;
@@ -14,12 +14,12 @@ use super::script::{Kind, Script};
 use plumb_workload::blocks::fio::SteadyState;
 use std::collections::VecDeque;
 
-/// Shares are kept as parts of this many.
+/// Shares are stored as multiples of 1 / 10,000.
 const WHOLE: f64 = 10_000.0;
-/// Bytes that a block takes that is to be written again.
+/// Memory per block that will be rewritten, bytes.
 const KEPT_BYTES: u64 = 8;
 
-/// Refuses what cannot be done, before anything starts.
+/// Refuses impossible settings before anything starts.
 pub(super) fn check(steady: &SteadyState, parts: &Parts, block_bytes: u64, seed: u64) -> Result<(), FioPlanError> {
     let refuse = |problem: String| Err(FioPlanError::SteadyState { problem });
     if parts.count() != 1 {
@@ -31,7 +31,7 @@ pub(super) fn check(steady: &SteadyState, parts: &Parts, block_bytes: u64, seed:
         return refuse(problem);
     }
     Register::new(part.mapped, seed).ok_or(FioPlanError::Register { blocks: part.mapped })?;
-    // Two regions' blocks are kept at most.
+    // The blocks of at most two regions are kept.
     let kept = region_blocks(steady, range, block_bytes).saturating_mul(2 * KEPT_BYTES);
     if kept > crate::os::ram_bytes() {
         return refuse(format!(
@@ -45,35 +45,35 @@ fn region_blocks(steady: &SteadyState, range_bytes: u64, block_bytes: u64) -> u6
     steady.physical_bytes(range_bytes, block_bytes) / u64::from(steady.regions.max(1)) / block_bytes.max(1)
 }
 
-/// Blocks of one file.
+/// The blocks of one file.
 #[derive(Debug, Clone)]
 pub(super) struct SteadyBlocks {
     register: Register,
-    /// Of 10,000 writes of each region, those that are written again.
+    /// Number of writes per 10,000 that are rewritten, by region.
     again: Box<[u32]>,
     region: usize,
     region_blocks: u64,
-    /// New blocks until the region ends.
+    /// New blocks left in the region.
     left: u64,
-    /// To be written again now.
+    /// Blocks to rewrite in this region.
     due: VecDeque<u64>,
-    /// To be written again in the next region.
+    /// Blocks to rewrite in the next region.
     later: VecDeque<u64>,
-    /// Those of the region before are written at the end of a region, as the SSD's cache could still hold their first
-    /// copies, and not at its beginning.
+    /// Whether a region rewrites the previous region's blocks at its end instead of its beginning, because the SSD's
+    /// cache could still hold their first copies.
     waits_for_cache: bool,
     over: bool,
 }
 
 impl SteadyBlocks {
-    /// `None` where [`check`] has refused it.
+    /// Creates the blocks; `None` for settings that [`check`] refuses.
     pub(super) fn new(steady: SteadyState, script: &Script) -> Option<SteadyBlocks> {
         let part = script.parts.of(0);
         let range = part.length.min(part.file_length);
         let region_blocks = region_blocks(&steady, range, script.sizes[Kind::Write as usize].smallest);
         Some(SteadyBlocks {
             register: Register::new(part.mapped, script.seeding.seeds.offset)?,
-            again: written_again(&steady),
+            again: rewrites_by_region(&steady),
             region: 0,
             region_blocks,
             left: region_blocks,
@@ -84,29 +84,29 @@ impl SteadyBlocks {
         })
     }
 
-    /// The file was opened; how far the SSD is stays as it is.
+    /// Rewinds the register after the file was opened. The progress of the steady state does not change.
     pub(super) fn reset(&mut self) {
         self.register.reset();
     }
 
-    /// The next block for another kind of op.
+    /// Returns the next block for an op that does not write.
     pub(super) fn next_unwritten(&mut self) -> Option<u64> {
         self.register.next()
     }
 
-    /// Whether there was no block to write any more: the job is over, whatever its limits say.
+    /// Returns `true` once there was no block left to write. The job is then over, regardless of its limits.
     pub(super) fn is_over(&self) -> bool {
         self.over
     }
 
-    /// The next block to write; `None` when the state is reached.
+    /// Returns the next block to write; `None` once the steady state is reached.
     pub(super) fn next_write(&mut self, share: impl FnOnce() -> f64) -> Option<u64> {
         let (block, may_come_again) = self.step();
         self.over |= block.is_none();
         if let Some(block) = block
             && may_come_again
         {
-            // The last, cut region is followed by none that could write its blocks again.
+            // No region follows the last, cut one, so its blocks are not rewritten.
             let of_region = self.again.get(self.region).copied().unwrap_or_default();
             if ((WHOLE + 1.0) * share()) as u32 <= of_region {
                 self.later.push_back(block);
@@ -115,7 +115,7 @@ impl SteadyBlocks {
         block
     }
 
-    /// The next block, and whether it may be written once more.
+    /// Returns the next block, and whether it may be rewritten.
     fn step(&mut self) -> (Option<u64>, bool) {
         let region_ends = self.left == 0;
         if (region_ends || !self.waits_for_cache)
@@ -128,7 +128,8 @@ impl SteadyBlocks {
                 return (None, false);
             }
             self.region += 1;
-            // A region of a few blocks can be left more than it has. As in fio, it then goes on to the end of all blocks.
+            // A region of a few blocks may have to rewrite more blocks than it has. As in fio, it then continues
+            // to the end of all blocks.
             self.left = self.region_blocks.wrapping_sub(self.later.len() as u64);
             self.due.append(&mut self.later);
         }
@@ -143,12 +144,12 @@ impl SteadyBlocks {
     }
 }
 
-/// Of 10,000 writes of each region, those that the next region writes again. The first regions are the emptiest ones.
-fn written_again(steady: &SteadyState) -> Box<[u32]> {
+/// Returns how many of 10,000 writes the next region rewrites, by region. The first regions are the emptiest ones.
+fn rewrites_by_region(steady: &SteadyState) -> Box<[u32]> {
     let count = steady.regions as usize;
     let amplification = 0.5 / steady.over_provisioning + 0.7;
     let valid = evenly(1.0, 1.0 - 1.0 / amplification, count);
-    // The space that places of each share take, one behind another.
+    // Sum up the space of the places with each share.
     let mut end = 0.0;
     let space: Vec<f64> = valid
         .iter()
@@ -180,7 +181,7 @@ fn written_again(steady: &SteadyState) -> Box<[u32]> {
     again.into()
 }
 
-/// `count` numbers from one to another.
+/// Returns `count` evenly spaced numbers from `from` to `to`.
 fn evenly(from: f64, to: f64, count: usize) -> Vec<f64> {
     let step = if count > 1 { (to - from) / (count as f64 - 1.0) } else { 0.0 };
     (0..count).map(|number| from + number as f64 * step).collect()

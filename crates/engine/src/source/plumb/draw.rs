@@ -1,4 +1,4 @@
-//! Patterns that draw: each op's position is chosen among the equal steps of the range.
+//! Patterns that draw each op's position from the equal steps of the range.
 
 use super::permute::Shuffle;
 use super::shape::{OpRange, Piece};
@@ -23,7 +23,7 @@ pub(crate) enum OffsetDistribution {
     Zoned(Box<[PlannedZone]>),
 }
 
-/// How often the block behind the newest was written: what the workers of a group share.
+/// Number of writes to the block after the newest, shared by the workers of a group.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Newest(Arc<AtomicU64>);
 
@@ -33,14 +33,14 @@ impl PartialEq for Newest {
     }
 }
 
-/// A zone in positions.
+/// A zone, measured in positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PlannedZone {
-    /// Cumulative share of accesses up to and with this zone, of 2^64.
+    /// Cumulative share of accesses up to and including this zone, of 2^64.
     pub(crate) upto: u64,
     /// Its first position.
     pub(crate) first: u64,
-    /// Its positions.
+    /// Number of positions.
     pub(crate) count: u64,
 }
 
@@ -100,7 +100,7 @@ impl Draw {
     }
 }
 
-/// The positions of all pieces, one after another: where an op may start.
+/// The positions of all pieces, one after another: the possible starts of ops.
 #[derive(Debug, Clone)]
 pub(crate) struct Positions {
     pieces: Box<[Positioned]>,
@@ -114,22 +114,22 @@ struct Positioned {
     first: u64,
 }
 
-/// What becomes of an op that would run over the end of its piece.
+/// Treatment of an op that would exceed the end of its piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Overrun {
     /// It starts at the last position from which it fits.
     MoveBack,
-    /// It stays, and is cut: each position is to be used.
+    /// It stays and is shortened, because each position must be used.
     Shorten,
 }
 
-/// How many positions a piece has, at `step` from each other, so that `smallest` fits behind each.
+/// Returns the number of positions in a piece, `step` apart, with room for `smallest` bytes after each.
 pub(crate) fn positions_in(piece: &Piece, step: u64, smallest: u32) -> u64 {
     piece.length.checked_sub(u64::from(smallest)).map_or(0, |room| room / step + 1)
 }
 
 impl Positions {
-    /// Pieces without room for the smallest op are left out.
+    /// Creates the positions. Pieces without room for the smallest op are left out.
     pub(crate) fn new(pieces: &[Piece], step: u64, smallest: u32, overrun: Overrun) -> Positions {
         let mut first = 0;
         let mut positioned = Vec::with_capacity(pieces.len());
@@ -177,7 +177,7 @@ mod tests {
         counts
     }
 
-    /// The share that the `hottest` most drawn positions have of all draws.
+    /// Returns the share of all draws that the `hottest` most drawn positions have.
     fn share_of_hottest(mut counts: Vec<usize>, hottest: usize) -> f64 {
         counts.sort_unstable_by(|a, b| b.cmp(a));
         counts[..hottest].iter().sum::<usize>() as f64 / DRAWS as f64
@@ -201,11 +201,11 @@ mod tests {
         let mut order: Vec<usize> = (0..1000).collect();
         order.sort_unstable_by_key(|&position| std::cmp::Reverse(counts[position]));
         let neighbours = order[..20].windows(2).filter(|pair| pair[0].abs_diff(pair[1]) == 1).count();
-        assert!(neighbours <= 1, "hot blocks lie side by side");
+        assert!(neighbours <= 1, "hot blocks are adjacent");
         assert!(order[..20].iter().any(|&p| p < 500) && order[..20].iter().any(|&p| p >= 500));
     }
 
-    // Protects: what was written last is read most, by all workers of the group, and the oldest is lost.
+    // Protects: the most recent writes are read most, by all workers of the group, and the oldest block is dropped.
     #[test]
     fn the_latest_is_read_most() {
         let distribution = OffsetDistribution::Latest { theta: 0.99, newest: Newest::default() };
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_lies_around_its_centre() {
+    fn normal_is_centered() {
         let counts = counts(OffsetDistribution::Normal { center: 0.25, deviation: 0.05 }, 1000);
         let within = |from: usize, to: usize| counts[from..to].iter().sum::<usize>() as f64 / DRAWS as f64;
         near(within(200, 300), 0.6827);
@@ -247,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_normal_is_clipped_by_drawing_again() {
+    fn a_wide_normal_is_clipped_by_redrawing() {
         let counts = counts(OffsetDistribution::Normal { center: 0.0, deviation: 0.5 }, 100);
         // Φ(1)-Φ(0) over Φ(2)-Φ(0).
         near(counts[..50].iter().sum::<usize>() as f64 / DRAWS as f64, 0.341_345 / 0.477_250);
     }
 
     #[test]
-    fn positions_lie_in_their_pieces() {
+    fn positions_are_within_their_pieces() {
         let pieces = [(0, 100, 40), (1, 0, 3), (2, 0, 15)].map(|(file, start, length)| Piece { file, start, length });
         let positions = Positions::new(&pieces, 8, 8, Overrun::MoveBack);
         let ranges: Vec<_> = (0..6).map(|p| positions.range(p, 8)).map(|s| (s.file, s.offset)).collect();

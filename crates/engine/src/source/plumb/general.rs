@@ -1,4 +1,4 @@
-//! The long way: any plan, with a few branches an op.
+//! General path: any plan, with a few branches per op.
 
 use super::draw::{Draw, OffsetDistribution, Overrun, Positions};
 use super::plan::{BlockOrder, ListedPlace, PlumbPlan};
@@ -20,7 +20,7 @@ pub struct General {
     flushes: Flushes,
 }
 
-/// Ops or bytes "without end" are 2^64, which no run reaches.
+/// Unlimited ops or bytes are 2^64, which no run reaches.
 #[derive(Debug, Clone)]
 enum Places {
     Walk(Walk),

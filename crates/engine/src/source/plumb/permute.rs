@@ -1,13 +1,13 @@
 //! Keyed permutations in constant memory: every index once, in an order that looks random.
 //!
 //! A Feistel network over the cells of a table of about √n × √n (Black and Rogaway, "Ciphers with arbitrary finite
-//! domains", 2002, there the generalised Feistel cipher): each round adds a keyed hash of the column to the row, or of
-//! the row to the column, modulo their numbers, which can be undone whatever the hash is. The table has at most √n
-//! cells too many; an index that falls on one is permuted once more (cycle walking), so that a step is taken twice
-//! once in √n times only. There is no division, table or bit map.
+//! domains", 2002, there the generalised Feistel cipher). Each round adds a keyed hash of the column to the row, or of
+//! the row to the column, modulo their numbers. Such a round can be inverted whatever the hash is. The table has at
+//! most √n cells too many. An index that maps to one of these is permuted once more (cycle walking), so only one step
+//! in √n is repeated. There is no division, table or bit map.
 //!
-//! Of indices one or two rows apart, four rounds leave differences that a chi-square test sees, whatever the hash;
-//! five, as here, leave none in a million indices.
+//! With four rounds, a chi-square test detects differences between indices one or two rows apart, whatever the hash.
+//! With five, as here, it detects none in a million indices.
 
 use crate::rng::Rng;
 
@@ -20,32 +20,32 @@ pub struct Permutation {
     keys: [u64; 5],
 }
 
-/// An index as a place in the table.
+/// An index as a cell of the table.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
     row: u64,
     column: u64,
 }
 
-/// A hash of `value` into `0..bound`. The product is odd and random enough in its high bits, and squaring it makes it
-/// non-linear: without that, the whole network would be one linear step, and a stride would be visible.
+/// Hashes `value` into `0..bound`. The product is odd and random enough in its high bits. Squaring it makes it
+/// non-linear: otherwise the whole network would be one linear step, and a stride would be visible.
 #[inline(always)]
 fn hash(value: u64, key: u64, bound: u64) -> u64 {
     let spread = value.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(key);
     ((u128::from(spread.wrapping_mul(spread)) * u128::from(bound)) >> 64) as u64
 }
 
-/// a + b modulo `modulus`, for summands below it, which is below 2^62.
+/// Adds modulo `modulus`, which is below 2^62; both summands must be below it.
 #[inline(always)]
 fn add(a: u64, b: u64, modulus: u64) -> u64 {
     let sum = a + b;
-    // By its sign, which the subtraction tells by itself.
+    // Branch on the sign, a flag that the subtraction already sets.
     let less = sum.wrapping_sub(modulus) as i64;
     if less < 0 { sum } else { less as u64 }
 }
 
 impl Permutation {
-    /// One of the permutations of `0..count`, which is at least 1 and at most 2^63; the keys are drawn from `rng`.
+    /// Draws one of the permutations of `0..count`, which is at least 1 and at most 2^63.
     pub fn new(count: u64, rng: &mut Rng) -> Permutation {
         debug_assert!((1..=1 << 63).contains(&count));
         let root = count.isqrt();
@@ -56,7 +56,7 @@ impl Permutation {
         permutation
     }
 
-    /// Becomes another permutation of the same indices.
+    /// Switches to another permutation of the same indices.
     pub(crate) fn rekey(&mut self, rng: &mut Rng) {
         self.keys = std::array::from_fn(|_| rng.next_u64());
     }
@@ -76,11 +76,11 @@ impl Permutation {
     fn permute(&self, cell: Cell) -> u64 {
         let cell = self.step(cell);
         let index = cell.row * self.columns + cell.column;
-        // Not a loop: for what is hardly ever gone through again, all keys would be held in registers.
+        // Not a loop: the compiler would hold all keys in registers for a repetition that hardly ever happens.
         if index < self.count { index } else { self.walk(cell) }
     }
 
-    /// Goes on from a cell that is too many.
+    /// Continues from a surplus cell.
     #[cold]
     #[inline(never)]
     fn walk(&self, mut cell: Cell) -> u64 {
@@ -93,7 +93,7 @@ impl Permutation {
         }
     }
 
-    /// Where `index`, which is below the count, goes.
+    /// Returns the image of `index`, which must be below the count.
     #[inline]
     pub fn of(&self, index: u64) -> u64 {
         self.permute(Cell { row: index / self.columns, column: index % self.columns })
@@ -110,7 +110,7 @@ pub(crate) struct Shuffle {
 }
 
 impl Shuffle {
-    /// The next index of this pass; `None` at its end, from where [`start_pass`](Shuffle::start_pass) goes on.
+    /// Returns the next index of this pass; `None` at its end, until [`start_pass`](Shuffle::start_pass) is called.
     #[inline(always)]
     pub(crate) fn next_in_pass(&mut self) -> Option<u64> {
         self.left_in_pass = self.left_in_pass.checked_sub(1)?;
@@ -122,13 +122,13 @@ impl Shuffle {
         Some(self.permutation.permute(cell))
     }
 
-    /// Over `0..count`, which is at least 1 and at most 2^63.
+    /// Creates a shuffle of `0..count`, which is at least 1 and at most 2^63.
     pub(crate) fn new(count: u64, mut rng: Rng) -> Shuffle {
         let permutation = Permutation::new(count, &mut rng);
         Shuffle { permutation, rng, cell: Cell { row: 0, column: 0 }, left_in_pass: count }
     }
 
-    /// The next index.
+    /// Returns the next index, and starts new passes as needed.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> u64 {
         loop {
@@ -139,7 +139,7 @@ impl Shuffle {
         }
     }
 
-    /// Begins another pass.
+    /// Starts a pass with a new order.
     #[cold]
     pub(crate) fn start_pass(&mut self) {
         self.permutation.rekey(&mut self.rng);
@@ -155,7 +155,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     impl Permutation {
-        /// Undoes [`Permutation::of`]: the rounds backwards.
+        /// Inverts [`Permutation::of`] by running the rounds backwards.
         fn inverse(&self, index: u64) -> u64 {
             let (rows, columns) = (self.rows, self.columns);
             let sub = |a: u64, b: u64, modulus: u64| if a >= b { a - b } else { a + modulus - b };
@@ -219,8 +219,8 @@ mod tests {
         assert!(std::mem::size_of::<Shuffle>() <= 128, "memory does not depend on the size");
     }
 
-    /// Chi-square of counts against equal expectation, as a normal deviate (Wilson and Hilferty).
-    fn deviate(counts: &[u64]) -> f64 {
+    /// Returns the chi-square of counts against equal expectation, as a normal deviate (Wilson and Hilferty).
+    fn normal_deviate(counts: &[u64]) -> f64 {
         let total: u64 = counts.iter().sum();
         let expected = total as f64 / counts.len() as f64;
         let chi: f64 = counts.iter().map(|&c| (c as f64 - expected).powi(2) / expected).sum();
@@ -235,7 +235,7 @@ mod tests {
             let draws: Vec<u64> = (0..100_000).map(|_| shuffle.next()).collect();
             let bucket =
                 |value: u64, buckets: u64| (u128::from(value) * u128::from(buckets) / u128::from(count)) as usize;
-            // A row has 2^10 cells in the first two tables, where fewer rounds would fail.
+            // In the first two tables a row has 2^10 cells, and fewer rounds would fail.
             for lag in [1, 2, 3, 64, 1000, 1001, 1024, 2048] {
                 let mut differences = vec![0u64; 256];
                 let mut pairs = vec![0u64; 32 * 32];
@@ -248,18 +248,18 @@ mod tests {
                     pairs[bucket(window[0], 32) * 32 + bucket(window[lag], 32)] += 1;
                 }
                 for counts in [&differences, &pairs, &second] {
-                    let deviate = deviate(counts);
+                    let deviate = normal_deviate(counts);
                     assert!(deviate.abs() < 5.0, "count {count}, lag {lag}: {deviate}");
                 }
             }
             let mut low = vec![0u64; 64];
             draws.iter().for_each(|value| low[(value % 64) as usize] += 1);
-            assert!(deviate(&low).abs() < 5.0, "count {count}, low bits: {}", deviate(&low));
+            assert!(normal_deviate(&low).abs() < 5.0, "count {count}, low bits: {}", normal_deviate(&low));
         }
     }
 
     #[test]
-    fn each_pass_has_an_order_of_its_own() {
+    fn each_pass_has_its_own_order() {
         let mut shuffle = Shuffle::new(1000, Rng::new(3));
         let first: Vec<u64> = (0..1000).map(|_| shuffle.next()).collect();
         let second: Vec<u64> = (0..1000).map(|_| shuffle.next()).collect();

@@ -1,5 +1,5 @@
-//! The short way: one file, one size, no flushes, and one kind of op or a mix of random ones. The loop spends a few
-//! nanoseconds on an op against nothing, so these sources branch on nothing that is known before they start.
+//! Fast path: one file, one size, no flushes, and either one kind of op or a mix of random ones. Against a null target,
+//! the loop spends a few nanoseconds per op, so these sources do not branch on anything that is known in advance.
 
 use super::permute::Shuffle;
 use super::plan::{BlockOrder, PlumbPlan};
@@ -9,26 +9,26 @@ use crate::rng::{Purpose, Rng};
 use crate::source::Source;
 use plumb_workload::OpKind;
 
-/// Where the next op of a [`Plain`] source goes.
+/// Chooses the place of the next op of a [`Plain`] source.
 pub trait Places {
-    /// Offset in the file and length, `None` after the last pass.
+    /// Returns the offset in the file and the length; `None` after the last pass.
     fn next(&mut self) -> Option<Place>;
 }
 
-/// Where an op goes within the one file.
+/// Place of an op within the single file.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     offset: u64,
     length: u32,
 }
 
-/// What the next op of a [`Plain`] source does.
+/// Chooses the kind of the next op of a [`Plain`] source.
 pub trait Does {
-    /// It reads, writes or trims.
+    /// Returns a read, write or trim.
     fn next(&mut self) -> OpKind;
 }
 
-/// Always the same.
+/// Always yields the same kind.
 #[derive(Debug, Clone, Copy)]
 pub struct Always(OpKind);
 
@@ -39,7 +39,7 @@ impl Does for Always {
     }
 }
 
-/// Drawn by weights.
+/// Draws kinds by their weights.
 #[derive(Debug, Clone)]
 pub struct Mixed(Kinds);
 
@@ -74,7 +74,7 @@ impl<P: Places, D: Does> Source for Plain<P, D> {
     }
 }
 
-/// What plans of the short way have in common.
+/// The common part of plans that can use the fast path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Short {
     /// `None` for a mix.
@@ -84,7 +84,7 @@ pub(crate) struct Short {
 }
 
 impl Short {
-    /// The plan's size and range, where it has only one of each.
+    /// Returns the plan's size and range, if it has only one of each.
     pub(crate) fn of(plan: &PlumbPlan) -> Option<Short> {
         let flushes = plan.mix.write > 0 && (plan.fsync_every > 0 || plan.fdatasync_every > 0);
         let mut sizes = kinds_of(plan.mix).map(|kind| plan.sizes.of(kind));
@@ -98,7 +98,7 @@ impl Short {
         }
     }
 
-    /// Its kind of op, where it has only one.
+    /// Returns the only kind of op; `None` for a mix.
     pub(crate) fn kind(&self) -> Option<Always> {
         self.kind.map(Always)
     }
@@ -146,7 +146,7 @@ impl Short {
     }
 }
 
-/// From the first byte to the last, again and again.
+/// From the first byte to the last, repeatedly.
 #[derive(Debug, Clone)]
 pub struct Upwards {
     at: u64,
@@ -192,19 +192,19 @@ impl Places for Anywhere {
     }
 }
 
-/// Every block once a pass.
+/// Every block once per pass.
 #[derive(Debug, Clone)]
 pub struct Shuffled {
     shuffle: Shuffle,
     step: u64,
     start: u64,
     size: u32,
-    /// The pass at hand is one of them.
+    /// Passes left, including the current one.
     passes_left: u64,
 }
 
 impl Shuffled {
-    /// The first index of another pass.
+    /// Starts another pass and returns its first index.
     #[cold]
     #[inline(never)]
     fn turn(&mut self) -> Option<u64> {

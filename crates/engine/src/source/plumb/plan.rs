@@ -9,10 +9,9 @@ use crate::rng::StreamId;
 use plumb_workload::blocks::{WeightedSize, Zone};
 use plumb_workload::{BlockSize, Blocks, Bytes, Mix, OpKind, Pattern};
 
-/// What a plan is made from.
+/// Input for a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanRequest<'a> {
-    /// What the workload says.
     pub blocks: &'a Blocks,
     /// Length of each of the target's files, in bytes; one for a device, a null or a simulated target.
     pub file_lengths: &'a [u64],
@@ -20,22 +19,20 @@ pub struct PlanRequest<'a> {
     pub worker_in_group: u32,
     /// The worker's random numbers.
     pub stream: StreamId,
-    /// How many passes to make; without end when absent.
+    /// Number of passes; `None` repeats forever.
     pub passes: Option<u64>,
-    /// Offsets and lengths must be multiples of this many bytes: the logical block size under `O_DIRECT`, otherwise 1.
+    /// Offsets and lengths must be multiples of this many bytes: the logical block size with `O_DIRECT`, otherwise 1.
     pub io_alignment_bytes: u64,
 }
 
-/// Why there is no plan. Each names the option, what was found and the way out.
+/// Error from planning. Each names the option, the value found and the way out.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlanError {
-    /// There is nothing to go to.
     #[error("the target has no bytes: give it a `size`, or name a file that is not empty")]
     EmptyTarget,
-    /// The mix is empty.
     #[error("`mix` has no reads, writes or trims: give one of them a weight above 0")]
     EmptyMix,
-    /// The range leaves the target.
+    /// The range exceeds the target.
     #[error(
         "worker {worker}: the range from `offset` {offset} with `span` {span} ends beyond the target's {target} bytes: \
          make `span`, `offset` or `offset-increment` smaller, or the target larger"
@@ -47,51 +44,41 @@ pub enum PlanError {
         offset: u64,
         /// Length of its range; 0 for "to the end" when the start is already outside.
         span: u64,
-        /// Length of the target.
         target: u64,
     },
-    /// No op fits.
+    /// No op fits into the range.
     #[error(
         "`{option}` of {size} bytes is larger than the longest contiguous range, {range} bytes: use a smaller block or a larger `span` or file"
     )]
     BlockLargerThanRange {
-        /// The option.
         option: &'static str,
         /// Largest size of an op.
         size: u64,
         /// The longest contiguous range of one file.
         range: u64,
     },
-    /// A size that no op can have.
+    /// No op can have this size.
     #[error("`{option}`: {problem}")]
     BadSize {
-        /// The option.
         option: &'static str,
-        /// What is wrong with it, and what would be right.
+        /// The invalid value, and a valid alternative.
         problem: String,
     },
-    /// The system would refuse it.
+    /// The system would refuse this value.
     #[error(
         "`{option}` is {value} bytes, not a multiple of {alignment}, which direct I/O on this target needs: round it \
          to a multiple of {alignment}, or use a cache policy other than `direct`"
     )]
-    Unaligned {
-        /// The option.
-        option: &'static str,
-        /// What it is.
-        value: u64,
-        /// The needed alignment.
-        alignment: u64,
-    },
-    /// A parameter of the pattern.
+    Unaligned { option: &'static str, value: u64, alignment: u64 },
+    /// A parameter of the pattern is invalid.
     #[error("`pattern`: {problem}")]
     BadPattern {
-        /// What is wrong with it, and what would be right.
+        /// The invalid value, and a valid alternative.
         problem: String,
     },
 }
 
-/// How places come about, in the order's own terms.
+/// Rule that chooses the positions of ops.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum BlockOrder {
     Walk(Direction),
@@ -100,7 +87,7 @@ pub(crate) enum BlockOrder {
     Walkers { walking: Walking, count: u32 },
 }
 
-/// A listed place, whose length is known only with the op.
+/// A listed position, whose length depends on the op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListedPlace {
     pub(crate) file: u32,
@@ -109,12 +96,12 @@ pub(crate) struct ListedPlace {
     pub(crate) room: u64,
 }
 
-/// One worker's block I/O, ready to start: see the [module](super) for what each part means.
+/// One worker's block I/O, ready to start: see the [module](super) for the meaning of each part.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlumbPlan {
-    /// Never empty; none of them is empty.
+    /// At least one piece, and none is empty.
     pub(crate) pieces: Box<[Piece]>,
-    /// Distance between two positions.
+    /// Distance between two positions, bytes.
     pub(crate) step: u64,
     pub(crate) sizes: SizesByKind,
     pub(crate) smallest: u32,
@@ -131,8 +118,8 @@ impl PlumbPlan {
     /// Plans one worker's ops.
     ///
     /// # Errors
-    /// [`PlanError`] where the range leaves the target, a block does not fit the range, direct I/O would be refused, or
-    /// a parameter has no meaning.
+    /// [`PlanError`] if the range exceeds the target, a block does not fit the range, direct I/O would be refused,
+    /// or a parameter has no meaning.
     pub fn new(request: &PlanRequest) -> Result<PlumbPlan, PlanError> {
         let blocks = request.blocks;
         let alignment = request.io_alignment_bytes.max(1);
@@ -226,7 +213,7 @@ impl PlumbPlan {
         })
     }
 
-    /// Makes the newest block that of another worker of the group as well, where its pattern has one.
+    /// Shares the newest block with the other workers of the group, if the pattern has one.
     pub(crate) fn share_newest(&mut self, of_group: &mut Option<(usize, Newest)>, group: usize) {
         let BlockOrder::Draw(OffsetDistribution::Latest { newest, .. }) = &mut self.order else { return };
         match of_group {
@@ -235,18 +222,18 @@ impl PlumbPlan {
         }
     }
 
-    /// The smallest op, in bytes.
+    /// Returns the size of the smallest op, bytes.
     pub(crate) fn smallest_block_bytes(&self) -> u32 {
         self.smallest
     }
 
-    /// The largest op, in bytes: what a buffer must hold.
+    /// Returns the size of the largest op in bytes, which is the required buffer size.
     pub(crate) fn largest_block_bytes(&self) -> u32 {
         self.largest
     }
 
-    /// The largest number of bytes of which every offset and size of the ops is a multiple, but for the shorter op at the
-    /// end of a range: how far apart [stamps](crate::content::Stamper) may be.
+    /// Returns the greatest common divisor of all offsets and sizes, bytes, ignoring the shorter op at the end of a
+    /// range. This is the maximum distance between [stamps](crate::content::Stamper).
     pub(crate) fn verify_interval_bytes(&self) -> u64 {
         let mut common = self.pieces.iter().fold(self.step, |common, piece| gcd(common, piece.start));
         for kind in kinds_of(self.mix) {
@@ -264,7 +251,7 @@ impl PlumbPlan {
         }
     }
 
-    /// Bytes of a pass: of the whole range for patterns that walk, of its whole blocks otherwise.
+    /// Returns the bytes of a pass: the whole range for patterns that walk, its whole blocks otherwise.
     pub(crate) fn pass_bytes(&self) -> u64 {
         let block = u64::from(self.smallest);
         match &self.order {
@@ -277,11 +264,11 @@ impl PlumbPlan {
         }
     }
 
-    /// Distinct bytes that the ops could touch if they went on for long enough: an upper bound where sizes vary. Files
-    /// that a worker's range leaves out do not count.
+    /// Returns the number of distinct bytes that the ops could touch in unlimited time: an upper bound if sizes vary.
+    /// Files outside a worker's range do not count.
     pub fn working_set_bytes(&self) -> u64 {
         let largest = u64::from(self.largest);
-        // Blocks of the largest size behind positions that lie `step` apart, within the piece.
+        // Blocks of the largest size at positions `step` apart, within the piece.
         let drawn = |positions: u64, room: u64| match positions {
             0 => 0,
             _ if largest >= self.step => ((positions - 1) * self.step).saturating_add(largest).min(room),
@@ -312,7 +299,7 @@ impl PlumbPlan {
         }
     }
 
-    /// Whether two ops of a pass may lie in the same place.
+    /// Returns `true` if two ops of a pass may have the same place.
     pub(crate) fn repeats_itself(&self) -> bool {
         match &self.order {
             BlockOrder::Walk(_) | BlockOrder::Draw(OffsetDistribution::Permutation) => false,
@@ -320,7 +307,7 @@ impl PlumbPlan {
         }
     }
 
-    /// Places where an op may start, for patterns that draw.
+    /// Returns the number of possible starts of ops, for patterns that draw.
     pub(crate) fn positions(&self) -> u64 {
         self.pieces.iter().map(|piece| positions_in(piece, self.step, self.smallest)).sum()
     }
@@ -370,7 +357,7 @@ fn sizes(size: &BlockSize, option: &'static str) -> Result<Sizes, PlanError> {
     }
 }
 
-/// A share as a number of 64 bits; the conversion saturates at the ends.
+/// Converts a share to a 64-bit number; the conversion saturates at the ends.
 fn share_of_2_64(share: f64) -> u64 {
     (share * 18_446_744_073_709_551_616.0) as u64
 }
@@ -386,7 +373,7 @@ fn check_sizes(sizes: &Sizes, option: &'static str, alignment: u64) -> Result<()
     }
 }
 
-/// The worker's range as runs of bytes of files, in the order in which it meets them.
+/// Returns the worker's range as pieces of files, in the order in which it visits them.
 fn pieces(request: &PlanRequest, alignment: u64) -> Result<Vec<Piece>, PlanError> {
     let blocks = request.blocks;
     let lengths = request.file_lengths;
@@ -421,7 +408,8 @@ fn pieces(request: &PlanRequest, alignment: u64) -> Result<Vec<Piece>, PlanError
         let (begin, stop) = (offset.max(before), end.min(after));
         if begin < stop {
             let start = begin - before;
-            // Only the first file can be entered at an odd place, and only where another file's length is odd.
+            // Only the first file can be entered at an unaligned offset, and only if
+            // another file's length is not aligned.
             aligned("offset", start, alignment)?;
             let length = (stop - begin) / alignment * alignment;
             if length > 0 {
@@ -436,7 +424,7 @@ fn pieces(request: &PlanRequest, alignment: u64) -> Result<Vec<Piece>, PlanError
     Ok(pieces)
 }
 
-/// Walkers share one range, which no end of a file interrupts.
+/// Returns the only piece. Walkers share one range, which must not cross the end of a file.
 fn one_piece(pieces: &[Piece]) -> Result<Piece, PlanError> {
     match pieces {
         [only] => Ok(*only),
@@ -464,7 +452,7 @@ fn distribution(pattern: &Pattern, positions: u64) -> Result<OffsetDistribution,
         Pattern::Normal { center, .. } if !(0.0..=1.0).contains(center) => {
             return Err(bad(format!("the normal's `center` is {center}: use a share of the range, from 0 to 1")));
         }
-        // Ten ranges wide it is flat already, and one draw in 25 falls into the range.
+        // At ten ranges wide it is already flat, and one draw in 25 falls into the range.
         Pattern::Normal { deviation, .. } if !(*deviation > 0.0 && *deviation <= 10.0) => {
             return Err(bad(format!(
                 "the normal's `deviation` is {deviation}: use a share of the range, above 0 and at most 10"

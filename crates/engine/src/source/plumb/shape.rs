@@ -1,21 +1,21 @@
-//! What an op is apart from its place: its kind, its size, and the flush that may follow it.
+//! Properties of an op apart from its position: its kind, its size, and the flush that may follow it.
 
 use crate::op::BlockOp;
 use crate::rng::Rng;
 use plumb_workload::{Mix, OpKind};
 
-/// Where a worker may go: a run of bytes of one file.
+/// A part of a worker's range: contiguous bytes of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// Which of the target's files.
+    /// Index among the target's files.
     pub(crate) file: u32,
-    /// Its first byte.
+    /// First byte.
     pub(crate) start: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub(crate) length: u64,
 }
 
-/// The place of one op.
+/// File, offset and length of one op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OpRange {
     pub(crate) file: u32,
@@ -26,15 +26,15 @@ pub(crate) struct OpRange {
 /// Sizes of ops, in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Sizes {
-    /// Always the same.
+    /// Always the same; draws nothing.
     Fixed(u32),
     /// `first + i * step` for `i` in `0..count`, uniformly.
     Range { first: u32, step: u32, count: u64 },
-    /// The first whose threshold is not below 64 random bits.
+    /// The first size whose threshold is not below 64 random bits.
     Weighted(Box<[Threshold]>),
 }
 
-/// A size and the cumulative weight up to and with it, as a share of 2^64.
+/// A size and the cumulative weight up to and including it, as a share of 2^64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Threshold {
     pub(crate) upto: u64,
@@ -95,7 +95,7 @@ impl SizesByKind {
 pub(crate) enum Kinds {
     /// Always the same; draws nothing.
     Only(OpKind),
-    /// By weights.
+    /// Drawn by weights.
     Mixed { read: u64, read_or_write: u64, all: u64, rng: Rng },
 }
 
@@ -127,7 +127,7 @@ impl Kinds {
     }
 }
 
-/// The kinds of a mix that have a weight.
+/// Returns the kinds of a mix that have a weight.
 pub(crate) fn kinds_of(mix: Mix) -> impl Iterator<Item = OpKind> {
     [(mix.read, OpKind::Read), (mix.write, OpKind::Write), (mix.trim, OpKind::Trim)]
         .into_iter()
@@ -135,15 +135,15 @@ pub(crate) fn kinds_of(mix: Mix) -> impl Iterator<Item = OpKind> {
         .map(|(_, kind)| kind)
 }
 
-/// The kind of every op, where there is only one.
+/// Returns the kind of every op, if there is only one.
 pub(crate) fn only(mix: Mix) -> Option<OpKind> {
     let mut kinds = kinds_of(mix);
     let first = kinds.next();
     if kinds.next().is_none() { first } else { None }
 }
 
-/// Puts an `fsync` or `fdatasync` behind every N writes, on the file of the last of them. Where both are due at
-/// once there is only the `fsync`, which includes the other.
+/// Inserts an `fsync` or `fdatasync` after every N writes, on the file of the last of them. If both are due together,
+/// only the `fsync` is made, which includes the other.
 #[derive(Debug, Clone)]
 pub(crate) struct Flushes {
     fsync: Every,
@@ -158,7 +158,7 @@ struct Every {
 }
 
 impl Every {
-    /// An interval of 0 is never: 2^64 writes do not happen.
+    /// An interval of 0 means never, since 2^64 writes do not happen.
     fn new(interval: u64) -> Every {
         let interval = if interval == 0 { u64::MAX } else { interval };
         Every { interval, left: interval }
@@ -176,18 +176,18 @@ impl Every {
 }
 
 impl Flushes {
-    /// Intervals in writes; 0 is never.
+    /// Takes the intervals in writes; 0 means never.
     pub(crate) fn new(fsync_every: u64, fdatasync_every: u64) -> Flushes {
         Flushes { fsync: Every::new(fsync_every), fdatasync: Every::new(fdatasync_every), due: None }
     }
 
-    /// The flush that comes before the next op.
+    /// Takes the flush that comes before the next op, if one is due.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<BlockOp> {
         self.due.take()
     }
 
-    /// Counts a write.
+    /// Counts a write, after which a flush may be due.
     #[inline]
     pub(crate) fn wrote(&mut self, file: u32) {
         let (fsync, fdatasync) = (self.fsync.is_due(), self.fdatasync.is_due());

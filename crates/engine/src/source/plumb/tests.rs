@@ -1,4 +1,4 @@
-//! Plans as the rest of the engine sees them.
+//! Tests of plans through the interface that the rest of the engine uses.
 
 use super::*;
 use crate::rng::StreamId;
@@ -43,7 +43,8 @@ fn with_pattern(pattern: Pattern) -> Blocks {
     Blocks { pattern, ..Blocks::default() }
 }
 
-/// The promise "the same seed gives the same ops, on any machine, for ever": none of these numbers may ever change.
+/// The promise "the same seed gives the same ops, on any machine, in every version": none
+/// of these numbers may ever change.
 #[test]
 fn the_first_ops_of_each_pattern_never_change() {
     let mut found = String::new();
@@ -104,7 +105,7 @@ read 1+39325x2
 ";
 
 #[test]
-fn the_short_way_and_the_long_way_yield_the_same_ops() {
+fn the_fast_path_and_the_general_path_yield_the_same_ops() {
     for (name, pattern) in all_patterns() {
         for align in [None, Some(Bytes(512)), Some(Bytes(16_384))] {
             for length in [1 << 20, (1 << 20) + 1000] {
@@ -127,7 +128,7 @@ fn the_short_way_and_the_long_way_yield_the_same_ops() {
 }
 
 #[test]
-fn a_pass_of_a_covering_pattern_meets_each_block_once() {
+fn a_pass_of_a_covering_pattern_visits_each_block_once() {
     let covering =
         [Pattern::Sequential, Pattern::Reverse, Pattern::Stride { stride: Bytes(16_384) }, Pattern::Permutation];
     for pattern in covering {
@@ -161,7 +162,7 @@ fn a_huge_sparse_file_costs_nothing() {
 }
 
 #[test]
-fn workers_start_with_a_file_of_their_own() {
+fn workers_start_with_their_own_file() {
     let blocks = Blocks { span: Some(Bytes(8192)), ..Blocks::default() };
     for worker in 0..5 {
         let request = PlanRequest { worker_in_group: worker, ..request(&blocks, &[8192; 3]) };
@@ -232,7 +233,7 @@ fn flushes_follow_their_writes() {
 }
 
 #[test]
-fn another_size_or_mix_leaves_the_positions_alone() {
+fn another_size_or_mix_does_not_change_the_positions() {
     let position = |blocks: &Blocks| -> Vec<u64> {
         let request = PlanRequest { passes: None, ..request(blocks, &[1 << 30]) };
         ops(&PlumbPlan::new(&request).unwrap(), 100).iter().map(|op| op.offset).collect()
@@ -268,7 +269,7 @@ fn the_working_set_is_what_can_be_touched() {
 }
 
 #[test]
-fn what_cannot_be_planned_says_why() {
+fn impossible_plans_explain_why() {
     let default = Blocks::default();
     let fixed = |size| BlockSize::Fixed(Bytes(size));
     let cases: Vec<(Blocks, u64, &str)> = vec![
@@ -301,7 +302,7 @@ fn what_cannot_be_planned_says_why() {
     ];
     for (blocks, length, expected) in cases {
         let message = PlumbPlan::new(&request(&blocks, &[length])).unwrap_err().to_string();
-        assert!(message.contains(expected), "{message:?} does not say {expected:?}");
+        assert!(message.contains(expected), "{message:?} does not contain {expected:?}");
     }
     let odd = Blocks { block: fixed(1000), ..default };
     let request = PlanRequest { io_alignment_bytes: 512, ..request(&odd, &[8192]) };

@@ -1,21 +1,21 @@
-//! Patterns that walk: upwards, downwards, by strides. Each goes through one piece of its range, then the next, and
-//! covers all of it in a pass; what is left of a piece at its end makes a shorter op.
+//! Patterns that walk: upwards, downwards, by strides. Each goes through the pieces of its range one after another, and
+//! covers all of them in a pass. The rest at the end of a piece makes a shorter op.
 
 use super::shape::{OpRange, Piece};
 
-/// How a piece is walked.
+/// Direction in which a piece is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// From the first byte to the last.
     Up,
-    /// From the last byte to the first. The piece's odd tail comes first, so that the other blocks lie where
-    /// [`Direction::Up`] puts them.
+    /// From the last byte to the first. The piece's shorter tail comes first, so that the other
+    /// blocks are aligned as with [`Direction::Up`].
     Down,
     /// Up by strides, again from one block further on, until every start below the stride has been used.
     Stride(u64),
 }
 
-/// Walks through pieces, this many times.
+/// Walks through pieces for a number of passes.
 #[derive(Debug, Clone)]
 pub(crate) struct Walk {
     pieces: Box<[Piece]>,
@@ -25,12 +25,13 @@ pub(crate) struct Walk {
     piece: usize,
     /// Distance from the piece's start to the next op's start (up, stride) or end (down).
     at: u64,
-    /// Start of this lap of strides.
+    /// Start of the current lap of strides.
     lap: u64,
 }
 
 impl Walk {
-    /// `pieces` holds at least one, none is empty; `block` is the smallest size. Passes without end are `u64::MAX`.
+    /// Creates a walk. `pieces` holds at least one piece, none of them empty; `block` is the
+    /// smallest size. Endless passes are `u64::MAX`.
     pub(crate) fn new(pieces: Box<[Piece]>, direction: Direction, block: u64, passes: u64) -> Walk {
         let mut walk = Walk { pieces, direction, block, passes_left: passes, piece: 0, at: 0, lap: 0 };
         walk.enter();
@@ -54,7 +55,7 @@ impl Walk {
         self.enter();
     }
 
-    /// The next op's place; `None` after the last pass.
+    /// Returns the next op's place; `None` after the last pass.
     #[inline]
     pub(crate) fn next(&mut self, length: u32) -> Option<OpRange> {
         if self.passes_left == 0 {

@@ -1,48 +1,49 @@
-//! Patterns of several walkers that share a range. Each op is of one of them, chosen at random: where ops arrive at random
-//! times (Poisson), each walker's ops then do so as well, at its share of the rate.
+//! Patterns of several walkers that share a range. A random walker makes each op. So if ops arrive at random times
+//! (Poisson), each walker's ops do too, at its share of the rate.
 
 use super::shape::{OpRange, Piece};
 use crate::rng::Rng;
 use plumb_workload::OpKind;
 
-/// The block of a reuse walk.
+/// Block size of a reuse walk.
 pub(crate) const REUSE_BLOCK: u64 = 4096;
 
-/// Blocks of a leaf.
+/// Blocks per leaf.
 const LEAF_BLOCKS: u64 = 8;
 
-/// A leaf: what the tree's nodes at the bottom stand for.
+/// Bytes per leaf, the unit of the tree's bottom nodes.
 pub(crate) const REUSE_LEAF: u64 = REUSE_BLOCK * LEAF_BLOCKS;
 
-/// A step goes at least this many levels up the tree.
+/// Minimum number of levels that a step goes up the tree.
 const LEVELS_UP: u32 = 6;
 
-/// A step goes one level further up with this probability, again and again.
+/// Probability of each further level up.
 const FURTHER_UP: f64 = 0.44;
 
-/// A write is repeated by the walker's next write with this probability.
+/// Probability that the walker's next write repeats a write.
 const WRITTEN_AGAIN: f64 = 0.15;
 
-/// Writes begin in leaves of which the number is a multiple of this.
+/// Writes begin in leaves whose number is a multiple of this.
 const WRITE_LEAVES: u64 = 8;
 
-/// Walkers begin this share of their range apart, and the next hundred as the first. Inferred from the published hit ratios: twenty walkers
-/// meet more often than if they began anywhere, and two hundred do not. The generator serves a hundred units together.
+/// Walkers begin this fraction of their range apart, and the next hundred in the same places. Inferred from the
+/// published hit ratios: twenty walkers meet more often than with random starts, and two hundred do not. The
+/// generator serves a hundred units together.
 const BEGINNINGS: u64 = 100;
 
-/// Where runs begin and end.
+/// Alignment of the start and the end of runs.
 const RUN_ALIGN: u64 = 64 << 10;
 
-/// What walkers do.
+/// Behavior of walkers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Walking {
     /// A hierarchical reuse random walk.
     Reuse,
-    /// Runs in sequence, in bytes of the range: where they begin, and how long they are.
+    /// Sequential runs: the range of their starts and their length, in bytes of the range.
     Runs { first: u64, last: u64, length: u64 },
 }
 
-/// Walkers and their range.
+/// Walkers and the range that they share.
 #[derive(Debug, Clone)]
 pub(crate) struct Walkers {
     piece: Piece,
@@ -56,36 +57,37 @@ enum Kind {
     Runs { first: u64, last: u64, length: u64, at: Box<[Run]> },
 }
 
-/// How far a run has come, in bytes of the range.
+/// Position and end of a run, in bytes of the range.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     at: u64,
     end: u64,
 }
 
-/// A hierarchical reuse random walk: from a leaf of a binary tree a step goes up some levels, and down to any leaf below. Leaves
-/// near the last one are therefore visited again soon, others late, at every scale. Source of the method: Daniel & Faith,
-/// "A portable, open-source implementation of the SPC-1 workload", IISWC 2005, and the description of its generator.
+/// A hierarchical reuse random walk. From a leaf of a binary tree, a step goes up some levels, and down to
+/// any leaf below. So leaves near the last one are visited again soon, and others later, at every scale.
+/// Source of the method: Daniel & Faith, "A portable, open-source implementation of the SPC-1 workload",
+/// IISWC 2005, and the description of its generator.
 #[derive(Debug, Clone)]
 struct ReuseWalk {
     levels: u32,
-    /// Of each leaf of the range, which of its blocks is read next. All walkers share them.
+    /// The next block to read in each leaf of the range, shared by all walkers.
     next_blocks: Box<[u8]>,
     walkers: Box<[Walker]>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Walker {
-    /// The leaf of the range at which its tree begins.
+    /// First leaf of its tree within the range.
     shift: u64,
-    /// Where it is: a leaf of its tree.
+    /// Its current leaf within its tree.
     leaf: u64,
-    /// The block of the range that its next write writes again.
+    /// Block of the range that its next write repeats.
     again: Option<u64>,
 }
 
 impl Walkers {
-    /// `piece` holds a leaf or more; the bounds of runs lie in it.
+    /// Creates walkers. `piece` holds at least one leaf and the bounds of all runs.
     pub(crate) fn new(walking: Walking, count: u32, piece: Piece, mut rng: Rng) -> Walkers {
         let count = count.max(1);
         let kind = match walking {
@@ -112,7 +114,7 @@ impl Walkers {
         Walkers { piece, rng, kind }
     }
 
-    /// The place of the next op.
+    /// Returns the range of the next op.
     #[inline]
     pub(crate) fn next(&mut self, kind: OpKind, length: u32) -> OpRange {
         let rng = &mut self.rng;
@@ -134,7 +136,7 @@ impl Walkers {
                 begin
             }
         };
-        // What would run over the end is shorter; a range has room for its smallest op.
+        // An op that would exceed the end is shortened; a range has room for its smallest op.
         let begin = begin.min(self.piece.length.saturating_sub(1));
         let length = u64::from(length).min(self.piece.length - begin) as u32;
         OpRange { file: self.piece.file, offset: self.piece.start + begin, length }
@@ -142,13 +144,13 @@ impl Walkers {
 }
 
 impl ReuseWalk {
-    /// The block of the range that a walker goes to.
+    /// Moves a walker and returns its next block of the range.
     #[inline]
     fn step(&mut self, number: usize, writes: bool, rng: &mut Rng) -> u64 {
         let walker = &mut self.walkers[number];
         let again = walker.again.take_if(|_| writes);
         if let Some(block) = again {
-            // The walk goes on from what was written again.
+            // The walk continues from the repeated write.
             walker.leaf = block / LEAF_BLOCKS - walker.shift;
         }
         let block = again.unwrap_or_else(|| {
@@ -175,7 +177,7 @@ impl ReuseWalk {
             };
             leaf * LEAF_BLOCKS + within
         });
-        // A repetition is not repeated.
+        // A repetition is not repeated again.
         if writes && again.is_none() && rng.unit() < WRITTEN_AGAIN {
             walker.again = Some(block);
         }
@@ -187,7 +189,7 @@ impl ReuseWalk {
 mod tests {
     use super::*;
 
-    /// Half of 4 KiB ops write, as in the first store's streams; 0.3 of the second's read.
+    /// Half of the 4 KiB ops write, as in the first store's streams; 0.3 of the second store's ops read.
     struct Stream {
         region: u64,
         read: f64,
@@ -211,8 +213,8 @@ mod tests {
         (0..stream.ops).map(op).collect()
     }
 
-    /// The share of ops that a cache of this many blocks serves, where the block used longest ago leaves. A ring through all blocks of the
-    /// region holds them in the order of their use; its last place is the ring's own.
+    /// Returns the share of ops that an LRU cache of this many blocks serves. A ring through all blocks of the region
+    /// holds them in the order of their use; its last place is the ring's own.
     fn hit_ratio(ops: &[(u64, bool)], cache: usize) -> f64 {
         let end = (FIRST_STORE.region / REUSE_BLOCK) as usize;
         let (mut newer, mut older) = (vec![end; end + 1], vec![end; end + 1]);
@@ -242,10 +244,10 @@ mod tests {
         hits as f64 / ops.len() as f64
     }
 
-    // Protects: the locality of the reuse walk is that of the published generator, which differs with the number of walkers:
-    // one walk for all of them would be wrong by up to 0.14.
+    // Protects: the locality of the reuse walk is that of the published generator. It differs with the number of
+    // walkers: one walk for all of them would be wrong by up to 0.14.
     #[test]
-    fn hit_ratios_are_the_published_ones() {
+    fn hit_ratios_match_the_published_ones() {
         for (stream, walkers, expected) in [
             (&FIRST_STORE, 1, [0.188, 0.260, 0.483]),
             (&FIRST_STORE, 20, [0.137, 0.251, 0.492]),
@@ -257,21 +259,22 @@ mod tests {
             (&SECOND_STORE, 20, [0.217, 0.397, 0.528]),
             (&SECOND_STORE, 200, [0.148, 0.350, 0.510]),
         ] {
-            // Where few walkers go differs from seed to seed, and the published numbers are of one.
+            // With few walkers, results differ between seeds, and the published numbers are of a single seed.
             let seeds = if walkers == 200 { 1 } else { 4 };
             let of_seeds: Vec<Vec<(u64, bool)>> = (0..seeds).map(|seed| blocks(stream, walkers, 11 + seed)).collect();
             let mean = |cache| of_seeds.iter().map(|ops| hit_ratio(ops, cache)).sum::<f64>() / of_seeds.len() as f64;
             let found = [1024, 16_384, 262_144].map(mean);
             eprintln!("{walkers} walkers, {} read: {found:.3?}, published {expected:?}", stream.read);
             for (number, (found, expected)) in found.iter().zip(expected).enumerate() {
-                // One walker in the largest cache: seeds lie 0.003 (standard deviation) apart.
+                // One walker in the largest cache: the standard deviation between seeds is 0.003.
                 let allowed = if walkers == 1 && number == 2 { 0.015 } else { 0.01 };
                 assert!((found - expected).abs() <= allowed, "{walkers} walkers: {found}, published {expected}");
             }
         }
     }
 
-    // Protects: one write in seven is repeated by the same walker, and with many walkers rarely by the next write of all.
+    // Protects: one write in seven is repeated by the same walker. With many walkers, the next write
+    // of all is rarely the repetition.
     #[test]
     fn writes_are_repeated_as_published() {
         for (walkers, expected) in [(1, 0.153), (20, 0.008), (200, 0.001)] {
@@ -286,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_go_on_in_sequence_and_begin_where_they_may() {
+    fn runs_are_sequential_and_begin_within_bounds() {
         let piece = Piece { file: 3, start: 1 << 20, length: 10 << 20 };
         let bounds = Walking::Runs { first: 2 << 20, last: 6 << 20, length: 1 << 20 };
         let mut walk = Walkers::new(bounds, 1, piece, Rng::new(5));
@@ -306,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_of_one_leaf_is_walked_within() {
+    fn walks_stay_within_a_range_of_one_leaf() {
         let piece = Piece { file: 0, start: 0, length: REUSE_LEAF + 100 };
         let mut walk = Walkers::new(Walking::Reuse, 3, piece, Rng::new(5));
         for _ in 0..1000 {

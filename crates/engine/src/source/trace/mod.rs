@@ -1,6 +1,6 @@
-//! Ops of a recording: read ahead by a thread of their own, in constant memory, and due when they were recorded.
+//! Ops of a recording. A separate thread reads them ahead in constant memory, and each is due at its recorded time.
 //!
-//! The engine knows no format. Whoever runs a workload with recordings gives it [`Recordings`], which open them.
+//! The engine knows no format. The caller that runs a workload with recordings passes [`Recordings`], which opens them.
 
 mod error;
 mod ops;
@@ -27,17 +27,17 @@ use std::sync::{Arc, Mutex};
 /// An op of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordedOp {
-    /// When it is due, from the start of the replay, ns.
+    /// Due time from the start of the replay, ns.
     pub at_ns: u64,
-    /// How long it took, ns; `u64::MAX` if the recording does not say.
+    /// Duration, ns; `u64::MAX` if the recording does not contain it.
     pub took_ns: u64,
     /// Read, write, trim, fsync or fdatasync.
     pub kind: OpKind,
-    /// Which of the target's files.
+    /// Index among the target's files.
     pub file: u32,
-    /// Where, bytes.
+    /// Offset in the file, bytes.
     pub offset: u64,
-    /// How much, bytes; at most [`Recording::largest`].
+    /// Length in bytes; at most [`Recording::largest`].
     pub length: u32,
 }
 
@@ -46,50 +46,50 @@ pub type RecordedOps = Box<dyn Iterator<Item = Result<RecordedOp, ReplayError>> 
 
 /// Opens recordings.
 pub trait Recordings: Sync {
-    /// The ops of one, scaled, aligned and left out as it asks for.
+    /// Opens the ops of a recording, scaled, aligned and filtered by its settings.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// The recording cannot be read.
     fn open(&self, recording: &Recording) -> Result<RecordedOps, ReplayError>;
 
-    /// What must be known of a recording of calls before it is replayed.
+    /// Surveys a recording of calls before its replay.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// The recording cannot be read.
     fn survey(&self, replay: &CallReplay) -> Result<CallSurvey, ReplayError> {
         Err(ReplayError::NoCalls { path: replay.path.clone() })
     }
 
-    /// The calls of one.
+    /// Opens the calls of a recording.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// The recording cannot be read.
     fn open_calls(&self, replay: &CallReplay) -> Result<RecordedCalls, ReplayError> {
         Err(ReplayError::NoCalls { path: replay.path.clone() })
     }
 }
 
-/// Ops that the reading thread hands over at once.
+/// Ops per batch that the reading thread hands over.
 const BATCH_OPS: usize = 4096;
 
-/// Batches that are read ahead.
+/// Number of batches that are read ahead.
 const BATCHES: usize = 4;
 
 type Batch = Vec<RecordedOp>;
 
-/// What went wrong with a recording in the midst of its replay.
+/// The error that ended the reading of a recording during its replay, if any.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReadingError(Arc<Mutex<Option<String>>>);
 
 impl ReadingError {
-    /// Something has.
-    pub(crate) fn tell(&self, error: &ReplayError) {
+    /// Stores an error.
+    pub(crate) fn set(&self, error: &ReplayError) {
         if let Ok(mut slot) = self.0.lock() {
             *slot = Some(error.to_string());
         }
     }
 
-    /// In words, once something has.
+    /// Returns the stored error's message; `None` without an error.
     pub(crate) fn text(&self) -> Option<String> {
         self.0.lock().ok().and_then(|error| error.clone())
     }
@@ -102,33 +102,32 @@ pub(crate) struct ReplaySource {
     batch: Batch,
     at: usize,
     writes: u32,
-    /// The op that was yielded last; the pacer looks at it.
+    /// The last op yielded, which the pacer reads.
     at_hand: Rc<Cell<Recorded>>,
 }
 
 /// A recording that is being read.
 pub(crate) struct Replay {
-    /// Its ops.
     pub(crate) source: ReplaySource,
-    /// What says when they are due; absent where nothing does.
+    /// Decides when ops are due; `None` if they start immediately.
     pub(crate) pacer: Option<RecordedPacer>,
-    /// Where errors of reading go.
+    /// Receives errors from reading.
     pub(crate) error: ReadingError,
 }
 
 /// When the ops of a recording are due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keeps {
-    /// At their times.
+    /// At their recorded times.
     Times,
-    /// At once.
+    /// Immediately.
     Nothing,
-    /// While no more are in flight than were.
+    /// While no more ops are in flight than in the recording.
     InFlight,
 }
 
-/// Starts reading; the recorded times are kept at this share of the recorded speed, where one is given. Called in the
-/// worker itself: what is read belongs to it.
+/// Starts reading ahead. With `speed_percent`, recorded times are scaled to that speed. Called in the worker itself,
+/// which owns the memory that is read into.
 pub(crate) fn replay(
     ops: impl Iterator<Item = Result<RecordedOp, ReplayError>> + Send + 'static,
     clock: &Clock,
@@ -139,12 +138,12 @@ pub(crate) fn replay(
     let (to_worker, full) = bounded(BATCHES);
     let (empty, from_worker) = bounded(BATCHES + 1);
     for _ in 0..BATCHES {
-        // There is room for all of them.
+        // The channel has room for all batches.
         let _ = empty.send(Batch::with_capacity(BATCH_OPS));
     }
     let error = ReadingError::default();
-    let told = error.clone();
-    std::thread::spawn(move || read_ahead(ops, &to_worker, &from_worker, &told));
+    let error_slot = error.clone();
+    std::thread::spawn(move || read_ahead(ops, &to_worker, &from_worker, &error_slot));
     let at_hand = Rc::new(Cell::new(Recorded { at_ns: 0, took_ns: 0 }));
     let keeps = match (recording.speed_percent, recording.in_flight) {
         (Some(_), _) => Keeps::Times,
@@ -173,7 +172,7 @@ fn read_ahead(
     from_worker: &Receiver<Batch>,
     error: &ReadingError,
 ) {
-    // Ends when the recording does, or when the worker is gone.
+    // Ends with the recording, or when the worker is gone.
     while let Ok(mut batch) = from_worker.recv() {
         batch.clear();
         let mut ended = false;
@@ -181,7 +180,7 @@ fn read_ahead(
             match ops.next() {
                 Some(Ok(op)) => batch.push(op),
                 Some(Err(found)) => {
-                    error.tell(&found);
+                    error.set(&found);
                     ended = true;
                     break;
                 }
@@ -204,7 +203,7 @@ impl ReplaySource {
         let used = std::mem::replace(&mut self.batch, next);
         self.at = 0;
         if used.capacity() > 0 {
-            // The reader may be gone already.
+            // The reading thread may already be gone.
             let _ = self.empty.try_send(used);
         }
         (!self.batch.is_empty()).then_some(())
@@ -230,26 +229,27 @@ impl Source for ReplaySource {
     }
 }
 
-/// What the pacer must know of the op at hand.
+/// Properties of the current op that the pacer needs.
 #[derive(Debug, Clone, Copy)]
 struct Recorded {
     at_ns: u64,
     took_ns: u64,
 }
 
-/// Each op is due when it was recorded, whether or not earlier ones are late; or when as few are in flight as were then.
+/// Makes each op due at its recorded time, even if earlier ones are late, or once no more ops are in
+/// flight than were in the recording.
 pub(crate) struct RecordedPacer {
     keeps: Keeps,
     clock: Clock,
     ticks_per_ns: f64,
     started_at: Ticks,
     at_hand: Rc<Cell<Recorded>>,
-    /// Most in flight.
+    /// Maximum number of ops in flight.
     depth: u32,
     in_flight: u32,
-    /// When the ops before the one at hand had ended, in the recording; those that had not when it began.
+    /// Recorded ends of earlier ops. Those that had ended when the current op began are removed.
     ends_ns: BinaryHeap<Reverse<u64>>,
-    /// The queue was full since the last op began.
+    /// Whether the queue has been full since the last op began.
     has_been_full: bool,
     tally: Option<LaneTally>,
 }
@@ -290,7 +290,7 @@ impl Pacer for RecordedPacer {
         self.in_flight += 1;
         if let Some(tally) = &mut self.tally {
             let began_ns = self.clock.ns_between(self.started_at, now);
-            // A full queue is none of its own fault.
+            // A delay due to a full queue is not its own.
             let own_lag_ns = if self.has_been_full { 0 } else { self.clock.ns_between(intended, now) };
             tally.begins(recorded.at_ns, began_ns, own_lag_ns, false, self.has_been_full && self.keeps == Keeps::Times);
         }
@@ -323,7 +323,7 @@ mod tests {
         Recording { speed_percent, ..Recording::new("r".into(), plumb_workload::Bytes(512)) }
     }
 
-    /// As many as were in flight when an op was recorded may be when it begins.
+    /// An op may begin with as many in flight as when it was recorded.
     #[test]
     fn no_more_are_in_flight_than_were_recorded() {
         let taking = |number, took_ns| Ok(RecordedOp { took_ns, ..op(number) });
@@ -334,9 +334,13 @@ mod tests {
         let next = source.next().unwrap();
         assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::Now { intended: 9 });
         let next = source.next().unwrap();
-        assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::Now { intended: 9 }, "one was in flight");
+        assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::Now { intended: 9 }, "one was in flight in the recording");
         let next = source.next().unwrap();
-        assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::AfterNext, "none was in flight, two are");
+        assert_eq!(
+            pacer.due(9, PacedOp::of(&next)),
+            Due::AfterNext,
+            "none was in flight in the recording, two are now"
+        );
         pacer.completed(OpKind::Write, 0, 0, 9);
         assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::AfterNext);
         pacer.completed(OpKind::Write, 0, 0, 9);
@@ -344,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_longer_than_what_is_read_ahead_comes_whole_and_in_order() {
+    fn a_recording_longer_than_the_read_ahead_is_complete_and_in_order() {
         let many = (BATCH_OPS * (BATCHES + 3) + 7) as u64;
         let Replay { mut source, error, .. } =
             replay((0..many).map(|n| Ok(op(n))), &Clock::best(), &recording(None), 1, None);
@@ -356,7 +360,7 @@ mod tests {
         assert_eq!(error.text(), None);
     }
 
-    /// A recording of exactly one batch ends, and is not taken for one that goes on.
+    /// A recording of exactly one batch ends, and is not taken for a longer one.
     #[test]
     fn whole_batches_end_too() {
         let Replay { mut source, .. } =
@@ -365,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_the_midst_ends_the_replay_and_is_told() {
+    fn an_error_within_a_recording_ends_the_replay_and_is_reported() {
         let ops = [Ok(op(0)), Err(ReplayError::Read("line 7: `x` is no offset".into())), Ok(op(1))];
         let Replay { mut source, error, .. } = replay(ops.into_iter(), &Clock::best(), &recording(None), 1, None);
         assert!(source.next().is_some());
@@ -374,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn ops_are_due_at_their_times_at_the_asked_speed() {
+    fn ops_are_due_at_their_times_at_the_requested_speed() {
         let clock = Clock::best();
         let due = |speed| {
             let Replay { mut source, pacer, .. } =
@@ -384,7 +388,7 @@ mod tests {
             let next = source.next().unwrap();
             match pacer.due(500, PacedOp::of(&next)) {
                 Due::At(at) => clock.ns_between(500, at),
-                other => panic!("it is due in a millisecond, not {other:?}"),
+                other => panic!("expected the op to be due in a millisecond, not {other:?}"),
             }
         };
         let near = |found: u64, expected: u64| assert!(found.abs_diff(expected) <= expected / 1_000, "{found}");

@@ -1,4 +1,4 @@
-//! The ops of a whole replay: loop after loop, ended by its limits, each looked at before it is done.
+//! The ops of a whole replay: all loops up to its limits. Each op is checked before it is made.
 
 use super::error::ReplayError;
 use super::{RecordedOp, RecordedOps, Recordings};
@@ -7,32 +7,31 @@ use plumb_workload::OpKind;
 use plumb_workload::blocks::trace::Recording;
 use plumb_workload::files::Names;
 
-/// The files that recorded ops go to.
+/// The files that recorded ops use.
 #[derive(Debug, Clone)]
 pub(crate) struct ReplayFiles {
-    /// What they are called.
     pub(crate) names: Names,
-    /// How long each is, bytes.
+    /// Length of each file, bytes.
     pub(crate) lengths: Vec<u64>,
-    /// Whether writes behind the end make them longer.
+    /// Kind of the files; a write beyond the end extends regular files.
     pub(crate) kind: FileKind,
     /// Offsets and lengths of reads and writes must be multiples of this, bytes.
     pub(crate) alignment_bytes: u64,
 }
 
-/// The ops of a replay, in order. What cannot be done is an error, and the last thing that comes.
+/// Yields the ops of a replay in order. An op that cannot be made yields an error and ends the replay.
 pub(crate) struct ReplayOps {
     recordings: &'static dyn Recordings,
     recording: Recording,
-    /// Absent where nothing is done with files.
+    /// `None` if the ops use no files.
     files: Option<ReplayFiles>,
     ops: Option<RecordedOps>,
     loops_left: u64,
-    /// Ops of this loop so far.
+    /// Number of ops in this loop so far.
     in_loop: u64,
-    /// When this loop began, ns.
+    /// Start of this loop, ns.
     began_ns: u64,
-    /// When the last op was due, ns.
+    /// Due time of the last op, ns.
     last_ns: u64,
     bytes_left: u64,
     ops_left: u64,
@@ -42,7 +41,7 @@ impl ReplayOps {
     /// Opens the recording.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// The recording cannot be read.
     pub(crate) fn open(
         recordings: &'static dyn Recordings,
         recording: &Recording,
@@ -63,8 +62,8 @@ impl ReplayOps {
         })
     }
 
-    /// Begins again, where that is asked for. A recording without ops ends, however often it is to be repeated.
-    fn again(&mut self) -> Option<Result<(), ReplayError>> {
+    /// Starts the next loop, if there is one. A recording without ops always ends after one loop.
+    fn next_loop(&mut self) -> Option<Result<(), ReplayError>> {
         if self.loops_left == 0 || self.in_loop == 0 {
             return None;
         }
@@ -80,18 +79,18 @@ impl ReplayOps {
         }
     }
 
-    /// What is wrong with an op, and the way out.
+    /// Checks that the files and the recording's settings allow an op.
     fn check(&mut self, op: &RecordedOp) -> Result<(), ReplayError> {
         let path = || self.recording.path.clone();
         let moves = self.recording.moves;
-        let foreseen = match op.kind {
+        let expected = match op.kind {
             OpKind::Read => moves.read,
             OpKind::Write => moves.write,
             OpKind::Trim => moves.trim,
             _ => true,
         };
-        if !foreseen {
-            return Err(ReplayError::Unforeseen { path: path(), kind: op.kind });
+        if !expected {
+            return Err(ReplayError::UnexpectedKind { path: path(), kind: op.kind });
         }
         if op.kind != OpKind::Trim && u64::from(op.length) > self.recording.largest.0 {
             let largest = self.recording.largest.0;
@@ -124,7 +123,7 @@ impl ReplayOps {
         Ok(())
     }
 
-    /// Whether limits let an op through.
+    /// Returns `true` if the limits allow an op.
     fn admits(&mut self, op: &RecordedOp) -> bool {
         if self.ops_left == 0 || self.bytes_left == 0 {
             return false;
@@ -147,7 +146,7 @@ impl Iterator for ReplayOps {
                 Some(Err(error)) => Err(error),
                 None => {
                     self.ops = None;
-                    match self.again()? {
+                    match self.next_loop()? {
                         Ok(()) => continue,
                         Err(error) => Err(error),
                     }
@@ -177,7 +176,7 @@ mod tests {
     use plumb_workload::blocks::ByKind;
     use std::path::PathBuf;
 
-    /// Reads, writes and flushes 4 KiB at 0, 4 KiB and nowhere, a microsecond apart.
+    /// Reads 4 KiB at 0, writes 4 KiB at 4 KiB, and flushes, one microsecond apart.
     struct Three;
 
     impl Recordings for Three {
@@ -190,7 +189,7 @@ mod tests {
         }
     }
 
-    /// Has none at all.
+    /// Yields no ops.
     struct Empty;
 
     impl Recordings for Empty {
@@ -214,9 +213,9 @@ mod tests {
         ReplayOps::open(&Three, recording, files).unwrap().take(100).collect()
     }
 
-    fn wrong(recording: &Recording, files: Option<ReplayFiles>) -> String {
+    fn error_of(recording: &Recording, files: Option<ReplayFiles>) -> String {
         let mut ops = all(recording, files);
-        ops.pop().unwrap().expect_err("the last is wrong").to_string()
+        ops.pop().unwrap().expect_err("the last op is an error").to_string()
     }
 
     #[test]
@@ -224,9 +223,9 @@ mod tests {
         let ops = all(&recording(|asked| asked.loops = 3), None);
         let times: Vec<u64> = ops.into_iter().map(|op| op.unwrap().at_ns / 1_000).collect();
         assert_eq!(times, [0, 1, 2, 2, 3, 4, 4, 5, 6]);
-        assert_eq!(all(&recording(|asked| asked.repeat_until_time = true), None).len(), 100, "it has no end");
+        assert_eq!(all(&recording(|asked| asked.repeat_until_time = true), None).len(), 100, "the replay is endless");
         let endless = recording(|asked| asked.repeat_until_time = true);
-        assert_eq!(ReplayOps::open(&Empty, &endless, None).unwrap().count(), 0, "nothing is not repeated");
+        assert_eq!(ReplayOps::open(&Empty, &endless, None).unwrap().count(), 0, "an empty recording is not repeated");
     }
 
     #[test]
@@ -241,20 +240,20 @@ mod tests {
     }
 
     #[test]
-    fn what_the_files_cannot_take_is_told_with_the_way_out() {
+    fn ops_that_do_not_fit_their_files_are_errors_with_the_way_out() {
         let plain = recording(|_| {});
         assert_eq!(all(&plain, files(4096, FileKind::Regular, 1)).iter().filter(|op| op.is_ok()).count(), 3);
-        let beyond = wrong(&plain, files(4096, FileKind::Device, 1));
+        let beyond = error_of(&plain, files(4096, FileKind::Device, 1));
         assert!(beyond.contains("write of 4096 bytes at 4096 in there") && beyond.contains("replay_scale"), "{beyond}");
-        let short = wrong(&plain, files(512, FileKind::Regular, 1));
+        let short = error_of(&plain, files(512, FileKind::Regular, 1));
         assert!(short.contains("read of 4096 bytes at 0 in there"), "{short}");
-        let unaligned = wrong(&plain, files(1 << 20, FileKind::Regular, 8192));
+        let unaligned = error_of(&plain, files(1 << 20, FileKind::Regular, 8192));
         assert!(unaligned.contains("multiples of 8192"), "{unaligned}");
         let mut none = files(1, FileKind::Regular, 1).unwrap();
         none.lengths.clear();
-        assert!(wrong(&plain, Some(none)).contains("replay_redirect"));
-        assert!(wrong(&recording(|asked| asked.largest = Bytes(512)), None).contains("`largest`"));
+        assert!(error_of(&plain, Some(none)).contains("replay_redirect"));
+        assert!(error_of(&recording(|asked| asked.largest = Bytes(512)), None).contains("`largest`"));
         let reads = recording(|asked| asked.moves = ByKind { read: true, write: false, trim: false });
-        assert!(wrong(&reads, None).contains("`moves`"));
+        assert!(error_of(&reads, None).contains("`moves`"));
     }
 }

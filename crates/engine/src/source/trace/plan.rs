@@ -1,27 +1,27 @@
-//! The replay of a recording, planned.
+//! The plan of a recording's replay.
 
 use plumb_workload::WorkerGroup;
 use plumb_workload::blocks::trace::Recording;
 use plumb_workload::files::FileLock;
 
-/// What a replay is made from.
+/// Settings for the replay of a recording.
 #[derive(Debug, Clone)]
 pub(crate) struct TracePlan {
     pub(crate) recording: Recording,
-    /// Of the files as they are laid out, bytes.
+    /// Lengths of the files as laid out, bytes.
     lengths: Vec<u64>,
     /// Offsets and lengths of reads and writes are multiples of this, bytes.
     pub(crate) alignment_bytes: u64,
 }
 
-/// Taken for the smallest op, which a recording does not tell.
+/// Assumed size of the smallest op, which a recording does not declare.
 const SECTOR_BYTES: u64 = 512;
 
 impl TracePlan {
     /// Plans the replay on files of these lengths.
     ///
     /// # Errors
-    /// What the job asks for and a replay cannot keep.
+    /// A setting of the job that a replay does not support.
     pub(crate) fn new(
         group: &WorkerGroup,
         recording: &Recording,
@@ -45,17 +45,17 @@ impl TracePlan {
         Ok(TracePlan { recording: recording.clone(), lengths, alignment_bytes })
     }
 
-    /// Bytes of the largest op that moves data: the size of a buffer.
+    /// Returns the size of the largest op that moves data, in bytes: the required buffer size.
     pub(crate) fn largest_block_bytes(&self) -> u64 {
         self.recording.largest.0.max(1)
     }
 
-    /// Bytes of the smallest op that moves data, as far as that is known.
+    /// Returns the assumed size of the smallest op that moves data, bytes.
     pub(crate) fn smallest_block_bytes(&self) -> u64 {
         self.largest_block_bytes().min(SECTOR_BYTES.max(self.alignment_bytes))
     }
 
-    /// Bytes that its ops can touch at most.
+    /// Returns an upper bound for the bytes that its ops touch.
     pub(crate) fn reached_bytes(&self) -> u64 {
         self.lengths.iter().fold(0, |sum: u64, &length| sum.saturating_add(length))
     }

@@ -110,29 +110,7 @@ pub(super) fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stop
         }
     };
     let toml = native::to_toml(&workload).map_err(Stopped::usage)?;
-    let found = distances(&seen.sheet, &dry);
-    let numbers = ["sequential in their file", "continue a recent op"].map(|name| {
-        let of = |sheet: &Sheet| sheet.value("data ops", name).unwrap_or(0.0);
-        (name, (of(&seen.sheet) - of(&dry)).abs())
-    });
-    let reads = |sheet: &Sheet| sheet.value("mix", "reads of data ops").unwrap_or(0.0);
-    let mut lines: Vec<(&str, f64)> = vec![("reads of data ops", (reads(&seen.sheet) - reads(&dry)).abs())];
-    lines.extend(numbers);
-    let unevenness = [&seen.sheet, &dry].map(|sheet| sheet.value("arrivals", "dispersion at 10 ms"));
-    if let [Some(ours), Some(theirs)] = unevenness {
-        // Below 1, arrivals are more regular than random ones: that is no burst.
-        lines.push(("dispersion at 10 ms", 1.0 - (ours.min(theirs) + 1.0) / (ours.max(theirs) + 1.0)));
-    }
-    // How long ops take is the storage's, and not the model's.
-    let own = ["gaps", "sizes", "seeks", "miss ratio curve"];
-    let is_few = |name: &str| {
-        let known = seen.sheet.distributions.iter().find(|(known, _)| *known == name);
-        known.is_some_and(|(_, histogram)| histogram.total() < COMPARED_MIN)
-    };
-    let (few, many): (Vec<_>, Vec<_>) =
-        found.into_iter().filter(|(name, _)| own.contains(name)).partition(|(name, _)| is_few(name));
-    let few: Vec<&str> = few.into_iter().map(|(name, _)| name).collect();
-    lines.extend(many);
+    let likeness = Likeness::new(&seen.sheet, &dry);
     let outputs = [("--output", &arguments.output, Some(&toml)), ("--model", &arguments.model, model.as_ref())];
     for (option, path, text) in outputs {
         if let (Some(path), Some(text)) = (path, text) {
@@ -143,37 +121,80 @@ pub(super) fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stop
         write("--fio", path, &job)?;
     }
     if common.json {
+        output::print(&likeness.json(arguments.level, left_out));
+        return Ok(End::Done);
+    }
+    match arguments.output {
+        // Standard output is the workload, for a pipe.
+        None => {
+            output::print(&toml);
+            error_line!("{}", likeness.page(left_out));
+        }
+        Some(_) => output::print(&likeness.page(left_out)),
+    }
+    Ok(End::Done)
+}
+
+/// Distances between a recording and a run of its model, 0 to 1.
+struct Likeness {
+    distances: Vec<(&'static str, f64)>,
+    /// Distributions that are not compared: they have fewer than [`COMPARED_MIN`] values.
+    too_few: Vec<&'static str>,
+}
+
+impl Likeness {
+    fn new(recorded: &Sheet, modelled: &Sheet) -> Likeness {
+        let distance = |table: &str, name: &'static str| {
+            let value = |sheet: &Sheet| sheet.value(table, name).unwrap_or(0.0);
+            (name, (value(recorded) - value(modelled)).abs())
+        };
+        let mut lines = vec![
+            distance("mix", "reads of data ops"),
+            distance("data ops", "sequential in their file"),
+            distance("data ops", "continue a recent op"),
+        ];
+        let unevenness = [recorded, modelled].map(|sheet| sheet.value("arrivals", "dispersion at 10 ms"));
+        if let [Some(ours), Some(theirs)] = unevenness {
+            // Below 1, arrivals are more regular than random ones: there are no bursts.
+            lines.push(("dispersion at 10 ms", 1.0 - (ours.min(theirs) + 1.0) / (ours.max(theirs) + 1.0)));
+        }
+        // Latencies are left out: they depend on the storage.
+        let compared = ["gaps", "sizes", "seeks", "miss ratio curve"];
+        let has_few = |name: &str| {
+            let known = recorded.distributions.iter().find(|(known, _)| *known == name);
+            known.is_some_and(|(_, histogram)| histogram.total() < COMPARED_MIN)
+        };
+        let found = distances(recorded, modelled).into_iter().filter(|(name, _)| compared.contains(name));
+        let (few, many): (Vec<_>, Vec<_>) = found.partition(|(name, _)| has_few(name));
+        lines.extend(many);
+        Likeness { distances: lines, too_few: few.into_iter().map(|(name, _)| name).collect() }
+    }
+
+    fn json(&self, level: u8, left_out: u64) -> String {
         let line = |(name, distance): &(&str, f64)| {
             let verdict = goodness_verdict(*distance);
             format!("\n    {{\"name\": \"{name}\", \"distance\": {distance}, \"verdict\": \"{verdict}\"}}")
         };
-        let few: Vec<String> = few.iter().map(|name| format!("\"{name}\"")).collect();
-        let lines: Vec<String> = lines.iter().map(line).collect();
-        output::print(&format!(
-            "{{\n  \"schema\": \"plumb.trace-fit/1\",\n  \"level\": {},\n  \"goodness\": [{}\n  ],\n  \"too_few\": [{}],\n  \
+        let few: Vec<String> = self.too_few.iter().map(|name| format!("\"{name}\"")).collect();
+        let lines: Vec<String> = self.distances.iter().map(line).collect();
+        format!(
+            "{{\n  \"schema\": \"plumb.trace-fit/1\",\n  \"level\": {level},\n  \"goodness\": [{}\n  ],\n  \"too_few\": [{}],\n  \
              \"not_modelled\": {left_out}\n}}\n",
-            arguments.level,
             lines.join(","),
             few.join(", ")
-        ));
-    } else {
-        if arguments.output.is_none() {
-            output::print(&toml);
-        }
-        let mut page = goodness(&lines, &session::style());
-        if !few.is_empty() {
-            page.push_str(&format!("Not compared: {}, fewer than {COMPARED_MIN} of them.\n", few.join(", ")));
+        )
+    }
+
+    fn page(&self, left_out: u64) -> String {
+        let mut page = goodness(&self.distances, &session::style());
+        if !self.too_few.is_empty() {
+            page.push_str(&format!("Not compared: {}, fewer than {COMPARED_MIN} of them.\n", self.too_few.join(", ")));
         }
         if left_out > 0 {
             page.push_str(&format!("Not modelled: {left_out} ops that failed, or of other kinds.\n"));
         }
-        match arguments.output {
-            // The model itself is what is piped on.
-            None => error_line!("{page}"),
-            Some(_) => output::print(&page),
-        }
+        page
     }
-    Ok(End::Done)
 }
 
 fn write(option: &str, path: &Path, text: &str) -> Result<(), Stopped> {

@@ -11,23 +11,31 @@ use plumb_trace::capture::{CaptureError, Captured, Method, Subject, record};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// A recording is kept in memory up to this size at least: about 70 million ops.
+/// Smallest limit of memory for a recording: about 70 million ops.
 const MEMORY_BYTES: u64 = 256 << 20;
 
-/// What is kept in memory until the end, and written before only where memory would be short: the file may lie on the file system
-/// that is recorded.
-struct Spool<'a> {
-    memory: &'a mut Vec<u8>,
+/// Keeps a recording in memory until its end: its file may be on the file system that is recorded. Writes earlier only
+/// when memory is short.
+struct Spool {
+    memory: Vec<u8>,
     memory_bytes: u64,
-    file: &'a mut RecordingFile,
-    has_spilled: &'a mut bool,
+    file: RecordingFile,
+    has_spilled: bool,
 }
 
-impl Write for Spool<'_> {
+impl Spool {
+    fn new(file: RecordingFile) -> Spool {
+        // While a vector grows, it needs three times its size; the rest is for the recorded program.
+        let memory_bytes = MachineMemory::now().map_or(0, |machine| machine.available_bytes / 4).max(MEMORY_BYTES);
+        Spool { memory: Vec::new(), memory_bytes, file, has_spilled: false }
+    }
+}
+
+impl Write for Spool {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if (self.memory.len() + bytes.len()) as u64 > self.memory_bytes {
-            *self.has_spilled = true;
-            self.file.append(self.memory)?;
+            self.has_spilled = true;
+            self.file.append(&self.memory)?;
             self.memory.clear();
         }
         self.memory.extend_from_slice(bytes);
@@ -39,8 +47,69 @@ impl Write for Spool<'_> {
     }
 }
 
+/// A finished recording, and the methods that the kernel refused before it.
+struct Recorded {
+    captured: Captured,
+    method: Method,
+    refused: Vec<String>,
+}
+
 /// Records a program or processes.
 pub(super) fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
+    let subject = subject(arguments)?;
+    let path = output_path(arguments);
+    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
+    let facts = facts(arguments);
+    let file = RecordingFile::create(&path, &facts).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Stopped::usage(format!("{} exists; remove it, or name another file", path.display()))
+        }
+        _ => Stopped::io(format!("{}: {error}", path.display())),
+    })?;
+    let asked = arguments.by.as_deref().and_then(|name| name.parse::<Method>().ok());
+    let mut spool = Spool::new(file);
+    let recorded = match record_by_first(asked, &subject, &mut spool, &facts, &|| stop.requested()) {
+        Ok(recorded) => recorded,
+        Err(error) => {
+            // An empty recording would suggest that the program did no I/O.
+            spool.file.discard();
+            return Err(match error {
+                CaptureError::Start { .. } => Stopped::usage(error),
+                _ => Stopped::io(error),
+            });
+        }
+    };
+    let (has_spilled, memory_bytes) = (spool.has_spilled, spool.memory_bytes);
+    let finished = spool.file.finish().map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
+    if finished != path {
+        error_line!(
+            "warning: {} was made by something else during the recording, which is in {}",
+            path.display(),
+            finished.display()
+        );
+    }
+    print_summary(&recorded, &subject, &finished);
+    if asked.is_none() && recorded.method != Method::Bpf {
+        error_line!("note: {}", recorded.refused.join("; "));
+    }
+    report_missing(&recorded.captured);
+    if has_spilled {
+        error_line!(
+            "note: the recording was written while it was made, because it was too large for memory ({}); if {} lies on what was \
+             recorded, some of these writes disturbed it",
+            plumb_report::format::bytes_iec(memory_bytes as f64),
+            finished.display()
+        );
+    }
+    if let Some(status) = recorded.captured.status.filter(|status| !status.success()) {
+        let program = arguments.command.first().map_or("it".into(), |word| word.to_string_lossy());
+        error_line!("note: {program} ended with {status}");
+    }
+    Ok(if stop.requested() { End::Interrupted } else { End::Done })
+}
+
+/// Returns what the command line asks to record.
+fn subject(arguments: &RecordArguments) -> Result<Subject, Stopped> {
     let subject = match (arguments.command.is_empty(), arguments.pid.is_empty(), arguments.dev.is_empty()) {
         (_, _, false) => {
             let devices = arguments.dev.iter().map(|path| device(path)).collect::<Result<_, _>>()?;
@@ -50,92 +119,83 @@ pub(super) fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
         (false, true, _) => Subject::Command(arguments.command.clone()),
         _ => return Err(Stopped::usage("name a program behind `--`, processes with --pid, or devices with --dev")),
     };
-    if let Some(missing) = arguments.pid.iter().find(|pid| !std::fs::exists(format!("/proc/{pid}")).unwrap_or(false)) {
-        return Err(Stopped::usage(format!("there is no process {missing}")));
+    let is_gone = |pid: &&u32| !std::fs::exists(format!("/proc/{pid}")).unwrap_or(false);
+    match arguments.pid.iter().find(is_gone) {
+        Some(missing) => Err(Stopped::usage(format!("there is no process {missing}"))),
+        None => Ok(subject),
     }
-    let named = arguments.dev.first().cloned().or_else(|| arguments.command.first().map(PathBuf::from));
-    let name = named.and_then(|path| path.file_name().map(PathBuf::from));
-    let path = arguments.output.clone().unwrap_or_else(|| {
+}
+
+/// Returns the path of the recording: `--output`, or the name of the device or program with `.trace`.
+fn output_path(arguments: &RecordArguments) -> PathBuf {
+    arguments.output.clone().unwrap_or_else(|| {
+        let named = arguments.dev.first().cloned().or_else(|| arguments.command.first().map(PathBuf::from));
+        let name = named.and_then(|path| path.file_name().map(PathBuf::from));
         let mut path = name.unwrap_or_else(|| PathBuf::from("process")).into_os_string();
         path.push(".trace");
         PathBuf::from(path)
-    });
-    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
+    })
+}
+
+/// Returns the facts for the head of the recording.
+fn facts(arguments: &RecordArguments) -> Facts {
     let mut facts = Facts::default();
     facts.set("program", concat!("plumb ", env!("CARGO_PKG_VERSION")));
     let words: Vec<_> = arguments.command.iter().map(|word| word.to_string_lossy()).collect();
     facts.set("command", words.join(" "));
-    let kernel = rustix::system::uname();
-    facts.set("kernel", kernel.release().to_string_lossy());
+    facts.set("kernel", rustix::system::uname().release().to_string_lossy());
     let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     facts.set("recorded-at-unix-ns", since_epoch.as_nanos());
-    let mut file = RecordingFile::create(&path, &facts).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => {
-            Stopped::usage(format!("{} exists; remove it, or name another file", path.display()))
+    facts
+}
+
+/// Records by the method that was asked for, or by the first that the kernel allows.
+fn record_by_first(
+    asked: Option<Method>,
+    subject: &Subject,
+    spool: &mut Spool,
+    facts: &Facts,
+    should_stop: &dyn Fn() -> bool,
+) -> Result<Recorded, CaptureError> {
+    // ptrace does not see requests to devices.
+    let is_usable = |method: &Method| *method != Method::Ptrace || !matches!(subject, Subject::Devices(..));
+    let mut refused = Vec::new();
+    for method in Method::ALL.iter().copied() {
+        if asked.map_or(!is_usable(&method), |asked| asked != method) {
+            continue;
         }
-        _ => Stopped::io(format!("{}: {error}", path.display())),
-    })?;
-    let (mut memory, mut has_spilled) = (Vec::new(), false);
-    // A vector that grows has thrice its bytes for a moment; the rest is left to what is recorded.
-    let memory_bytes = MachineMemory::now().map_or(0, |machine| machine.available_bytes / 4).max(MEMORY_BYTES);
-    let stops = || stop.requested();
-    let asked = arguments.by.as_deref().and_then(|name| name.parse::<Method>().ok());
-    // Requests to devices are seen by ptrace under no circumstances.
-    let usable = |method: &Method| *method != Method::Ptrace || !matches!(subject, Subject::Devices(..));
-    let methods = Method::ALL.iter().copied().filter(|method| asked.map_or(usable(method), |asked| asked == *method));
-    let (mut outcome, mut by, mut refused) = (None, Method::Bpf, String::new());
-    for method in methods {
-        let spool = Spool { memory: &mut memory, memory_bytes, file: &mut file, has_spilled: &mut has_spilled };
-        by = method;
-        let tried = record(method, &subject, spool, &facts, &stops);
-        let Err(CaptureError::Kernel { what, source }) = &tried else {
-            outcome = Some(tried);
-            break;
-        };
-        refused.push_str(&format!(
-            "{}cannot record by {}: {what}: {source}",
-            if refused.is_empty() { "" } else { "\n" },
-            method.name()
-        ));
-        // The head of a recording that did not begin.
-        memory.clear();
-    }
-    let outcome = outcome.unwrap_or_else(|| {
-        let needs = "Recording by bpf needs root, or CAP_BPF and CAP_PERFMON, and a kernel with BTF; by tracefs root; by ptrace nothing, for programs \
-             and processes of one's own.";
-        Err(CaptureError::Refused(format!("{refused}\n{needs}")))
-    });
-    let captured = outcome.and_then(|captured| {
-        file.append(&memory).map_err(CaptureError::Write)?;
-        Ok(captured)
-    });
-    let captured = match captured {
-        Ok(captured) => captured,
-        Err(error) => {
-            // An empty recording would suggest that the program did no I/O.
-            file.discard();
-            return Err(match error {
-                CaptureError::Start { .. } => Stopped::usage(error),
-                _ => Stopped::io(error),
-            });
+        match record(method, subject, &mut *spool, facts, should_stop) {
+            Ok(captured) => {
+                spool.file.append(&spool.memory).map_err(CaptureError::Write)?;
+                return Ok(Recorded { captured, method, refused });
+            }
+            Err(CaptureError::Kernel { what, source }) => {
+                refused.push(format!("cannot record by {}: {what}: {source}", method.name()));
+            }
+            Err(error) => return Err(error),
         }
-    };
-    let asked_for = path;
-    let path = file.finish().map_err(|error| Stopped::io(format!("{}: {error}", asked_for.display())))?;
-    if path != asked_for {
-        let (asked_for, path) = (asked_for.display(), path.display());
-        error_line!("warning: {asked_for} was made by something else during the recording, which is in {path}");
+        // The head of the recording that did not begin.
+        spool.memory.clear();
     }
-    let each = captured.bytes as f64 / captured.records.max(1) as f64;
+    let needs = "Recording by bpf needs root, or CAP_BPF and CAP_PERFMON, and a kernel with BTF; by tracefs root; by ptrace nothing, for programs \
+         and processes of one's own.";
+    Err(CaptureError::Refused(format!("{}\n{needs}", refused.join("\n"))))
+}
+
+/// Prints the size of the recording, and its cost for the recorded program.
+fn print_summary(recorded: &Recorded, subject: &Subject, path: &Path) {
+    let captured = &recorded.captured;
+    let each_bytes = captured.bytes as f64 / captured.records.max(1) as f64;
     output::print(&format!(
-        "{} ops recorded in {}, {each:.1} B each.\n{}\n",
+        "{} ops recorded in {}, {each_bytes:.1} B each.\n{}\n",
         captured.records,
         path.display(),
-        said_of(by, &subject, &captured)
+        method_summary(recorded.method, subject, captured)
     ));
-    if asked.is_none() && by != Method::Bpf {
-        error_line!("note: {}", refused.replace('\n', "; "));
-    }
+}
+
+/// Names the calls that the recording lacks.
+fn report_missing(captured: &Captured) {
     if captured.drops > 0 {
         error_line!("warning: {} calls are missing: they came faster than they could be read", captured.drops);
     }
@@ -151,22 +211,10 @@ pub(super) fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     if captured.maps_files {
         error_line!("note: files were mapped; what is read and written through maps is not in the recording");
     }
-    if has_spilled {
-        error_line!(
-            "note: the recording was written while it was made, because it was too large for memory ({}); if {} lies on what was \
-             recorded, some of these writes disturbed it",
-            plumb_report::format::bytes_iec(memory_bytes as f64),
-            path.display()
-        );
-    }
-    if let Some(status) = captured.status.filter(|status| !status.success()) {
-        error_line!("note: {} ended with {status}", words.first().map_or("it", |word| word.as_ref()));
-    }
-    Ok(if stop.requested() { End::Interrupted } else { End::Done })
 }
 
-/// How it was recorded, what that cost, and what such a recording never has.
-fn said_of(by: Method, subject: &Subject, captured: &Captured) -> String {
+/// Returns the method, its cost for each call, and the ops that it never sees.
+fn method_summary(by: Method, subject: &Subject, captured: &Captured) -> String {
     let ns = |ns: f64| if ns < 2000.0 { format!("{ns:.0} ns") } else { format!("{:.1} µs", ns / 1000.0) };
     let cost = match (captured.ns_per_call, captured.ns_per_path) {
         (None, _) => String::new(),

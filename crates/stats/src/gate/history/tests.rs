@@ -2,7 +2,7 @@ use super::*;
 use crate::gate::{GateRule, GateVerdict, assess, overall};
 use crate::random::SplitMix;
 
-/// Sessions of one number: their means on a log scale, above 0 is better.
+/// Generates sessions of one number: their means on a log scale, where higher is better.
 type World = fn(&mut SplitMix, usize) -> Vec<f64>;
 
 fn normal(stream: &mut SplitMix, count: usize) -> Vec<f64> {
@@ -14,7 +14,7 @@ fn slow(stream: &mut SplitMix, count: usize) -> Vec<f64> {
     (0..count).map(|_| 0.01 * stream.normal() - if stream.unit() < 0.2 { 0.105 } else { 0.0 }).collect()
 }
 
-/// Two levels, one session in ten switches.
+/// Two levels; one session in ten switches.
 fn sticky(stream: &mut SplitMix, count: usize) -> Vec<f64> {
     let mut is_slow = stream.unit() < 0.5;
     let mut session = || {
@@ -41,7 +41,7 @@ fn runs(log: f64) -> Vec<f64> {
     vec![(100.0f64.ln() + log).exp(); 3]
 }
 
-/// The answer over all numbers, with the first `history` sessions as baseline and the rest as candidate.
+/// Returns the verdict over all numbers, with the first `history` sessions as baseline and the rest as candidate.
 fn verdict(numbers: &[Vec<f64>], history: usize) -> GateVerdict {
     let sides: Vec<[Vec<Vec<f64>>; 2]> = numbers
         .iter()
@@ -59,7 +59,8 @@ fn verdict(numbers: &[Vec<f64>], history: usize) -> GateVerdict {
     overall(assess(&evidence, 1, &GateRule::default()).unwrap().iter().map(|one| one.verdict))
 }
 
-/// The final answer of the path that starts with a new session: a suspected one is followed by its second session.
+/// Returns the final verdict of the path that starts with a new session: a suspected session is
+/// followed by a second one.
 fn path(numbers: &[Vec<f64>], history: usize) -> GateVerdict {
     let first: Vec<Vec<f64>> = numbers.iter().map(|logs| logs[..=history].to_vec()).collect();
     match verdict(&first, history) {
@@ -68,7 +69,7 @@ fn path(numbers: &[Vec<f64>], history: usize) -> GateVerdict {
     }
 }
 
-/// The share of regressions among 1000 paths, all numbers `worse` in both new sessions.
+/// Returns the share of regressions among 1000 paths, with all numbers `worse` in both new sessions.
 fn regressions(world: World, count: usize, history: usize, worse: f64) -> f64 {
     let mut stream = SplitMix::new(29 + (count * 1000 + history) as u64);
     let found = (0..1000).filter(|_| {
@@ -83,8 +84,8 @@ fn regressions(world: World, count: usize, history: usize, worse: f64) -> f64 {
     found.count() as f64 / 1000.0
 }
 
-// Protects the promise against a history, through the search for the last level: what differs from session to session is no
-// regression in any of these worlds.
+// Protects the error rate against a history, including the search for the last level: differences between sessions
+// are not a regression in any of these worlds.
 #[test]
 fn a_new_session_of_an_unchanged_system_is_no_regression() {
     let worlds: [(&str, World); 5] =
@@ -115,7 +116,7 @@ fn one_session_is_suspected_at_most() {
     assert_eq!(verdict(&[logs], 14), GateVerdict::Regression);
 }
 
-/// The objection against two new sessions at `new`.
+/// Returns the objection against two new sessions at `new`.
 fn objection(history: &[f64], new: f64, family: usize) -> Option<Objection> {
     let [baseline, candidate] =
         [history, &[new, new - 0.001]].map(|side| side.iter().map(|log| runs(*log)).collect::<Vec<_>>());
@@ -124,14 +125,15 @@ fn objection(history: &[f64], new: f64, family: usize) -> Option<Objection> {
 }
 
 #[test]
-fn what_the_history_did_by_itself_is_no_regression() {
+fn changes_like_those_of_the_history_are_no_regression() {
     let mut stream = SplitMix::new(5);
     let noise = |stream: &mut SplitMix, level: f64| level + 0.005 * stream.normal();
     let calm: Vec<f64> = (0..16).map(|_| noise(&mut stream, 0.0)).collect();
     assert_eq!(objection(&calm, -0.1, 1), None);
     assert_eq!(objection(&calm, -0.002, 1), Some(Objection::SeenBefore));
     assert_eq!(objection(&calm, -0.1, 12), Some(Objection::TooFewForFamily));
-    // Another level every six sessions: one that is a little below all of them is not a regression, one far below is.
+    // The level changes every six sessions: a session a little below all of them is not a
+    // regression, one far below is.
     let steps = [0.3, 0.1, 0.2, 0.02, 0.12, 0.0];
     let levels: Vec<f64> = (0..36).map(|at| noise(&mut stream, steps[at / 6])).collect();
     assert_eq!(objection(&levels, -0.02, 1), Some(Objection::LevelsChange));
@@ -191,6 +193,6 @@ fn a_lower_latency_is_better() {
     let found = of_histories(&[NumberHistory { sides, better: Better::Lower }], 1).unwrap().remove(0);
     assert!(found.evidence.estimate.unwrap().log_mean > 0.2);
     assert!(of_histories(&[], 0).unwrap().is_empty());
-    let wrong = SessionSides { baseline: &[vec![-1.0]], candidate: &[] };
-    assert!(of_histories(&[NumberHistory { sides: wrong, better: Better::Lower }], 1).is_err());
+    let negative = SessionSides { baseline: &[vec![-1.0]], candidate: &[] };
+    assert!(of_histories(&[NumberHistory { sides: negative, better: Better::Lower }], 1).is_err());
 }

@@ -1,5 +1,5 @@
-//! Runs of two sides that were made at different times, as a gate judges them: nothing is paired, and what the checks say of both
-//! sides together is known.
+//! Runs of two sides from different times, as a gate judges them: without pairs, but with the
+//! checks of both sides together.
 
 use super::{Gathered, Pairing, Selected, StoredError, sides};
 use crate::compare::claims::{Sample, claims_of};
@@ -13,10 +13,10 @@ use plumb_stats::verdict::VerdictRule;
 use plumb_store::{Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The results of the runs that a text selects, the oldest first; those without a result do not count.
+/// Returns the results of the runs that a text selects, the oldest first. Runs without a result do not count.
 ///
 /// # Errors
-/// A selection that is wrong, selects nothing, or no run with a result.
+/// The selection is malformed, selects no run, or none with a result.
 pub fn results(store: &Store, selection: &str) -> Result<Vec<RunResult>, StoredError> {
     let rows = super::select::select(store, selection)?;
     let mut found = Vec::new();
@@ -34,7 +34,7 @@ pub fn results(store: &Store, selection: &str) -> Result<Vec<RunResult>, StoredE
 }
 
 impl Selected {
-    /// A run of a side. `None` where nobody knows when it began.
+    /// Creates a run of a side; `None` if its start time is unknown.
     pub(crate) fn of_result(side: Side, result: RunResult) -> Option<Selected> {
         let at = result.started_at.parse::<Timestamp>().ok()?;
         let made = provisioning(&result.target, None).unwrap_or_default();
@@ -43,7 +43,7 @@ impl Selected {
     }
 }
 
-/// What is known of both sides; nothing where one has no runs.
+/// Values and findings of both sides; empty if a side has no runs.
 #[derive(Default)]
 pub(crate) struct Apart {
     /// The values of each number; [`LogRow::run`] is a position in the runs.
@@ -57,13 +57,13 @@ pub(crate) struct Apart {
     pub(crate) notes: Vec<String>,
 }
 
-/// Checks that ask for pairs of runs, or count runs: sessions answer both otherwise.
+/// Checks that need pairs of runs, or count runs: sessions replace both.
 const OF_PAIRS: &[&str] = &["D8", "E1"];
 
-/// Looks at runs in the order of their times; both sides have some.
+/// Evaluates runs in time order; both sides must have some.
 ///
 /// # Errors
-/// A metric that no run has.
+/// No run has a requested metric.
 pub(crate) fn apart(
     runs: &[Selected],
     names: &[String; 2],

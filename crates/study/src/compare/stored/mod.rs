@@ -1,5 +1,5 @@
-//! A comparison of runs that are stored, without measuring: by the times at which they were made they are blocks, stretches or one
-//! side after the other, and no claim is stronger than that.
+//! Compares stored runs without measuring. By their times they are blocks, stretches, or one side after the
+//! other, which limits the claims.
 
 mod order;
 mod select;
@@ -34,55 +34,45 @@ use std::collections::{BTreeMap, BTreeSet};
 /// In the order of arrays by side.
 const SIDES: [Side; 2] = [Side::A, Side::B];
 
-/// Names longer than this are letters in tables.
+/// Longer names become letters in tables.
 const NAME_MAX: usize = 40;
 
-/// Which stored runs to compare.
+/// Selects the stored runs to compare.
 pub struct StoredRequest<'a> {
-    /// What selects the baseline's and the candidate's.
+    /// Selections of the baseline and of the candidate.
     pub selections: [&'a str; 2],
-    /// Metrics by name or by their last parts; without any the headline numbers of named workloads, and of others byte rates, rates
-    /// of ops that move no bytes, and the 99 % latency.
+    /// Metrics by name or by their last parts. If empty: the headline numbers of named workloads; for others byte
+    /// rates, rates of ops that move no bytes, and the 99 % latency.
     pub metrics: &'a [String],
     /// The only factor that was meant to differ.
     pub varying: Option<&'static Factor>,
-    /// Seed of the tests that draw.
+    /// Seed of the tests that sample.
     pub seed: u64,
 }
 
-/// Why stored runs cannot be compared.
+/// The reason why stored runs cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredError {
-    /// The store's.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A selection that selects nothing.
+    /// A selection is malformed or selects no run.
     #[error(transparent)]
     Selection(SelectionError),
-    /// A run on both sides.
+    /// A run is on both sides.
     #[error("run {run} is on both sides{}; select what is on one side only", and_more(*more))]
     Both {
-        /// One of them.
+        /// One of these runs.
         run: String,
-        /// How many others are.
+        /// Number of other such runs.
         more: usize,
     },
-    /// Nothing that could be compared.
+    /// No selected run has a result.
     #[error("none of the {runs} runs that `{selection}` selects has a result")]
-    NoResult {
-        /// The selection.
-        selection: String,
-        /// How many it selects.
-        runs: usize,
-    },
-    /// Nobody measured it.
+    NoResult { selection: String, runs: usize },
+    /// No selected run has the metric.
     #[error("--metrics {name}: no selected run has it; measured: {}", known.join(", "))]
-    Metric {
-        /// What was asked for.
-        name: String,
-        /// What was measured.
-        known: Vec<String>,
-    },
+    Metric { name: String, known: Vec<String> },
 }
 
 fn and_more(more: usize) -> String {
@@ -103,34 +93,34 @@ pub(crate) struct Selected {
     pub(crate) side: Side,
     pub(crate) at: Timestamp,
     plot: String,
-    /// The name of the study that it is of.
+    /// Name of the study that it belongs to.
     study: Option<String>,
     dialect: Option<String>,
     pub(crate) result: RunResult,
 }
 
 impl Selected {
-    /// Whether its numbers count, whatever is next to it.
+    /// Returns `true` if its numbers count, independent of its neighbours.
     pub(crate) fn counts(&self) -> bool {
         self.result.verdict != RunVerdict::Reject && !self.result.partial
     }
 
-    /// Whether it is known when it was made: of an imported run perhaps only when its file was.
+    /// Returns `true` if its start time is known. For an imported run, perhaps only the time of its file is.
     pub(crate) fn has_time(&self) -> bool {
         self.result.imported.as_ref().is_none_or(|imported| imported.time == TimeSource::Tool)
     }
 
-    /// How long it ran; a simulated device takes no time.
+    /// Returns the duration of the run; on a simulated device that is not real time.
     pub(crate) fn wall_ns(&self) -> u64 {
         let is_simulated = self.result.workload.target.values().any(|target| matches!(target, Target::Sim(_)));
         if is_simulated { 0 } else { self.result.phases.iter().map(|phase| phase.wall_ns).sum() }
     }
 }
 
-/// Compares stored runs. Nothing is measured, and nothing is stored.
+/// Compares stored runs. Measures and stores nothing.
 ///
 /// # Errors
-/// A selection that is wrong or selects nothing, a run on both sides, a metric that nobody measured, or the store's.
+/// A selection is malformed or selects no run, a run is on both sides, no run has a metric, or the store fails.
 pub fn compare_stored(store: &Store, request: &StoredRequest<'_>) -> Result<Comparison, StoredError> {
     let rows = request.selections.map(|text| select::select(store, text));
     let [baseline, candidate] = rows;
@@ -166,13 +156,13 @@ fn refuse_both(rows: &[Vec<RunRow>; 2]) -> Result<(), StoredError> {
     }
 }
 
-/// As typed, or a letter where that is long.
+/// Returns the selections as typed, or letters if they are long.
 fn names(selections: [&str; 2]) -> [String; 2] {
     let is_long = selections.iter().any(|text| text.chars().count() > NAME_MAX || select::is_statement(text));
     if is_long { ["A".to_owned(), "B".to_owned()] } else { selections.map(str::to_owned) }
 }
 
-/// The runs that have a result, and how many have none.
+/// Loads the runs that have a result, and counts those that have none.
 fn load(
     store: &Store,
     side: Side,
@@ -202,16 +192,16 @@ fn load(
     Ok((found, without))
 }
 
-/// What neighbours in time are.
+/// Treatment of neighbours in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pairing {
-    /// Pairs or stretches, where they lie so.
+    /// As pairs or stretches, if their order allows it.
     AsTheyLie,
-    /// Never counterparts.
+    /// Never as counterparts.
     Never,
 }
 
-/// The runs by work, as a comparison sees them.
+/// The runs by work, in the form of a comparison.
 struct Gathered<'a> {
     runs: &'a [Selected],
     names: &'a [String; 2],
@@ -220,7 +210,7 @@ struct Gathered<'a> {
     /// Whether runs that alternate in time are pairs.
     pairing: Pairing,
     arranged: BTreeMap<String, Arranged>,
-    /// Samples that lack a number: a run of theirs has no value of it.
+    /// Number of samples that lack a number because a run of theirs has no value of it.
     lacking: BTreeMap<ComparedCell, u32>,
 }
 
@@ -249,7 +239,7 @@ impl<'a> Gathered<'a> {
         })
     }
 
-    /// Whether a number of a work is compared.
+    /// Returns `true` if a number of a work is compared.
     fn is_wanted(&self, workload: &str, metric: Metric) -> bool {
         if !self.wanted.is_empty() {
             return self.wanted.iter().any(|wish| is_meant(wish, metric));
@@ -279,7 +269,7 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// What a run says besides its numbers.
+    /// Adds the properties of a run other than its numbers.
     fn note(&mut self, run: &Selected) {
         let index = side_index(run.side);
         let (name, workload) = (&self.names[index], &run.result.workload);
@@ -294,7 +284,7 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// Puts the runs of a work where they stand among its samples.
+    /// Assigns the runs of a work to its samples.
     fn take_work(&mut self, workload: &str, counted: &[usize]) {
         let timed = |&at: &usize| {
             let run = &self.runs[at];
@@ -343,7 +333,7 @@ impl<'a> Gathered<'a> {
         self.arranged.insert(workload.to_owned(), arranged);
     }
 
-    /// What must be known of how the runs lie in time.
+    /// Returns notes about the order of the runs in time.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         for (workload, arranged) in &self.arranged {
@@ -416,7 +406,7 @@ fn note_tier(log: &mut ComparisonLog, cell: &ComparedCell, index: usize, tier: O
     };
 }
 
-/// Only samples that both sides have; of single runs, the baseline's and the candidate's in the same order.
+/// Keeps only samples that both sides have; for single runs, the baseline's and the candidate's in the same order.
 fn in_pairs(mut rows: Vec<LogRow>) -> Vec<LogRow> {
     let of =
         |side: Side| BTreeSet::from_iter(rows.iter().filter(|row| row.side == side).map(|row| (row.plot, row.block)));
@@ -451,7 +441,7 @@ fn conclude(
         samples: "samples",
         lacking: &|cell| lacking.get(cell).copied().unwrap_or(0),
     };
-    // What is apart in one work takes no claim away from another.
+    // Separate sides in one work do not remove a claim about another.
     let others: Vec<Finding> = judged.findings.iter().filter(|finding| finding.code != APART).cloned().collect();
     let in_turns = contrasts(&log, &claims, judged.modes.clone(), &Terms { findings: &others, ..terms });
     let all = contrasts(&log, &claims, judged.modes, &terms).into_iter().zip(in_turns).zip(&claims);
@@ -474,7 +464,7 @@ fn conclude(
         imported: runs.iter().filter(|run| run.result.imported.is_some()).count() as u32,
     };
     let tails = log.tails.of_contrasts(&contrasts);
-    let told = messages::StoredTold {
+    let context = messages::StoredNoteContext {
         tails: &tails,
         confounded: judged.confounded,
         left_out: log.left_out.len(),
@@ -483,7 +473,7 @@ fn conclude(
     };
     Comparison {
         schema: COMPARE_SCHEMA.to_owned(),
-        verdict_note: messages::stored_note([&names[0], &names[1]], &contrasts, &told),
+        verdict_note: messages::stored_note([&names[0], &names[1]], &contrasts, &context),
         contrasts,
         tails,
         differences: judged.differences,
@@ -504,10 +494,10 @@ fn conclude(
     }
 }
 
-/// The check of sides that do not take turns.
+/// The check for sides that do not alternate.
 const APART: &str = "D8";
 
-/// A sample of stored runs is called what it is.
+/// Sets the name of the sampling unit.
 fn of_unit(contrast: Contrast, claim: &CellClaim, unit: Replicate) -> Contrast {
     let note = match (claim.assessment.note, unit) {
         (Note::WithoutCrossCheck, Replicate::Stretch) if contrast.capped.is_none() => {
@@ -528,7 +518,7 @@ fn side(selection: &str, rows: &[RunRow]) -> StoredSide {
     }
 }
 
-/// Each work of each side, as its first run that counts saw it.
+/// Returns each work of each side, as its first accepted run had it.
 fn floor_works<'a>(runs: &'a [Selected], names: &'a [String; 2]) -> Vec<FloorOf<'a>> {
     let mut seen: BTreeSet<(usize, &str)> = BTreeSet::new();
     let of_run = |run: &'a Selected| {
@@ -546,7 +536,8 @@ fn floor_works<'a>(runs: &'a [Selected], names: &'a [String; 2]) -> Vec<FloorOf<
     runs.iter().filter(|run| run.counts()).filter_map(of_run).collect()
 }
 
-/// The sides as the checks see them: the set-up of each is that of its first run, and where its runs differ that is told.
+/// Returns the sides in the form that the checks need. The set-up of a side is that of its first run; differences
+/// between its runs are reported.
 fn sides<'a>(
     varying: Option<&'static Factor>,
     runs: &'a [Selected],
@@ -554,7 +545,7 @@ fn sides<'a>(
     log: &mut ComparisonLog,
 ) -> JudgedSides<'a> {
     let of = |side: Side| runs.iter().filter(move |run| run.side == side && run.counts());
-    // Without any run that counts there is no contrast either; what is known of the others is shown.
+    // Without an accepted run there is no contrast either; show the facts of the others.
     let first = |side: Side| of(side).next().or_else(|| runs.iter().find(|run| run.side == side));
     let known = SIDES.map(|side| &first(side).expect("a side without results is refused").result);
     let works = || log.rows.keys().map(|cell| cell.workload.as_str());
@@ -574,7 +565,7 @@ fn sides<'a>(
     }
 }
 
-/// Facts in which the runs of a side differ from the first of them, each once.
+/// Returns the facts in which the runs of a side differ from the first of them, each once.
 fn unlike<'a>(mut results: impl Iterator<Item = &'a RunResult>) -> Vec<Difference> {
     let Some(first) = results.next() else { return Vec::new() };
     let record = SideRecord::default();

@@ -1,5 +1,5 @@
-//! What stored runs are samples of, by when they were made: neighbours of two sides are pairs, stretches of one side are one
-//! sample each, and runs of one side after those of the other are held against each other without pairs. Pure.
+//! Arranges stored runs as samples, by their times. Neighbours of two sides are pairs, and stretches of one side are
+//! one sample each. Runs of one side after those of the other are compared without pairs. Pure.
 
 use crate::compare::claims::Sample;
 use crate::compare::plan::side_index;
@@ -7,56 +7,56 @@ use plumb_result::compare::{Replicate, StoredOrder};
 use plumb_stats::schedule::{Interleaving, Side, interleaving, stretches};
 use std::collections::BTreeMap;
 
-/// A run of one work that counts.
+/// An accepted run of one work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TimedRun {
     pub(super) side: Side,
-    /// When it began, ns since the epoch.
+    /// Start time in ns since the epoch.
     pub(super) at: i64,
     /// The plot that it ran on.
     pub(super) plot: String,
 }
 
-/// Where a run stands among the samples.
+/// Position of a run among the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SamplePlace {
     pub(super) block: u32,
     pub(super) plot: u32,
 }
 
-/// What the runs of a work are samples of.
+/// The samples of a work's runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Arranged {
     pub(super) order: StoredOrder,
     pub(super) sample: Sample,
-    /// What a sample is.
+    /// The sampling unit.
     pub(super) unit: Replicate,
-    /// Whether samples of both sides are pairs in their order, so that one without a counterpart does not count.
+    /// Whether samples of both sides are pairs in their order; then one without a counterpart does not count.
     pub(super) paired: bool,
-    /// By run, in the order given; `None` for one that is next to none of the other side.
+    /// By run, in the given order; `None` for a run without a neighbour on the other side.
     pub(super) places: Vec<Option<SamplePlace>>,
-    /// The order in letters: a block or a stretch each.
+    /// The order in letters: one text for each block or stretch.
     pub(super) letters: Vec<String>,
-    /// Pairs whose baseline came first, and all pairs; none where runs are not paired.
+    /// The number of pairs whose baseline came first, and of all pairs; `None` if runs are not paired.
     pub(super) baseline_first: Option<(u32, u32)>,
 }
 
-/// A run, or all runs of a plot where a side has several.
+/// A run, or all runs of a plot if a side has several plots.
 struct Unit {
     side: Side,
     runs: Vec<usize>,
 }
 
-/// Whether it is known when runs were made.
+/// Whether the times of runs are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Times {
-    /// It is.
+    /// All times are known.
     Known,
-    /// Of some it is not, so that neighbours may not have been any.
+    /// Some times are unknown, so apparent neighbours may not have been neighbours.
     Unknown,
 }
 
-/// Arranges runs that are in the order of their times.
+/// Arranges runs that are in time order.
 pub(super) fn arrange(runs: &[TimedRun], times: Times) -> Arranged {
     let has_plots = [Side::A, Side::B].into_iter().any(|side| {
         let mut plots = runs.iter().filter(|run| run.side == side).map(|run| &run.plot);
@@ -125,7 +125,7 @@ impl Arranged {
     }
 }
 
-/// Runs one by one, or by plot in the order of the plots' first runs.
+/// Groups runs one by one, or by plot in the order of the plots' first runs.
 fn units(runs: &[TimedRun], by_plot: bool) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     let mut known: BTreeMap<(usize, &str), usize> = BTreeMap::new();
@@ -154,7 +154,7 @@ fn letters_of_pair([baseline, candidate]: [usize; 2]) -> String {
 mod tests {
     use super::*;
 
-    /// Runs in this order, each on the plot of its digit: `A0 B0 A1`.
+    /// Parses runs in this order, each on the plot of its digit: `A0 B0 A1`.
     fn runs(text: &str) -> Vec<TimedRun> {
         let run = |(at, word): (usize, &str)| TimedRun {
             side: if word.starts_with('A') { Side::A } else { Side::B },
@@ -168,7 +168,7 @@ mod tests {
         arrange(&runs(text), Times::Known)
     }
 
-    // Protects: files in turns are no runs in turns.
+    // Protects: alternating files are not alternating runs.
     #[test]
     fn without_times_there_are_no_pairs() {
         let found = arrange(&runs("A B A B A B A B"), Times::Unknown);
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn a_stretch_is_one_sample() {
         let found = arranged("A A B B A A B B");
-        // Neighbours at the ends of stretches are pairs, where that leaves few runs out.
+        // Neighbours at the ends of stretches are pairs, if that leaves few runs out.
         assert_eq!(arranged("A A B B A A B B A A B B").order, StoredOrder::Pairs);
         assert_eq!(
             (found.order, found.sample, found.unit),
@@ -201,10 +201,10 @@ mod tests {
         );
         assert_eq!(plots(&found), [0, 0, 0, 0, 1, 1, 1, 1].map(Some));
         assert!(found.paired && found.letters == ["AA", "BB", "AA", "BB"]);
-        assert!(!arranged("A A A B B B A A A B B B A A A").paired, "three stretches and two are no pairs");
+        assert!(!arranged("A A A B B B A A A B B B A A A").paired, "three stretches and two are not pairs");
     }
 
-    // Protects: runs in a row are many samples of one time, and one sample of what time does.
+    // Protects: runs in a row are many samples of one time, but one sample of changes over time.
     #[test]
     fn one_side_after_the_other_has_no_pairs() {
         let found = arranged("A A A A B B B B");
@@ -214,7 +214,7 @@ mod tests {
 
     /// Ten runs on one mkfs are one sample of mkfs, stored or not.
     #[test]
-    fn where_a_side_has_several_provisionings_they_are_the_samples() {
+    fn several_provisionings_of_a_side_are_the_samples() {
         let found = arranged("A0 A0 B1 B1 B2 B2 A3 A3");
         assert_eq!((found.order, found.sample, found.unit), (StoredOrder::Pairs, Sample::Plots, Replicate::Plot));
         assert_eq!(plots(&found), [0, 0, 0, 0, 1, 1, 1, 1].map(Some));

@@ -1,61 +1,44 @@
-//! Which stored runs are meant: by tag, work, path, id, study and levels, or by SQL.
+//! Selects stored runs: by tag, work, path, id, study and levels, or by SQL.
 
 use crate::answer::{FactorLevels, QuestionError};
 use crate::placed::StudyPlaces;
 use plumb_store::{Filter, QueryCell, RunRow, Store, StoreError};
 use std::collections::BTreeSet;
 
-/// Why a selection selects nothing that can be compared.
+/// The reason why a selection gives nothing to compare.
 #[derive(Debug, thiserror::Error)]
 pub enum SelectionError {
-    /// The store's.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The study has no such factor or level.
     #[error(transparent)]
     Level(#[from] QuestionError),
-    /// A key that selects nothing.
+    /// The key cannot select runs.
     #[error(
         "`{text}` selects by `{key}`, which is none of tag, work, path, run and study; see `plumb compare --help`, or write a SELECT statement"
     )]
-    Key {
-        /// The selection.
-        text: String,
-        /// The key.
-        key: String,
-    },
-    /// Levels are those of a study's factors.
+    Key { text: String, key: String },
+    /// A level needs the study of its factor.
     #[error("`{text}` names a level (`{level}`) without its study: add study:NAME")]
-    NoStudy {
-        /// The selection.
-        text: String,
-        /// The level.
-        level: String,
-    },
-    /// A word that is neither a tag nor a run.
+    NoStudy { text: String, level: String },
+    /// A word is neither a tag nor a run.
     #[error("`{word}` is neither a tag nor a run{}; `plumb list` shows the stored runs", there(known))]
-    Word {
-        /// The word.
-        word: String,
-        /// Tags that there are.
-        known: Vec<String>,
-    },
-    /// Nothing is selected.
+    Word { word: String, known: Vec<String> },
+    /// No run matches the selection.
     #[error("`{text}` selects no run{}", there(known))]
     Nothing {
-        /// The selection.
         text: String,
-        /// What there is of the kind that was asked for.
+        /// Existing values of the requested kind.
         known: Vec<String>,
     },
-    /// A query must give ids of runs.
+    /// A query must return ids of runs.
     #[error(
         "`{text}`: the first column must be ids of runs, and has {found}; such as SELECT id FROM run WHERE name = 'mail'"
     )]
     Query {
-        /// The statement.
         text: String,
-        /// What it has.
+        /// The content of its first column.
         found: String,
     },
 }
@@ -67,7 +50,7 @@ fn there(known: &[String]) -> String {
     if shown.is_empty() { String::new() } else { format!("; there is {}{more}", shown.join(", ")) }
 }
 
-/// Whether a selection is a statement.
+/// Returns `true` if a selection is an SQL statement.
 pub(super) fn is_statement(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
     matches!(first.as_str(), "SELECT" | "WITH")
@@ -90,8 +73,8 @@ impl Condition<'_> {
     }
 }
 
-/// The runs that a text selects, the oldest first. All of its conditions hold for each of them; of several words without a key,
-/// one does.
+/// Returns the runs that a text selects, the oldest first. Each run meets all of its conditions, and one of
+/// several words without a key.
 pub(super) fn select(store: &Store, text: &str) -> Result<Vec<RunRow>, SelectionError> {
     let mut all = store.list(&Filter::default())?;
     all.reverse();
@@ -140,7 +123,7 @@ pub(super) fn select(store: &Store, text: &str) -> Result<Vec<RunRow>, Selection
     Ok(kept)
 }
 
-/// Ids and tags may stand in a list with commas; a level or a path may have commas of its own.
+/// Splits ids and tags at commas; a level or a path may contain commas itself.
 fn words(word: &str) -> Vec<&str> {
     match Condition::of(word) {
         Condition::Word(_) => word.split(',').filter(|part| !part.is_empty()).collect(),
@@ -148,7 +131,7 @@ fn words(word: &str) -> Vec<&str> {
     }
 }
 
-/// Runs with this tag, else the run of this id.
+/// Returns runs with this tag, otherwise the run with this id.
 fn of_word(store: &Store, word: &str, all: &[RunRow]) -> Result<Vec<String>, SelectionError> {
     let tagged: Vec<String> =
         all.iter().filter(|row| row.tags.iter().any(|tag| tag == word)).map(|row| row.id.clone()).collect();
@@ -184,14 +167,14 @@ fn of_study(store: &Store, study: &str, levels: &[&str], rows: Vec<RunRow>) -> R
 }
 
 fn of_statement(store: &Store, text: &str, all: Vec<RunRow>) -> Result<Vec<RunRow>, SelectionError> {
-    let wrong = |found: String| SelectionError::Query { text: text.to_owned(), found };
+    let query_error = |found: String| SelectionError::Query { text: text.to_owned(), found };
     let mut ids: BTreeSet<String> = BTreeSet::new();
     for row in store.query(text)?.rows {
         match row.into_iter().next() {
             Some(QueryCell::Text(id)) if all.iter().any(|row| row.id == id) => drop(ids.insert(id)),
-            Some(QueryCell::Text(other)) => return Err(wrong(format!("`{other}`"))),
-            Some(QueryCell::Null) => return Err(wrong("an empty cell".to_owned())),
-            _ => return Err(wrong("a number".to_owned())),
+            Some(QueryCell::Text(other)) => return Err(query_error(format!("`{other}`"))),
+            Some(QueryCell::Null) => return Err(query_error("an empty cell".to_owned())),
+            _ => return Err(query_error("a number".to_owned())),
         }
     }
     let kept: Vec<RunRow> = all.into_iter().filter(|row| ids.contains(&row.id)).collect();

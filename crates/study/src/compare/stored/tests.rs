@@ -4,7 +4,7 @@ use crate::conduct::{FrozenStudy, StudyOrigin};
 use plumb_result::{ContrastVerdict, Level};
 use plumb_store::{StudyRunEnd, StudyRunStatus, TagChange};
 
-/// A run of this side at this place in time, at this speed.
+/// Stores a run of a side at a position in time, with this speed.
 fn store_run(store: &mut Store, at: usize, tag: &str, speed: f64, change: impl FnOnce(&mut RunResult)) {
     let mut result = ran(speed).result.unwrap();
     result.started_at = format!("2024-05-{:02}T{:02}:{:02}:00Z", 1 + at / 1440, at / 60 % 24, at % 60);
@@ -14,7 +14,7 @@ fn store_run(store: &mut Store, at: usize, tag: &str, speed: f64, change: impl F
     store.tag(&id, tag, TagChange::Add).unwrap();
 }
 
-/// Runs in this order, `b` this many times as fast, with a spread of 1 % and a drift per run.
+/// Stores runs in this order, with `b` this many times as fast, a spread of 1 % and a drift per run.
 fn stored(order: &str, gain: f64, drift: f64, seed: u64) -> Store {
     let mut store = Store::open_in_memory().unwrap();
     for (at, letter) in order.chars().enumerate() {
@@ -50,7 +50,7 @@ fn runs_that_alternate_are_compared_as_blocks() {
     assert!(comparison.left_out.is_empty() && comparison.runs.len() == 16);
 }
 
-// Protects: of all runs of one side and then all of the other, nothing is claimed, however plain the difference looks.
+// Protects: all runs of one side before all of the other support no claim, however clear the difference looks.
 #[test]
 fn one_side_after_the_other_claims_nothing() {
     for (gain, said) in [(1.5, ContrastVerdict::Faster), (1.0, ContrastVerdict::Equivalent)] {
@@ -60,7 +60,7 @@ fn one_side_after_the_other_claims_nothing() {
         let capped = contrast.capped.as_ref().unwrap();
         assert_eq!((capped.code.as_str(), capped.verdict), ("D8", said));
         assert!(comparison.verdict_note.contains("Not interleaved: a difference may be one of time"));
-        // The numbers are shown all the same.
+        // The numbers are still shown.
         assert!((contrast.ratio.unwrap() / gain - 1.0).abs() < 0.02 && contrast.lo.is_some());
         assert_eq!(contrast.blocks_needed, None, "more of the same would not help");
         let finding = comparison.checks.iter().find(|finding| finding.code == "D8").unwrap();
@@ -69,7 +69,8 @@ fn one_side_after_the_other_claims_nothing() {
     }
 }
 
-/// Equal sides that drift: in stretches, time is part of the spread; one after the other, of the difference, and is not claimed.
+/// Equal sides that drift: in stretches, time is part of the spread. One after the other, it is part of the
+/// difference, which is not claimed.
 #[test]
 fn drift_makes_no_claim_in_any_order() {
     const STUDIES: u64 = 60;
@@ -77,7 +78,7 @@ fn drift_makes_no_claim_in_any_order() {
         let is_claim =
             |contrast: &Contrast| matches!(contrast.verdict, ContrastVerdict::Faster | ContrastVerdict::Slower);
         let claims = (0..STUDIES).filter(|&seed| is_claim(only(&compared(&stored(order, 1.0, 0.005, seed))))).count();
-        // At most 5 % of false claims: of 60, seven or more would come in fewer than 4 of 100 cases.
+        // At most 5 % of false claims: seven or more of 60 have a chance below 4 in 100.
         assert!(claims <= 6, "{order}: {claims} of {STUDIES}");
     }
 }
@@ -103,9 +104,9 @@ fn rejected_runs_and_runs_without_a_neighbour_are_left_out_and_named() {
     assert_eq!(only(&comparison).blocks, 6);
 }
 
-// Protects: what compare checks of two sides holds for stored runs too.
+// Protects: the checks of compare apply to the sides of stored runs too.
 #[test]
-fn other_work_another_tool_and_another_kernel_are_told() {
+fn other_work_another_tool_and_another_kernel_are_reported() {
     let with = |change: fn(&mut RunResult)| {
         let mut store = Store::open_in_memory().unwrap();
         for (at, letter) in "ABBAABBAABBA".chars().enumerate() {
@@ -133,14 +134,14 @@ fn other_work_another_tool_and_another_kernel_are_told() {
         result.phases[0].metrics.values_mut().for_each(|value| value.tier = Some(TierName::Cache));
     });
     assert!(tier.verdict_note.contains("tag:b measures memory, not a device"), "{}", tier.verdict_note);
-    // A side that is not one set-up is told too.
+    // A side with several set-ups is reported too.
     let mut store = stored("ABBAABBAABBA", 1.0, 0.0, 5);
     store_run(&mut store, 12, "a", 1e8, |result| result.environment.kernel = "6.9".to_owned());
     let mixed = compared(&store);
     assert!(mixed.checks.iter().any(|one| one.code == "D5" && one.level == Level::Warn), "{:?}", mixed.checks);
 }
 
-/// A study whose runs are all stored.
+/// Stores a study with all its runs.
 fn with_study(store: &mut Store) -> Vec<String> {
     let frozen = FrozenStudy::begin(
         store,
@@ -172,7 +173,7 @@ fn with_study(store: &mut Store) -> Vec<String> {
     ids
 }
 
-// Protects: runs on one plot are one sample of it, wherever they are taken from.
+// Protects: runs on one plot are one sample of it, whichever selection they come from.
 #[test]
 fn levels_of_a_study_are_compared_by_its_plots() {
     let mut store = Store::open_in_memory().unwrap();
@@ -203,14 +204,14 @@ fn runs_are_selected_by_id_by_work_and_by_sql() {
     assert_eq!(selected("work:seq").unwrap(), 12 + ids.len());
     assert_eq!(selected("work:seq a").unwrap(), 6);
     assert_eq!(selected("SELECT id FROM run WHERE name = 'seq' LIMIT 3").unwrap(), 3);
-    let wrong = selected("SELECT count(*) FROM run").unwrap_err().to_string();
-    assert!(wrong.contains("the first column must be ids of runs, and has a number"), "{wrong}");
+    let error = selected("SELECT count(*) FROM run").unwrap_err().to_string();
+    assert!(error.contains("the first column must be ids of runs, and has a number"), "{error}");
     let tags = selected("tag:c").unwrap_err().to_string();
     assert_eq!(tags, "`tag:c` selects no run; there is `a`, `b`");
 }
 
 #[test]
-fn metrics_are_chosen_or_named_where_they_are_wrong() {
+fn metrics_are_chosen_and_unknown_ones_are_reported() {
     let store = stored("ABBAABBAABBA", 1.2, 0.0, 7);
     let of = |metrics: &[String]| compare_stored(&store, &StoredRequest { metrics, ..request(["a", "b"]) });
     let iops = of(&["iops".to_owned()]).unwrap();

@@ -103,7 +103,7 @@ fn steady_state(copy: &mut JobClone<'_>) {
     }
 }
 
-impl Lowering<'_> {
+impl<'a> Lowering<'a> {
     /// Refuses what would take memory without end before any of it is taken.
     fn counts(&self) -> Result<(), LowerErrors> {
         let (mut jobs, mut files) = (0_u64, 0_u64);
@@ -161,41 +161,8 @@ impl Lowering<'_> {
         });
     }
 
-    fn copy(&mut self, index: usize, job: &FioJob, number: u32, thread_number: u32, group_id: u32) {
-        let seed = if job.direction.random.randrepeat || job.is_said(&RANDSEED) {
-            job.direction.random.randseed
-        } else {
-            self.entropy.0
-        };
-        let compat = self.fio.invocation.compat;
-        let mut wrongs = Vec::new();
-        let recorded = replay::recorded(job, number, compat, self.places).unwrap_or_else(|wrong| {
-            wrongs.push(wrong);
-            None
-        });
-        let names = match &recorded {
-            Some(recorded) => replay::names(job, number, recorded, self.places).unwrap_or_else(|wrong| {
-                wrongs.push(wrong);
-                Names::Said(Vec::new())
-            }),
-            None => names::files(job, number, self.places),
-        };
-        let mut copy = JobClone {
-            job,
-            number,
-            thread_number,
-            seed,
-            compat,
-            logs_ops: self.fio.invocation.debug.io,
-            engine: backend::traits(backend::name(job)),
-            refusal: backend::refusal(job),
-            names,
-            recorded,
-            aux_path: self.fio.invocation.aux_path.as_deref(),
-            fixes: Vec::new(),
-            warnings: Vec::new(),
-            wrongs,
-        };
+    fn copy(&mut self, index: usize, job: &'a FioJob, number: u32, thread_number: u32, group_id: u32) {
+        let mut copy = self.job_clone(job, number, thread_number);
         if let (Some(why), 0) = (&copy.refusal, number) {
             let what = format!("the engine `{}`", backend::name(job));
             let what = if copy.is_zoned() && !backend::is_refused(job) { "zonemode=zbd".to_owned() } else { what };
@@ -235,20 +202,61 @@ impl Lowering<'_> {
             target,
             fresh_files: layout.fresh,
             names: copy.names.clone(),
-            seed,
+            seed: copy.seed,
         };
         self.plan.push(plan::of(&copy, &lowered, &layout, &self.workload));
         self.jobs.push(lowered);
-        let JobClone { warnings, wrongs, .. } = copy;
-        for warning in warnings {
+        self.report(job, copy);
+    }
+
+    /// Makes a copy of a job, with its seed, its files and the recording that it replays.
+    fn job_clone(&mut self, job: &'a FioJob, number: u32, thread_number: u32) -> JobClone<'a> {
+        let seed = if job.direction.random.randrepeat || job.is_said(&RANDSEED) {
+            job.direction.random.randseed
+        } else {
+            self.entropy.0
+        };
+        let compat = self.fio.invocation.compat;
+        let mut wrongs = Vec::new();
+        let recorded = replay::recorded(job, number, compat, self.places).unwrap_or_else(|wrong| {
+            wrongs.push(wrong);
+            None
+        });
+        let names = match &recorded {
+            Some(recorded) => replay::names(job, number, recorded, self.places).unwrap_or_else(|wrong| {
+                wrongs.push(wrong);
+                Names::Said(Vec::new())
+            }),
+            None => names::files(job, number, self.places),
+        };
+        JobClone {
+            job,
+            number,
+            thread_number,
+            seed,
+            compat,
+            logs_ops: self.fio.invocation.debug.io,
+            engine: backend::traits(backend::name(job)),
+            refusal: backend::refusal(job),
+            names,
+            recorded,
+            aux_path: self.fio.invocation.aux_path.as_deref(),
+            fixes: Vec::new(),
+            warnings: Vec::new(),
+            wrongs,
+        }
+    }
+
+    /// Reports the warnings and errors of a copy, once for all copies of its job.
+    fn report(&mut self, job: &FioJob, copy: JobClone<'_>) {
+        for warning in copy.warnings {
             let text = format!("{}: {}: {warning}", job.place, job.name);
             if !self.warnings.contains(&text) {
                 self.warnings.push(text);
             }
         }
-        for wrong in wrongs {
+        for wrong in copy.wrongs {
             let error = LowerError::of(job, wrong);
-            // All copies of a job have the same errors.
             if !self.errors.contains(&error) {
                 self.errors.push(error);
             }

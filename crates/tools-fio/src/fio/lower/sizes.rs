@@ -103,33 +103,20 @@ pub(super) fn layout(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Layout
 }
 
 fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, JobFault> {
-    let work = &copy.job.direction;
-    let rules = &copy.job.files;
-    for (option, region) in [
-        ("size", work.region.size),
-        ("io_size", work.region.io_size),
-        ("offset", Some(work.region.offset)),
-        ("offset_increment", Some(work.region.offset_increment)),
-    ] {
-        if region.is_some_and(JobClone::is_zones) {
-            if copy.is_zoned() {
-                // Only the device knows the size of a zone.
-                return Ok(Layout::default());
-            }
-            let why = "zones exist only on a zoned device";
-            return Err(JobFault::Needs { option, needs: "zonemode=zbd", why });
-        }
+    if asks_for_zones(copy)? {
+        // Only the device knows the size of a zone.
+        return Ok(Layout::default());
     }
+    let (work, rules) = (&copy.job.direction, &copy.job.files);
     let block = copy.min_block();
     let files = files(copy, places);
-    let count = files.len() as u64;
     let total = files.iter().try_fold(0_u64, |sum, file| Some(sum.saturating_add(file.length?)));
     let said_bytes = match work.region.size {
         Some(FileRegion::Bytes(bytes)) => bytes,
         _ => 0,
     };
-    let nothing_there = total.is_none_or(|total| total == 0);
-    if nothing_there && said_bytes == 0 && rules.filesize.is_none() && !rules.fill_device {
+    let is_empty = total.is_none_or(|total| total == 0);
+    if is_empty && said_bytes == 0 && rules.filesize.is_none() && !rules.fill_device {
         if copy.is_foreign() {
             // Only the engine knows the size of its target.
             return Ok(Layout::default());
@@ -139,56 +126,18 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, J
     if said_bytes > 0 && said_bytes < block {
         return Err(JobFault::SizeBelowBlock { size: said_bytes, block });
     }
-    let free = match files.first() {
-        Some(_) if rules.fill_device && said_bytes == 0 => {
-            places.free_bytes(&path(copy, 0)).ok_or(JobFault::NoSize)?.min(LONGEST / 2)
-        }
+    let fills = rules.fill_device && said_bytes == 0;
+    let free_bytes = match files.first() {
+        Some(_) if fills => places.free_bytes(&path(copy, 0)).ok_or(JobFault::NoSize)?.min(LONGEST / 2),
         _ => 0,
     };
-    let each = said_bytes.checked_div(count).unwrap_or(0);
-    let mut longer = (said_bytes - each * count) / block;
-    let mut drawn = Draws::new(copy.seed, copy.thread_number, StreamOf::FileSizes, copy.width());
-    let least = smallest_of_all(work);
+    let mut lengths = Lengths::new(copy, said_bytes, files.len() as u64, fills.then_some(free_bytes));
     let mut layout = Layout::default();
     let mut moved = 0_u64;
     for (number, file) in files.iter().enumerate() {
         let start = start(copy, file)?;
-        let behind = |length: u64| JobFault::OffsetBehindEnd { offset: start, path: path(copy, number), length };
-        let mut length = match rules.filesize {
-            None if rules.fill_device && said_bytes == 0 => {
-                // All free space and a little more, so that the job ends with ENOSPC.
-                let there = file.length.unwrap_or(0);
-                (there.saturating_add(free).div_ceil(block) + 1).saturating_mul(block).saturating_sub(start)
-            }
-            None if each > 0 || longer > 0 => {
-                let extra = if longer > 0 { block } else { 0 };
-                longer = longer.saturating_sub(1);
-                each + extra
-            }
-            None => {
-                let there = file.length.unwrap_or(0);
-                there.checked_sub(start).ok_or_else(|| behind(there))?
-            }
-            Some(range) => match file.length {
-                Some(there) if (range.low..=range.high.max(range.low)).contains(&there) => {
-                    there.checked_sub(start).ok_or_else(|| behind(there))?
-                }
-                _ if start > range.low => return Err(behind(range.low)),
-                _ if range.high <= range.low => range.low - start,
-                _ => {
-                    let span = (range.high - range.low) as f64;
-                    let bytes = range.low.saturating_add((span * drawn.share()) as u64);
-                    (bytes - bytes % least).saturating_sub(start)
-                }
-            },
-        };
-        if let Some(FileRegion::Percent(percent @ 0..100)) = work.region.size {
-            let whole = length.saturating_add(start);
-            length = percent_of(whole, percent).min(whole - start);
-            length -= length % block;
-        }
-        let end = start.checked_add(length).filter(|end| *end <= LONGEST);
-        let Some(end) = end else {
+        let length = lengths.of(file, start, number)?;
+        let Some(end) = start.checked_add(length).filter(|end| *end <= LONGEST) else {
             return Err(JobFault::Unsupported {
                 option: "offset and size".to_owned(),
                 why: format!("the end is beyond the maximum file size, {LONGEST}"),
@@ -200,7 +149,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, J
         });
         layout.bytes = layout.bytes.saturating_add(length);
         layout.ranges.push(FileRange { start: Bytes(start), length: Bytes(length) });
-        let is_laid_out = file.is_regular && !(rules.fill_device && said_bytes == 0);
+        let is_laid_out = file.is_regular && !fills;
         layout.lengths.push(Bytes(if is_laid_out { end } else { 0 }));
         if is_laid_out && file.length.unwrap_or(0) < end {
             layout.fresh += 1;
@@ -220,7 +169,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, J
         if let Some(why) = steady.problem_in(range.length.0, block) {
             return Err(JobFault::Unsupported { option: "sprandom".to_owned(), why });
         }
-        // As in fio, whatever `io_size` says.
+        // fio ignores `io_size` here, too.
         layout.io_bytes = Some(Bytes(steady.physical_bytes(range.length.0, block)));
     }
     if copy.engine.calls_files {
@@ -228,6 +177,91 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, J
     }
     finish(copy, &mut layout);
     Ok(layout)
+}
+
+/// Returns `true` if an option counts zones of a zoned device.
+fn asks_for_zones(copy: &JobClone<'_>) -> Result<bool, JobFault> {
+    let region = &copy.job.direction.region;
+    let regions = [
+        ("size", region.size),
+        ("io_size", region.io_size),
+        ("offset", Some(region.offset)),
+        ("offset_increment", Some(region.offset_increment)),
+    ];
+    match regions.iter().find(|(_, region)| region.is_some_and(JobClone::is_zones)) {
+        None => Ok(false),
+        Some(_) if copy.is_zoned() => Ok(true),
+        Some((option, _)) => {
+            Err(JobFault::Needs { option, needs: "zonemode=zbd", why: "zones exist only on a zoned device" })
+        }
+    }
+}
+
+/// The lengths of the parts of a copy's files, in the order of the files.
+struct Lengths<'a, 'j> {
+    copy: &'a JobClone<'j>,
+    block: u64,
+    /// Share of `size` for each file; 0 without `size`.
+    each_bytes: u64,
+    /// Files that still get a block of the remainder of `size`.
+    longer: u64,
+    /// Free bytes of the file system, for a job that fills it.
+    fills_bytes: Option<u64>,
+    drawn: Draws,
+    /// Sizes that are drawn are multiples of it.
+    unit_bytes: u64,
+}
+
+impl<'a, 'j> Lengths<'a, 'j> {
+    fn new(copy: &'a JobClone<'j>, said_bytes: u64, files: u64, fills_bytes: Option<u64>) -> Lengths<'a, 'j> {
+        let block = copy.min_block();
+        let each_bytes = said_bytes.checked_div(files).unwrap_or(0);
+        Lengths {
+            copy,
+            block,
+            each_bytes,
+            longer: (said_bytes - each_bytes * files) / block,
+            fills_bytes,
+            drawn: Draws::new(copy.seed, copy.thread_number, StreamOf::FileSizes, copy.width()),
+            unit_bytes: smallest_of_all(&copy.job.direction),
+        }
+    }
+
+    /// Returns the length of the next file's part, which begins at `start`.
+    fn of(&mut self, file: &File, start: u64, number: usize) -> Result<u64, JobFault> {
+        let copy = self.copy;
+        let behind = |length: u64| JobFault::OffsetBehindEnd { offset: start, path: path(copy, number), length };
+        let whole = |bytes: u64| bytes.checked_sub(start).ok_or_else(|| behind(bytes));
+        let mut length = match (copy.job.files.filesize, self.fills_bytes) {
+            (None, Some(free_bytes)) => {
+                // All free space and a little more, so that the job ends with ENOSPC.
+                let blocks = file.length.unwrap_or(0).saturating_add(free_bytes).div_ceil(self.block) + 1;
+                blocks.saturating_mul(self.block).saturating_sub(start)
+            }
+            (None, None) if self.each_bytes > 0 || self.longer > 0 => {
+                let extra = if self.longer > 0 { self.block } else { 0 };
+                self.longer = self.longer.saturating_sub(1);
+                self.each_bytes + extra
+            }
+            (None, None) => whole(file.length.unwrap_or(0))?,
+            (Some(range), _) => match file.length {
+                Some(bytes) if (range.low..=range.high.max(range.low)).contains(&bytes) => whole(bytes)?,
+                _ if start > range.low => return Err(behind(range.low)),
+                _ if range.high <= range.low => range.low - start,
+                _ => {
+                    let span = (range.high - range.low) as f64;
+                    let bytes = range.low.saturating_add((span * self.drawn.share()) as u64);
+                    (bytes - bytes % self.unit_bytes).saturating_sub(start)
+                }
+            },
+        };
+        if let Some(FileRegion::Percent(percent @ 0..100)) = copy.job.direction.region.size {
+            let whole = length.saturating_add(start);
+            length = percent_of(whole, percent).min(whole - start);
+            length -= length % self.block;
+        }
+        Ok(length)
+    }
 }
 
 /// A file engine makes one call per file, when fio would open it, whatever the file's size.

@@ -3,15 +3,11 @@
 use super::keywords::words;
 use super::row::{Row, options, row};
 use super::spec::UsageTier::{One, Two};
-use super::spec::{Category, Shelf};
 use crate::fio::value::Maybe;
 use crate::fio::value::kind::{ANY, at_most};
 use crate::fio::value::pattern::Piece;
 use crate::fio::value::syntax::{Count, FLAG, PATTERN, Plain, SWITCH, Word, choice};
 use plumb_workload::content::DedupeMode;
-
-/// Contents of the buffers.
-pub(super) static SHELF: Shelf = Shelf { category: Category::Content, groups: &[ContentOptions::ROWS] };
 
 // Rows that other code asks about.
 pub(in crate::fio) const ZERO_BUFFERS: Row<Plain<bool>> = row("zero_buffers", Two, FLAG);
@@ -22,7 +18,7 @@ pub(in crate::fio) const SCRAMBLE_BUFFERS: Row<Plain<bool>> = row("scramble_buff
 
 options! {
     /// Contents of the buffers.
-    pub struct ContentOptions in content {
+    pub struct ContentOptions {
         /// Write zeros.
         zero: bool = ZERO_BUFFERS;
         /// Generate new random data for every write.
@@ -54,6 +50,7 @@ words! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::assert_each_sets;
     use super::*;
 
@@ -61,7 +58,7 @@ mod tests {
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Content,
             &[
                 ("zero_buffers", |job| job.content.zero),
                 ("refill_buffers", |job| job.content.refill),

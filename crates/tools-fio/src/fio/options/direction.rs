@@ -3,7 +3,6 @@
 use super::keywords::words;
 use super::row::{Row, options, row};
 use super::spec::UsageTier::{Gone, One, Three, Two};
-use super::spec::{Category, Shelf};
 use crate::fio::value::direction::JobDirection;
 use crate::fio::value::distribution::RandomDistribution;
 use crate::fio::value::kind::{ANY, at_least, at_most, between};
@@ -14,19 +13,6 @@ use crate::fio::value::syntax::{
 use crate::fio::value::{Between, Each, EachRange, EachUnlessZero, FileRegion, Map, Maybe, PerDirection, UnlessZero};
 use plumb_workload::Bytes;
 use plumb_workload::blocks::fio::{Sequencer, SteadyState};
-
-/// Reads, writes and trims: which, where, and in which sizes.
-pub(super) static SHELF: Shelf = Shelf {
-    category: Category::Direction,
-    groups: &[
-        DirectionOptions::ROWS,
-        RegionOptions::ROWS,
-        BlockOptions::ROWS,
-        OpOptions::ROWS,
-        RandomOptions::ROWS,
-        SteadyStateOptions::ROWS,
-    ],
-};
 
 // Rows that other code asks about.
 pub(in crate::fio) const RANDOM_GENERATOR: Row<Choice<Generator>> =
@@ -43,7 +29,7 @@ pub(in crate::fio) const SIZE: Row<Maybe<Plain<FileRegion>>> = row("size", One, 
 
 options! {
     /// Reads, writes and trims: which, where, and in which sizes.
-    pub struct DirectionOptions in direction {
+    pub struct DirectionOptions {
         /// I/O direction and pattern; `:N` draws a random offset only every N ops, or skips N bytes after each sequential
         /// op.
         rw: JobDirection = row("rw", One, DIRECTION).or("readwrite").default("read");
@@ -70,7 +56,7 @@ options! {
 
 options! {
     /// The part of the files that the job works on, and the amount that it transfers.
-    pub struct RegionOptions in direction.region {
+    pub struct RegionOptions {
         /// Region of the files the job uses: bytes, a percentage or zones.
         size: Option<FileRegion> = SIZE;
         /// Total amount to transfer; defaults to size.
@@ -90,7 +76,7 @@ options! {
 
 options! {
     /// Block sizes, fixed or drawn.
-    pub struct BlockOptions in direction.blocks {
+    pub struct BlockOptions {
         /// Block size, for reads, writes and trims.
         bs: PerDirection<u64> = row("bs", One, Each(Wide(at_least(1)))).or("blocksize").default("4096");
         /// Alignment of random offsets; defaults to the block size.
@@ -108,7 +94,7 @@ options! {
 
 options! {
     /// Rules for single ops.
-    pub struct OpOptions in direction.ops {
+    pub struct OpOptions {
         /// Number of ranges per trim. More than one needs ioengine=io_uring_cmd, as in fio.
         num_range: u32 = row("num_range", Two, Map(Count(at_most(256)), |count| count.max(1))).default("1");
         /// Never have overlapping ops in flight.
@@ -120,7 +106,7 @@ options! {
 
 options! {
     /// Random offsets: their distribution, generator and seed.
-    pub struct RandomOptions in direction.random {
+    pub struct RandomOptions {
         /// Percentage of random ops, for reads, writes and trims.
         percentage_random: PerDirection<u32> = row("percentage_random", Two, Each(Count(at_most(100))))
             .default("100,100,100");
@@ -146,7 +132,7 @@ const ONE_FLOAT: Floats = Floats { most: 1, bounds: None };
 
 options! {
     /// Random writes that bring an SSD to its steady state.
-    pub struct SteadyStateOptions in direction.steady_state {
+    pub struct SteadyStateOptions {
         /// Bring an SSD to the steady state of random writes: write its whole physical capacity once.
         is_on: bool = row("sprandom", Three, SWITCH).default("0");
         /// Number of regions that sprandom writes one after another.
@@ -220,6 +206,7 @@ words! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::{assert_each_sets, each};
     use super::*;
     use crate::fio::value::direction::{AccessOrder, Ops};
@@ -228,7 +215,7 @@ mod tests {
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Direction,
             &[
                 ("rw=randwrite:8", |job| {
                     job.direction.rw == JobDirection { ops: Ops::Write, order: AccessOrder::Random { ops_per_draw: 8 } }

@@ -3,19 +3,15 @@
 use super::keywords::words;
 use super::row::{options, row};
 use super::spec::UsageTier::{One, Three, Two};
-use super::spec::{Category, Shelf};
 use crate::fio::value::choice::SyncRange;
 use crate::fio::value::kind::ANY;
 use crate::fio::value::syntax::{Count, SWITCH, SYNC_RANGE, Word, choice};
 use crate::fio::value::{Maybe, UnlessZero};
 use plumb_workload::files::OpenMode;
 
-/// Flushes.
-pub(super) static SHELF: Shelf = Shelf { category: Category::Durability, groups: &[DurabilityOptions::ROWS] };
-
 options! {
     /// Flushes.
-    pub struct DurabilityOptions in durability {
+    pub struct DurabilityOptions {
         /// Call fsync after every N writes.
         fsync: Option<u32> = row("fsync", One, UnlessZero(Count(ANY))).default("0");
         /// Call fdatasync after every N writes.
@@ -45,6 +41,7 @@ words! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::assert_each_sets;
     use super::*;
 
@@ -52,7 +49,7 @@ mod tests {
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Durability,
             &[
                 ("fsync=7", |job| job.durability.fsync == Some(7)),
                 ("fdatasync=7", |job| job.durability.fdatasync == Some(7)),

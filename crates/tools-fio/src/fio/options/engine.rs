@@ -3,30 +3,15 @@
 use super::keywords::words;
 use super::row::{options, row};
 use super::spec::UsageTier::{One, Three, Two};
-use super::spec::{Category, Shelf};
 use crate::fio::value::kind::{ANY, at_most, between};
 use crate::fio::value::split::PriorityShare;
 use crate::fio::value::syntax::{Count, ENGINE_TEXT, FLAG, PRIORITY_SPLIT, SWITCH, Whole, Word, choice};
 use crate::fio::value::{Map, Maybe, Pair, ReadWrite, UnlessZero};
 use plumb_workload::{FileCall, SocketKind};
 
-/// What only some engines know.
-pub(super) static SHELF: Shelf = Shelf {
-    category: Category::Engine,
-    groups: &[
-        EngineOptions::ROWS,
-        PriorityOptions::ROWS,
-        CpuOptions::ROWS,
-        NetOptions::ROWS,
-        StatOptions::ROWS,
-        ExecOptions::ROWS,
-        DefragOptions::ROWS,
-    ],
-};
-
 options! {
     /// Options that only some engines have; those that the job's engine does not have are at their defaults.
-    pub struct EngineOptions in engine {
+    pub struct EngineOptions {
         /// Poll for completions instead of waiting for interrupts.
         hipri: bool = row("hipri", One, FLAG).only(&["pvsync2", "sg", "io_uring", "io_uring_cmd", "libblkio", "xnvme"]);
         /// Percentage of ops to poll for.
@@ -75,7 +60,7 @@ options! {
 
 options! {
     /// Priorities of some of the ops.
-    pub struct PriorityOptions in engine.priority {
+    pub struct PriorityOptions {
         /// Percentage of ops with a set I/O priority, for reads and writes.
         percentage: ReadWrite<Option<i64>> = row("cmdprio_percentage", Two, Pair(Whole(at_most(100))))
             .only(&["io_uring", "io_uring_cmd", "libaio"]);
@@ -96,7 +81,7 @@ options! {
 
 options! {
     /// Options of the engine cpuio.
-    pub struct CpuOptions in engine.cpuio {
+    pub struct CpuOptions {
         /// Percentage of a CPU to keep busy.
         load_percent: Option<u32> = row("cpuload", Two, UnlessZero(Count(ANY))).only(&["cpuio"]);
         /// How to keep the CPU busy.
@@ -110,7 +95,7 @@ options! {
 
 options! {
     /// Options of the engine net.
-    pub struct NetOptions in engine.net {
+    pub struct NetOptions {
         /// Remote host name or address, or multicast group.
         hostname: Option<String> = row("hostname", Two, Maybe(ENGINE_TEXT)).only(&["net", "netsplice", "rdma", "libhdfs"]);
         /// Port to listen on or connect to.
@@ -136,7 +121,7 @@ options! {
 
 options! {
     /// Options of the engines filestat and dirstat.
-    pub struct StatOptions in engine.filestat {
+    pub struct StatOptions {
         /// System call that reads the attributes.
         call: FileCall = row("stat_type", Two, choice::<FileCall>()).default("stat").only(&["filestat", "dirstat"]);
     }
@@ -144,7 +129,7 @@ options! {
 
 options! {
     /// Options of the engine exec.
-    pub struct ExecOptions in engine.exec {
+    pub struct ExecOptions {
         /// Program to run.
         program: Option<String> = row("program", Two, Maybe(ENGINE_TEXT)).only(&["exec"]);
         /// Arguments of that program.
@@ -158,7 +143,7 @@ options! {
 
 options! {
     /// Options of the engine e4defrag.
-    pub struct DefragOptions in engine.defrag {
+    pub struct DefragOptions {
         /// File whose blocks the job's file gets; it is written to, and made if it is missing.
         donor: Option<String> = row("donorname", Three, Maybe(ENGINE_TEXT)).only(&["e4defrag"]);
         /// 1 gives the donor blocks for each op and takes them back; 0 gives it all of them before the start.
@@ -194,6 +179,7 @@ words! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::assert_each_sets;
     use super::*;
 
@@ -201,7 +187,7 @@ mod tests {
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Engine,
             &[
                 ("hipri", |job| job.engine.hipri),
                 ("hipri_percentage=7", |job| job.engine.hipri_percentage == 7),

@@ -3,7 +3,6 @@
 use super::keywords::words;
 use super::row::{Row, options, row};
 use super::spec::UsageTier::{One, Two};
-use super::spec::{Category, Shelf};
 use crate::fio::value::kind::{ANY, at_least, at_most};
 use crate::fio::value::syntax::{Count, FILE_SERVICE, NAMES, Range, SWITCH, TEXT, Wide, Word, choice};
 use crate::fio::value::{Between, Maybe, UnlessZero};
@@ -13,18 +12,12 @@ use plumb_workload::files::{Allocation, FileLock, WriteLife};
 /// Files of all copies of all jobs of a run: each takes memory.
 pub const FILES_MAX: u64 = 1 << 22;
 
-/// Files and devices: their choice, layout, opening and removal.
-pub(super) static SHELF: Shelf = Shelf {
-    category: Category::Files,
-    groups: &[NameOptions::ROWS, FileOptions::ROWS, LayoutOptions::ROWS, RemovalOptions::ROWS, HintOptions::ROWS],
-};
-
 // Rows that other code asks about.
 pub(in crate::fio) const NRFILES: Row<Count> = row("nrfiles", One, Count(at_most(1 << 20))).or("nr_files").default("1");
 
 options! {
     /// Names of the files and devices of a job.
-    pub struct NameOptions in files.names {
+    pub struct NameOptions {
         /// Files or devices to use, shared by all copies of the job.
         filenames: Vec<String> = row("filename", One, NAMES).last();
         /// Directory for generated files; with several, the copies of the job take turns.
@@ -42,7 +35,7 @@ options! {
 
 options! {
     /// Files and devices: their choice, layout, opening and removal.
-    pub struct FileOptions in files {
+    pub struct FileOptions {
         /// Number of files the job uses.
         nrfiles: u32 = NRFILES;
         /// Maximum number of files open at the same time.
@@ -71,7 +64,7 @@ options! {
 
 options! {
     /// Layout of the files before the job starts.
-    pub struct LayoutOptions in files.layout {
+    pub struct LayoutOptions {
         /// How space is preallocated when a file is laid out.
         fallocate: Allocation = row("fallocate", One, choice::<Allocation>()).default("native");
         /// Create files that do not exist.
@@ -95,7 +88,7 @@ options! {
 
 options! {
     /// Deletion of the files after the job or its loops.
-    pub struct RemovalOptions in files.removal {
+    pub struct RemovalOptions {
         /// Delete the job's files when it ends.
         unlink: bool = row("unlink", One, SWITCH).default("0");
         /// Delete the job's files between loops; those of the last loop are kept.
@@ -105,7 +98,7 @@ options! {
 
 options! {
     /// Hints to the kernel about the files.
-    pub struct HintOptions in files.hints {
+    pub struct HintOptions {
         /// Access pattern hint given to the kernel (posix_fadvise).
         advice: Advice = row("fadvise_hint", Two, choice::<Advice>()).default("1");
         /// Evict the files from the page cache before the job starts, before each loop, and before verification.
@@ -170,6 +163,7 @@ words! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::assert_each_sets;
     use super::*;
 
@@ -177,7 +171,7 @@ mod tests {
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Files,
             &[
                 ("filename=/x:/y", |job| job.files.names.filenames == ["/x", "/y"]),
                 ("directory=/d:/e", |job| job.files.names.directories == ["/d", "/e"]),

@@ -2,7 +2,6 @@
 
 use super::row::{Row, options, row};
 use super::spec::UsageTier::{One, Three, Two};
-use super::spec::{Category, Shelf};
 use crate::fio::value::kind::{ANY, Bare, at_most, between};
 use crate::fio::value::syntax::{Count, FLAG, Plain, Range, SWITCH, TEXT, Time, Whole};
 use crate::fio::value::{Between, Map, Maybe};
@@ -10,9 +9,6 @@ use plumb_workload::Nanos;
 
 /// All copies of all jobs of a run. Source: fio's `REAL_MAX_JOBS`.
 pub const JOBS_MAX: u64 = 4096;
-
-/// Name, copies, order and reporting group.
-pub(super) static SHELF: Shelf = Shelf { category: Category::Job, groups: &[JobOptions::ROWS] };
 
 // Rows that other code asks about.
 pub(in crate::fio) const NAME: Row<Plain<String>> = row("name", One, TEXT);
@@ -28,7 +24,7 @@ pub(in crate::fio) const PROFILE: Row<Plain<String>> =
 
 options! {
     /// Name, copies, order and reporting group.
-    pub struct JobOptions in identity {
+    pub struct JobOptions {
         _ = NAME.doc("Job name; labels results and prefixes generated file names.");
         /// Free-text description, shown with the results.
         description: Option<String> = row("description", One, Maybe(TEXT));
@@ -72,6 +68,7 @@ options! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::assert_each_sets;
     use super::*;
 
@@ -79,7 +76,7 @@ mod tests {
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Job,
             &[
                 ("name=x", |job| job.name == "x"),
                 ("description=x", |job| job.identity.description.as_deref() == Some("x")),

@@ -3,18 +3,14 @@
 use super::keywords::words;
 use super::row::{options, row};
 use super::spec::UsageTier::{One, Three, Two};
-use super::spec::{Category, Shelf};
 use crate::fio::value::choice::LogName;
 use crate::fio::value::kind::{ANY, at_most, between};
 use crate::fio::value::syntax::{CPUS, Count, LOG_NAME, SWITCH, Word, choice};
 use crate::fio::value::{Maybe, UnlessZero};
 
-/// Series over time, in files.
-pub(super) static SHELF: Shelf = Shelf { category: Category::Logs, groups: &[LogOptions::ROWS] };
-
 options! {
     /// Series over time, in files.
-    pub struct LogOptions in logs {
+    pub struct LogOptions {
         /// Log bandwidth over time to files with this prefix.
         bw: Option<LogName> = row("write_bw_log", One, Maybe(LOG_NAME));
         /// Log latencies to files with this prefix.
@@ -67,6 +63,7 @@ words! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::assert_each_sets;
     use super::*;
 
@@ -74,7 +71,7 @@ mod tests {
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Logs,
             &[
                 ("write_bw_log=x", |job| job.logs.bw == Some(LogName::Named("x".to_owned()))),
                 ("write_lat_log", |job| job.logs.lat == Some(LogName::OfJob)),

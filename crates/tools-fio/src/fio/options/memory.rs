@@ -3,22 +3,18 @@
 use super::keywords::words;
 use super::row::{Row, options, row};
 use super::spec::UsageTier::{One, Three, Two};
-use super::spec::{Category, Shelf};
 use crate::fio::value::choice::MemoryKind;
 use crate::fio::value::kind::{ANY, at_most};
 use crate::fio::value::lists::NumaPolicy;
 use crate::fio::value::syntax::{CPU_MASK, CPUS, Count, MEMORY, NUMA_POLICY, Plain, Wide, Word, choice};
 use crate::fio::value::{Maybe, UnlessZero};
 
-/// Buffers, CPUs, NUMA nodes and priorities.
-pub(super) static SHELF: Shelf = Shelf { category: Category::Memory, groups: &[MemoryOptions::ROWS] };
-
 // Rows that other code asks about.
 pub(in crate::fio) const MEM: Row<Plain<MemoryKind>> = row("mem", Two, MEMORY).or("iomem").default("malloc");
 
 options! {
     /// Buffers, CPUs, NUMA nodes and priorities.
-    pub struct MemoryOptions in memory {
+    pub struct MemoryOptions {
         /// How I/O buffers are allocated.
         source: MemoryKind = MEM;
         /// Alignment of I/O buffers.
@@ -57,6 +53,7 @@ words! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::assert_each_sets;
     use super::*;
 
@@ -64,7 +61,7 @@ mod tests {
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Memory,
             &[
                 ("mem=mmap:/f", |job| job.memory.source == MemoryKind::Mmap(Some("/f".to_owned()))),
                 ("iomem_align=7", |job| job.memory.align_bytes == Some(7)),

@@ -3,18 +3,11 @@
 use super::keywords::words;
 use super::row::{Row, options, row};
 use super::spec::UsageTier::{Gone, One, Two};
-use super::spec::{Category, Shelf};
 use crate::fio::value::kind::{ANY, Bare, at_most};
 use crate::fio::value::syntax::{Count, FLAG, Floats, SWITCH, Time, Wide, Word, choice};
 use crate::fio::value::{EachUnlessZero, Map, PerDirection, UnlessZero};
 use plumb_workload::pace::ThinkBasis;
 use plumb_workload::{Arrival, Nanos};
-
-/// Rate limits, pauses and latency targets.
-pub(super) static SHELF: Shelf = Shelf {
-    category: Category::Pace,
-    groups: &[RateOptions::ROWS, ThinkOptions::ROWS, LatencyOptions::ROWS, FlowOptions::ROWS],
-};
 
 // Rows that other code asks about.
 pub(in crate::fio) const THINKTIME_BLOCKS: Row<Map<Count, u32>> =
@@ -35,7 +28,7 @@ pub struct PaceOptions {
 
 options! {
     /// Limits and floors of rates.
-    pub struct RateOptions in pace.rate {
+    pub struct RateOptions {
         /// Bandwidth limit in bytes per second, for reads, writes and trims.
         limit: PerDirection<Option<u64>> = row("rate", One, EachUnlessZero(Wide(ANY)));
         /// Minimum bandwidth in bytes per second; the job fails below it.
@@ -55,7 +48,7 @@ options! {
 
 options! {
     /// Pauses between ops.
-    pub struct ThinkOptions in pace.think {
+    pub struct ThinkOptions {
         /// Length of the pause between blocks of ops.
         pause: Option<Nanos> = row("thinktime", One, UnlessZero(Time(Bare::Micros))).default("0");
         /// Part of the pause spent spinning instead of sleeping.
@@ -76,7 +69,7 @@ const PERCENTILE: Floats = Floats { most: 1, bounds: Some((0.0, 100.0)) };
 
 options! {
     /// Limits of latency, and the search for the queue depth that keeps one.
-    pub struct LatencyOptions in pace.latency {
+    pub struct LatencyOptions {
         /// Maximum latency of an op; the job ends when one exceeds it.
         longest: PerDirection<Option<Nanos>> = row("max_latency", Two, EachUnlessZero(Time(Bare::Micros)));
         /// Find the highest queue depth that keeps latency below this.
@@ -93,7 +86,7 @@ options! {
 
 options! {
     /// Flow control between jobs.
-    pub struct FlowOptions in pace.flow {
+    pub struct FlowOptions {
         /// Weight of this job in its flow-control group.
         weight: Option<u32> = row("flow", Two, UnlessZero(Count(at_most(1000)))).default("0");
         /// Flow-control group of this job.
@@ -118,6 +111,7 @@ words! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::{assert_each_sets, each};
     use super::*;
 
@@ -125,7 +119,7 @@ mod tests {
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Pace,
             &[
                 ("rate=1m,0,512", |job| job.pace.rate.limit == each(Some(1 << 20), None, Some(512))),
                 ("rate_min=1m,,512", |job| job.pace.rate.floor == each(Some(1 << 20), None, Some(512))),

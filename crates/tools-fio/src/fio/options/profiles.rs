@@ -1,8 +1,8 @@
 //! Options of fio's built-in profiles. fio accepts them in any job, without effect.
 
 use super::row::{Row, row, unbound};
+use super::spec::OptionSpec;
 use super::spec::UsageTier::Three;
-use super::spec::{Category, OptionSpec, Shelf};
 use crate::fio::value::syntax::{FLAG, Plain, TEXT};
 
 const TIOBENCH: &str = "It belongs to --profile=tiobench on the command line and has no effect in a job.";
@@ -33,19 +33,19 @@ pub(in crate::fio) const LARGE_BLOCK_OP_KBYTES: Row<Plain<String>> =
 
 pub(in crate::fio) const PREP: Row<Plain<bool>> = row("prep", Three, FLAG).ignored(ACT);
 
-/// Options of fio's built-in profiles.
-pub(super) static SHELF: Shelf = Shelf { category: Category::Profiles, groups: &[ROWS] };
-
-const ROWS: &[OptionSpec] = unbound![
-    BLOCK,
-    NUMRUNS,
-    DIR,
-    THREADS,
-    DEVICE_NAMES,
-    LOAD,
-    TEST_DURATION,
-    THREADS_PER_QUEUE,
-    READ_REQ_NUM_512_BLOCKS,
-    LARGE_BLOCK_OP_KBYTES,
-    PREP,
-];
+/// Returns the rows, for any type of job.
+pub(super) const fn rows<J>() -> &'static [OptionSpec<J>] {
+    unbound![
+        BLOCK,
+        NUMRUNS,
+        DIR,
+        THREADS,
+        DEVICE_NAMES,
+        LOAD,
+        TEST_DURATION,
+        THREADS_PER_QUEUE,
+        READ_REQ_NUM_512_BLOCKS,
+        LARGE_BLOCK_OP_KBYTES,
+        PREP,
+    ]
+}

@@ -3,14 +3,10 @@
 use super::keywords::words;
 use super::row::{Row, options, row};
 use super::spec::UsageTier::{One, Three, Two};
-use super::spec::{Category, Shelf};
 use crate::fio::engines;
 use crate::fio::value::kind::{ANY, at_least};
 use crate::fio::value::syntax::{Count, Plain, SWITCH, TEXT, Word, choice};
 use crate::fio::value::{Map, Maybe, UnlessZero};
-
-/// The engine, and the ops that it has in flight.
-pub(super) static SHELF: Shelf = Shelf { category: Category::Queue, groups: &[QueueOptions::ROWS] };
 
 // Rows that other code asks about.
 pub(in crate::fio) const IOENGINE: Row<Map<Plain<String>, String>> =
@@ -20,7 +16,7 @@ pub(in crate::fio) const IODEPTH: Row<Count> = row("iodepth", One, Count(at_leas
 
 options! {
     /// The engine, and the ops that it has in flight.
-    pub struct QueueOptions in queue {
+    pub struct QueueOptions {
         /// I/O engine (see Engines).
         ioengine: String = IOENGINE;
         /// Queue depth: ops in flight.
@@ -63,6 +59,7 @@ words! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::assert_each_sets;
     use super::*;
 
@@ -70,7 +67,7 @@ mod tests {
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Queue,
             &[
                 ("ioengine=aio", |job| job.queue.ioengine == "libaio"),
                 ("iodepth=2", |job| job.queue.iodepth == 2),

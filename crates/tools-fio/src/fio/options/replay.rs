@@ -2,17 +2,13 @@
 
 use super::row::{options, row};
 use super::spec::UsageTier::Two;
-use super::spec::{Category, Shelf};
 use crate::fio::value::kind::{ANY, at_least};
 use crate::fio::value::syntax::{Count, Floats, PowerOfTwo, SWITCH, SomeOf, TEXT};
 use crate::fio::value::{Map, Maybe, UnlessZero};
 
-/// Ops from a recording.
-pub(super) static SHELF: Shelf = Shelf { category: Category::Replay, groups: &[ReplayOptions::ROWS] };
-
 options! {
     /// Ops from a recording.
-    pub struct ReplayOptions in replay {
+    pub struct ReplayOptions {
         /// Write a log of every op to this file, for read_iolog.
         write_iolog: Option<String> = row("write_iolog", Two, Maybe(TEXT));
         /// Replay this recording (an iolog or a blktrace).
@@ -41,14 +37,14 @@ options! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::assert_each_sets;
-    use super::*;
 
     // Protects: each option sets its own field to the value of its text.
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Replay,
             &[
                 ("write_iolog=x", |job| job.replay.write_iolog.as_deref() == Some("x")),
                 ("read_iolog=x", |job| job.replay.read_iolog.as_deref() == Some("x")),

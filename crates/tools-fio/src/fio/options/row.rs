@@ -1,11 +1,10 @@
-//! A row of the table, and its binding to a field of a job.
+//! A row of the table, and its binding to a field of a group of options.
 //!
-//! [`options!`] takes the list of a group of options, and makes from each line the row, the field that it sets with the
-//! row's sentence as its documentation, and the field's default. A row whose field does not exist, or is of another
-//! type than the row's value, does not compile; a field without a row cannot be written.
+//! [`options!`] makes from each line of a group the row, the field that it sets, the field's documentation and its
+//! default. A row with a wrong field or a wrong type does not compile, and every field has a row. A group does not know
+//! the job that it is part of: [`HasGroup`] finds it there.
 
 use super::spec::{OptionSpec, Precedence, UsageTier};
-use crate::fio::job::FioJob;
 use crate::fio::value::kind::Kind;
 use crate::fio::value::syntax::Syntax;
 use crate::fio::value::{Compat, Setter, ValueError, ValueReading};
@@ -105,8 +104,8 @@ impl<S: Copy> Row<S> {
         self
     }
 
-    /// Binds the row to what reads its text and sets its field.
-    pub(super) const fn bind(self, reader: &'static dyn OptionReader) -> OptionSpec {
+    /// Binds the row to the reader of its text.
+    pub(super) const fn bind<J>(self, reader: &'static dyn OptionReader<J>) -> OptionSpec<J> {
         OptionSpec {
             name: self.name,
             alias: self.alias,
@@ -128,7 +127,7 @@ impl<S: Setter> Row<S> {
     }
 
     /// Whether it is the row of this option.
-    pub fn is(&self, option: &OptionSpec) -> bool {
+    pub fn is<J>(&self, option: &OptionSpec<J>) -> bool {
         self.name == option.name
     }
 
@@ -157,67 +156,73 @@ impl<S: Setter> Row<S> {
     }
 }
 
-/// The value of an option, read and ready to be set in any number of jobs.
-pub struct Setting(Box<dyn Fn(&mut FioJob) + Send + Sync>);
+/// A job that includes the group `G` of options.
+pub trait HasGroup<G>: 'static {
+    /// Returns the group, for a setter to change.
+    fn group_mut(&mut self) -> &mut G;
+}
 
-impl Setting {
+/// The parsed value of an option, to be set in any number of jobs.
+pub struct Setting<J>(Box<dyn Fn(&mut J) + Send + Sync>);
+
+impl<J> Setting<J> {
     /// Sets the field of a job.
-    pub fn apply(&self, job: &mut FioJob) {
+    pub fn apply(&self, job: &mut J) {
         (self.0)(job);
     }
 }
 
-impl fmt::Debug for Setting {
+impl<J> fmt::Debug for Setting<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Setting")
     }
 }
 
-/// A row and its field, whose types fit: the type of the value is no longer needed.
-pub(super) trait OptionReader: Sync {
-    /// The kind of value.
+/// A row and its field; hides the type of their value.
+pub(super) trait OptionReader<J>: Sync {
+    /// Returns the kind of the value.
     fn kind(&self) -> Kind;
 
-    /// Reads a text.
-    fn read(&self, text: Option<&str>, reading: &mut ValueReading<'_>) -> Result<Setting, ValueError>;
+    /// Parses the text of an option.
+    fn read(&self, text: Option<&str>, reading: &mut ValueReading<'_>) -> Result<Setting<J>, ValueError>;
 }
 
-/// A row that sets a field.
-pub(super) struct Bound<S: Setter> {
+/// A row that sets a field of the group `G`.
+pub(super) struct Bound<S: Setter, G> {
     pub row: Row<S>,
-    pub field: fn(&mut FioJob) -> &mut S::Field,
+    pub field: fn(&mut G) -> &mut S::Field,
 }
 
-impl<S: Setter> OptionReader for Bound<S> {
+impl<S: Setter, G: 'static, J: HasGroup<G>> OptionReader<J> for Bound<S, G> {
     fn kind(&self) -> Kind {
         self.row.setter.syntax().kind()
     }
 
-    fn read(&self, text: Option<&str>, reading: &mut ValueReading<'_>) -> Result<Setting, ValueError> {
+    fn read(&self, text: Option<&str>, reading: &mut ValueReading<'_>) -> Result<Setting<J>, ValueError> {
         let (setter, field) = (self.row.setter, self.field);
         let value = setter.syntax().read(text, reading)?;
-        Ok(Setting(Box::new(move |job| setter.set(field(job), value.clone()))))
+        Ok(Setting(Box::new(move |job: &mut J| setter.set(field(job.group_mut()), value.clone()))))
     }
 }
 
-/// A row that sets nothing: the option has no effect, is refused, or is known by its text alone.
+/// A row that sets nothing: the option has no effect, or Plumb refuses it, or reads it elsewhere.
 pub(super) struct Unbound<S>(pub Row<S>);
 
-impl<S: Setter> OptionReader for Unbound<S> {
+impl<S: Setter, J> OptionReader<J> for Unbound<S> {
     fn kind(&self) -> Kind {
         self.0.setter.syntax().kind()
     }
 
-    fn read(&self, text: Option<&str>, reading: &mut ValueReading<'_>) -> Result<Setting, ValueError> {
+    fn read(&self, text: Option<&str>, reading: &mut ValueReading<'_>) -> Result<Setting<J>, ValueError> {
         self.0.setter.syntax().read(text, reading)?;
         Ok(Setting(Box::new(|_| {})))
     }
 }
 
-/// Rows that set nothing.
+/// Rows that set nothing, for any type of job.
 macro_rules! unbound {
     ($($row:expr),* $(,)?) => {
-        &[$($row.bind(const { &$crate::fio::options::row::Unbound($row) })),*]
+        const { &[$($row.bind(const { &$crate::fio::options::row::Unbound($row) })),*] }
     };
 }
 
@@ -226,7 +231,7 @@ macro_rules! unbound {
 /// ```text
 /// options! {
 ///     /// What the fields are about.
-///     pub struct ThinkOptions in pace.think {        // the place of the struct in a `FioJob`
+///     pub struct ThinkOptions {
 ///         /// Number of ops between pauses.           // the sentence of the option, and the field's documentation
 ///         blocks: u32 = row("thinktime_blocks", Two, Count(ANY)).default("1");
 ///
@@ -245,7 +250,7 @@ macro_rules! unbound {
 macro_rules! options {
     (
         $(#[doc = $about:literal])+
-        pub struct $name:ident in $part:ident $(. $inside:ident)* {
+        pub struct $name:ident {
             $(_ = $leading:expr;)*
             $(
                 $(#[doc = $doc:literal])+
@@ -264,26 +269,32 @@ macro_rules! options {
         }
 
         impl $name {
-            /// The struct of a job, for a setting to change.
-            fn of_job(job: &mut $crate::fio::job::FioJob) -> &mut $name {
-                let part = std::sync::Arc::make_mut(&mut job.$part);
-                &mut (*part)$(.$inside)*
+            /// Returns the rows of the group, for a job that includes it.
+            pub(super) const fn rows<J: $crate::fio::options::row::HasGroup<$name>>()
+            -> &'static [$crate::fio::options::spec::OptionSpec<J>] {
+                const {
+                    &[
+                        $($leading.bind(const { &$crate::fio::options::row::Unbound($leading) }),)*
+                        $(
+                            $row.doc(concat!($($doc),+)).bind(const {
+                                &$crate::fio::options::row::Bound {
+                                    row: $row,
+                                    field: |group: &mut $name| &mut group.$field,
+                                }
+                            }),
+                            $(
+                                $other.doc(concat!($($other_doc),+)).bind(const {
+                                    &$crate::fio::options::row::Bound {
+                                        row: $other,
+                                        field: |group: &mut $name| &mut group.$field,
+                                    }
+                                }),
+                            )*
+                            $($following.bind(const { &$crate::fio::options::row::Unbound($following) }),)*
+                        )+
+                    ]
+                }
             }
-
-            pub(super) const ROWS: &[$crate::fio::options::OptionSpec] = &[
-                $($leading.bind(const { &$crate::fio::options::row::Unbound($leading) }),)*
-                $(
-                    $row.doc(concat!($($doc),+)).bind(const {
-                        &$crate::fio::options::row::Bound { row: $row, field: |job| &mut $name::of_job(job).$field }
-                    }),
-                    $(
-                        $other.doc(concat!($($other_doc),+)).bind(const {
-                            &$crate::fio::options::row::Bound { row: $other, field: |job| &mut $name::of_job(job).$field }
-                        }),
-                    )*
-                    $($following.bind(const { &$crate::fio::options::row::Unbound($following) }),)*
-                )+
-            ];
         }
 
         /// The defaults of the table.

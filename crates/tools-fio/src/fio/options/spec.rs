@@ -121,9 +121,8 @@ pub enum Precedence {
     Last,
 }
 
-/// One option: a row of the table, bound to the field that it sets.
-#[derive(Clone, Copy)]
-pub struct OptionSpec {
+/// One option: a row of the table, bound to a field of a job of type `J`.
+pub struct OptionSpec<J: 'static> {
     /// Its name.
     pub name: &'static str,
     /// Its other name.
@@ -141,16 +140,16 @@ pub struct OptionSpec {
     /// What it means, in a sentence.
     pub doc: &'static str,
     /// Reads its text and sets its field.
-    pub(super) reader: &'static dyn OptionReader,
+    pub(super) reader: &'static dyn OptionReader<J>,
 }
 
-impl fmt::Debug for OptionSpec {
+impl<J> fmt::Debug for OptionSpec<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("OptionSpec").field(&self.name).finish()
     }
 }
 
-impl OptionSpec {
+impl<J> OptionSpec<J> {
     /// Whether this is its name or alias.
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name || self.alias == Some(name)
@@ -175,23 +174,23 @@ impl OptionSpec {
     ///
     /// # Errors
     /// The text is not a value of the option.
-    pub fn read(&self, text: Option<&str>, reading: &mut ValueReading<'_>) -> Result<Setting, ValueError> {
+    pub fn read(&self, text: Option<&str>, reading: &mut ValueReading<'_>) -> Result<Setting<J>, ValueError> {
         self.reader.read(text, reading)
     }
 }
 
 /// The options of one category.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct Shelf<J: 'static> {
     /// The category.
     pub category: Category,
     /// Its options, a slice for each group of fields.
-    pub(super) groups: &'static [&'static [OptionSpec]],
+    pub(super) groups: &'static [&'static [OptionSpec<J>]],
 }
 
-impl Shelf {
+impl<J> Shelf<J> {
     /// Its options.
-    pub fn options(&self) -> impl Iterator<Item = &'static OptionSpec> + use<> {
+    pub fn options(&self) -> impl Iterator<Item = &'static OptionSpec<J>> + use<J> {
         self.groups.iter().copied().flatten()
     }
 }

@@ -3,13 +3,9 @@
 use super::keywords::words;
 use super::row::{Row, options, row};
 use super::spec::UsageTier::{One, Three, Two};
-use super::spec::{Category, Shelf};
 use crate::fio::value::Map;
 use crate::fio::value::kind::{ANY, between};
 use crate::fio::value::syntax::{Count, Floats, OneOf, SWITCH, Word, choice};
-
-/// Measurements, and their form in reports.
-pub(super) static SHELF: Shelf = Shelf { category: Category::Statistics, groups: &[StatsOptions::ROWS] };
 
 // Rows that other code asks about.
 pub(in crate::fio) const KB_BASE: Row<Map<OneOf, u32>> =
@@ -23,7 +19,7 @@ pub(in crate::fio) const PERCENTILE_LIST: Row<Floats> =
 
 options! {
     /// Measurements, and their form in reports.
-    pub struct StatsOptions in statistics {
+    pub struct StatsOptions {
         /// Averaging window for bandwidth, in milliseconds.
         bw_avg_ms: u32 = row("bwavgtime", Two, Count(ANY)).default("500");
         /// Averaging window for IOPS, in milliseconds.
@@ -114,6 +110,7 @@ words! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::assert_each_sets;
     use super::*;
 
@@ -121,7 +118,7 @@ mod tests {
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Statistics,
             &[
                 ("bwavgtime=7", |job| job.statistics.bw_avg_ms == 7),
                 ("iopsavgtime=7", |job| job.statistics.iops_avg_ms == 7),

@@ -3,15 +3,11 @@
 use super::keywords::words;
 use super::row::{Row, options, row};
 use super::spec::UsageTier::{One, Two};
-use super::spec::{Category, Shelf};
 use crate::fio::value::choice::{ErrorsIgnored, SteadyCriterion};
 use crate::fio::value::kind::Bare;
 use crate::fio::value::syntax::{FLAG, IGNORE_ERROR, Plain, STEADY, SWITCH, Time, Word, choice};
 use crate::fio::value::{Maybe, UnlessZero};
 use plumb_workload::Nanos;
-
-/// End of the job, and its handling of errors.
-pub(super) static SHELF: Shelf = Shelf { category: Category::Stop, groups: &[StopOptions::ROWS, SteadyOptions::ROWS] };
 
 // Rows that other code asks about.
 pub(in crate::fio) const STEADYSTATE: Row<Maybe<Plain<SteadyCriterion>>> =
@@ -19,7 +15,7 @@ pub(in crate::fio) const STEADYSTATE: Row<Maybe<Plain<SteadyCriterion>>> =
 
 options! {
     /// End of the job, and its handling of errors.
-    pub struct StopOptions in stop {
+    pub struct StopOptions {
         /// Maximum run time; with time_based, the exact run time.
         runtime: Option<Nanos> = row("runtime", One, UnlessZero(Time(Bare::Seconds))).or("timeout").default("0");
         /// Repeat the job until runtime has elapsed.
@@ -46,7 +42,7 @@ options! {
 
 options! {
     /// End of the job at a steady state.
-    pub struct SteadyOptions in stop.steady {
+    pub struct SteadyOptions {
         /// End the job when this criterion shows a steady state.
         criterion: Option<SteadyCriterion> = STEADYSTATE;
         /// Window over which the job must be steady.
@@ -97,6 +93,7 @@ words! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::assert_each_sets;
     use super::*;
     use crate::fio::value::choice::{ErrorNumber, SteadyLimit};
@@ -105,7 +102,7 @@ mod tests {
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Stop,
             &[
                 ("runtime=3s", |job| job.stop.runtime == Some(Nanos(3_000_000_000))),
                 ("time_based", |job| job.stop.time_based),

@@ -15,7 +15,8 @@ pub(super) fn each<T>(read: T, write: T, trim: T) -> PerDirection<T> {
 
 /// Reads each line with the parser of job files, and checks that it sets its field, which has another value without it.
 /// Every option of the category that works must be there.
-pub(super) fn assert_each_sets(shelf: &Shelf, cases: &[Case]) {
+pub(super) fn assert_each_sets(category: Category, cases: &[Case]) {
+    let shelf = SHELVES.iter().find(|shelf| shelf.category == category).expect("each category has a shelf");
     let mut untested: BTreeSet<&str> =
         shelf.options().filter(|option| option.support == Support::Works).map(|option| option.name).collect();
     for (line, holds) in cases {

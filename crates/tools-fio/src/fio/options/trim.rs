@@ -2,17 +2,13 @@
 
 use super::row::{options, row};
 use super::spec::UsageTier::Two;
-use super::spec::{Category, Shelf};
 use crate::fio::value::UnlessZero;
 use crate::fio::value::kind::{ANY, at_most};
 use crate::fio::value::syntax::{Count, SWITCH, Wide};
 
-/// Trims amid other work.
-pub(super) static SHELF: Shelf = Shelf { category: Category::Trim, groups: &[TrimOptions::ROWS] };
-
 options! {
     /// Trims amid other work.
-    pub struct TrimOptions in trim {
+    pub struct TrimOptions {
         /// Percentage of written blocks to trim later.
         percentage: u32 = row("trim_percentage", Two, Count(at_most(100))).default("0");
         /// Verify that trimmed blocks read as zeros.
@@ -26,14 +22,14 @@ options! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::assert_each_sets;
-    use super::*;
 
     // Protects: each option sets its own field to the value of its text.
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Trim,
             &[
                 ("trim_percentage=7", |job| job.trim.percentage == 7),
                 ("trim_verify_zero=0", |job| !job.trim.verify_zero),

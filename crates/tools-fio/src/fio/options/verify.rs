@@ -3,15 +3,11 @@
 use super::keywords::words;
 use super::row::{Row, options, row};
 use super::spec::UsageTier::{Gone, One, Two};
-use super::spec::{Category, Shelf};
 use crate::fio::value::kind::{ANY, at_least, at_most};
 use crate::fio::value::pattern::Piece;
 use crate::fio::value::syntax::{CPUS, Count, FLAG, PATTERN, Plain, SWITCH, SomeOf, Wide, Word, choice};
 use crate::fio::value::{Map, Maybe, UnlessZero};
 use plumb_workload::verify::VerifyMethod;
-
-/// Checking that data reads back as written.
-pub(super) static SHELF: Shelf = Shelf { category: Category::Verify, groups: &[VerifyOptions::ROWS] };
 
 // Rows that other code asks about.
 pub(in crate::fio) const VERIFY_WRITE_SEQUENCE: Row<Plain<bool>> =
@@ -21,7 +17,7 @@ pub(in crate::fio) const VERIFY_HEADER_SEED: Row<Plain<bool>> = row("verify_head
 
 options! {
     /// Checking that data reads back as written.
-    pub struct VerifyOptions in verify {
+    pub struct VerifyOptions {
         /// Checksum or stamp used to verify written blocks.
         method: Option<VerifyMethod> = row("verify", One, choice::<Option<VerifyMethod>>()).default("0");
         /// Read back and verify after writing.
@@ -90,6 +86,7 @@ words! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::assert_each_sets;
     use super::*;
 
@@ -97,7 +94,7 @@ mod tests {
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Verify,
             &[
                 ("verify=crc32c", |job| job.verify.method == Some(VerifyMethod::Crc32c)),
                 ("do_verify=0", |job| !job.verify.do_verify),

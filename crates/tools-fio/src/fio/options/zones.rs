@@ -3,16 +3,12 @@
 use super::keywords::words;
 use super::row::{Row, options, row};
 use super::spec::UsageTier::{Three, Two};
-use super::spec::{Category, Shelf};
 use crate::fio::value::kind::{ANY, at_most};
 use crate::fio::value::syntax::{Choice, Count, ENGINE_TEXT, Floats, OneOf, Plain, REGION, SWITCH, Wide, Word, choice};
 use crate::fio::value::{FileRegion, Map, UnlessZero};
 
 /// Engines that support data placement.
 const PLACING: &[&str] = &["io_uring_cmd", "xnvme"];
-
-/// Devices and files in zones.
-pub(super) static SHELF: Shelf = Shelf { category: Category::Zones, groups: &[ZoneOptions::ROWS] };
 
 /// One share of 1.
 const SHARE: Floats = Floats { most: 1, bounds: Some((0.0, 1.0)) };
@@ -47,7 +43,7 @@ pub(in crate::fio) const ZONE_RESET_FREQUENCY: Row<Map<Floats, Option<f64>>> =
 
 options! {
     /// Devices and files in zones.
-    pub struct ZoneOptions in zones {
+    pub struct ZoneOptions {
         /// Zone mode: none, strided access, or a zoned block device.
         mode: ZoneMode = ZONEMODE;
         /// Zone size.
@@ -101,6 +97,7 @@ words! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Category;
     use super::super::tests::assert_each_sets;
     use super::*;
 
@@ -108,7 +105,7 @@ mod tests {
     #[test]
     fn each_option_sets_its_field() {
         assert_each_sets(
-            &SHELF,
+            Category::Zones,
             &[
                 ("zonemode=zbd", |job| job.zones.mode == ZoneMode::Zoned),
                 ("zonesize=7k", |job| job.zones.size_bytes == Some(7 << 10)),

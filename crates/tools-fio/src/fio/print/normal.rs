@@ -4,8 +4,8 @@ use super::grid::{self, BucketShares};
 use super::group::{self, share_of_group, together};
 use super::number::{NumberUnit, Prefix, fixed, plain, scaled, scaled_from};
 use super::report::{
-    DirectionReport, DiskUse, Figure, Io, JobReport, KbBase, Latency, NotMeasured, ReadWriteCounts, Report, SteadyBy,
-    SteadyOf, SteadyReport, SteadyScale, UnitBase, UnitWork,
+    DirectionReport, DiskUse, Figure, Io, JobReport, KbBase, Latency, NotMeasured, ReadWriteCounts, Report, Samples,
+    SteadyBy, SteadyOf, SteadyReport, SteadyScale, UnitBase, UnitWork,
 };
 use crate::fio::Compat;
 
@@ -178,37 +178,7 @@ fn direction(report: &Report, job: &JobReport, name: &str, one: &DirectionReport
         }
     }
     if let Some(samples) = one.bandwidth.value().filter(|samples| samples.count > 0) {
-        let share = share_of_group(samples.mean.trunc(), together(report, job, name));
-        let (base, factor) = (
-            match display.kb_base {
-                KbBase::Binary => 1024.0,
-                KbBase::Decimal => 1000.0,
-            },
-            match (display.unit_base, report.compat) {
-                (UnitBase::Bits, Compat::Meant) => 8.0,
-                // fio intends to show bits here too, but never does.
-                (UnitBase::Bits, Compat::Strict) | (UnitBase::Bytes, _) => 1.0,
-            },
-        );
-        let binary = display.kb_base == KbBase::Binary;
-        let (small, large) = match (display.unit_base, binary, report.compat) {
-            (UnitBase::Bits, true, Compat::Meant) => ("Kibit", "Mibit"),
-            (UnitBase::Bits, false, Compat::Meant) => ("kbit", "Mbit"),
-            (UnitBase::Bytes, false, Compat::Meant) => ("kB", "MB"),
-            (_, false, Compat::Strict) => ("kB", "MiB"),
-            (_, true, _) => ("KiB", "MiB"),
-        };
-        let (unit, divisor) = if samples.mean * factor > base * base { (large, base) } else { (small, 1.0) };
-        let show = |value: f64| value * factor / divisor;
-        text += &format!(
-            "   bw ({unit:>5}/s): min={:>5}, max={:>5}, per={}%, avg={}, stdev={}, samples={}\n",
-            show(samples.min as f64) as u64,
-            show(samples.max as f64) as u64,
-            fixed(share, 2),
-            padded(show(samples.mean)),
-            padded(show(samples.stddev)),
-            samples.count
-        );
+        text += &bandwidth_line(report, job, name, samples);
     }
     if let Some(samples) = one.iops.value().filter(|samples| samples.count > 0) {
         text += &format!(
@@ -221,6 +191,42 @@ fn direction(report: &Report, job: &JobReport, name: &str, one: &DirectionReport
         );
     }
     text
+}
+
+/// Returns the line of the samples of the bandwidth.
+fn bandwidth_line(report: &Report, job: &JobReport, name: &str, samples: &Samples) -> String {
+    let display = &job.display;
+    let share = share_of_group(samples.mean.trunc(), together(report, job, name));
+    let (base, factor) = (
+        match display.kb_base {
+            KbBase::Binary => 1024.0,
+            KbBase::Decimal => 1000.0,
+        },
+        match (display.unit_base, report.compat) {
+            (UnitBase::Bits, Compat::Meant) => 8.0,
+            // fio intends to show bits here too, but never does.
+            (UnitBase::Bits, Compat::Strict) | (UnitBase::Bytes, _) => 1.0,
+        },
+    );
+    let binary = display.kb_base == KbBase::Binary;
+    let (small, large) = match (display.unit_base, binary, report.compat) {
+        (UnitBase::Bits, true, Compat::Meant) => ("Kibit", "Mibit"),
+        (UnitBase::Bits, false, Compat::Meant) => ("kbit", "Mbit"),
+        (UnitBase::Bytes, false, Compat::Meant) => ("kB", "MB"),
+        (_, false, Compat::Strict) => ("kB", "MiB"),
+        (_, true, _) => ("KiB", "MiB"),
+    };
+    let (unit, divisor) = if samples.mean * factor > base * base { (large, base) } else { (small, 1.0) };
+    let show = |value: f64| value * factor / divisor;
+    format!(
+        "   bw ({unit:>5}/s): min={:>5}, max={:>5}, per={}%, avg={}, stdev={}, samples={}\n",
+        show(samples.min as f64) as u64,
+        show(samples.max as f64) as u64,
+        fixed(share, 2),
+        padded(show(samples.mean)),
+        padded(show(samples.stddev)),
+        samples.count
+    )
 }
 
 /// Two decimals, at least five wide (C's `%5.02f`).

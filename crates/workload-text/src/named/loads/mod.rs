@@ -1,21 +1,21 @@
-//! Loads that are like other people's work and benchmarks: a native file each, in this directory.
+//! Loads modelled on real applications and benchmarks. Each is a native file in this directory.
 //!
-//! A file's comments say the source of each number (see [`super::explain`]). A load whose numbers are known from memory only
-//! never carries a standard's name. To add one: the file, a row here, and `PLUMB_BLESS=1 cargo test -p plumb-report loads`
-//! for its page in `docs/loads/`.
+//! A file's comments give the source of each number (see [`super::explain`]). A load whose numbers are only known
+//! from memory never carries the name of a standard. To add a load, add the file and a row here, and create its page
+//! in `docs/loads/` with `PLUMB_BLESS=1 cargo test -p plumb-report loads`.
 
 use super::NamedWorkload;
 use super::scale::Made;
 
-/// The file of a load.
+/// Returns the file of a load.
 pub(super) fn file(name: &str) -> &'static str {
-    // Each load has one: both come from one row.
+    // Every load has a file, since one row of the macro defines both.
     FILES.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text)
 }
 
 macro_rules! loads {
     ($($name:literal, $banner:expr, $about:literal, $headline:expr;)*) => {
-        /// Every written load, in the order of `plumb workloads`.
+        /// All loads in the order of `plumb workloads`.
         pub const LOADS: &[NamedWorkload] = &[$(NamedWorkload {
             name: $name,
             about: $about,
@@ -24,7 +24,7 @@ macro_rules! loads {
             made: Made::Written,
         }),*];
 
-        /// The name of each load, and its file.
+        /// Names of the loads and their files.
         const FILES: &[(&str, &str)] = &[$(($name, include_str!(concat!($name, ".toml")))),*];
     };
 }

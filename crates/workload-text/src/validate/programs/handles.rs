@@ -1,9 +1,9 @@
-//! What is known of a program's handles at a step: open, closed, or unsure, where ways through the steps differ.
+//! State of a program's handles at a step: open, closed, or unknown if branches of the program differ.
 
 use plumb_workload::program::MpiView;
 use std::collections::BTreeMap;
 
-/// What is known of something that may differ between ways through a flow.
+/// Knowledge of a property that may differ between branches of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
     No,
@@ -17,21 +17,21 @@ impl Known {
     }
 }
 
-/// What a handle is.
+/// State of a handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Handle {
     pub(super) open: Known,
     pub(super) writable: Known,
     pub(super) stream: bool,
     pub(super) mapped_bytes: u64,
-    /// Of a file that MPI-IO opened.
+    /// Set for a file opened with MPI-IO.
     pub(super) mpi: Option<MpiHandle>,
 }
 
-/// What is known of a file that MPI-IO opened.
+/// State of a file opened with MPI-IO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MpiHandle {
-    /// Ranks that opened it.
+    /// Number of ranks that opened it.
     pub(super) ranks: u32,
     pub(super) view: Option<MpiView>,
 }
@@ -39,15 +39,15 @@ pub(super) struct MpiHandle {
 pub(super) const CLOSED: Handle =
     Handle { open: Known::No, writable: Known::Unsure, stream: false, mapped_bytes: 0, mpi: None };
 
-/// The file that `same` means.
+/// File that `same` refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Same {
-    /// No step has worked on a file yet.
+    /// No earlier step has worked on a file.
     #[default]
     Nothing,
-    /// The step before removed it.
+    /// The previous step removed it.
     Removed,
-    /// There is one, as far as validation can see.
+    /// The file exists, as far as validation can tell.
     Fine,
 }
 
@@ -81,7 +81,7 @@ impl State {
     }
 }
 
-/// What a step wants of its handle.
+/// Access that a step needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wants {
     Any,

@@ -1,4 +1,4 @@
-//! Rules of programs: what is asked of one as a whole. Its steps are followed by a [`walk`].
+//! Rules for programs as a whole. A [`walk`] checks their steps.
 
 mod handles;
 mod mpi;
@@ -20,14 +20,14 @@ pub(super) use shared::{check as shared_sets, tree as shared_tree};
 use std::path::{Component, Path, PathBuf};
 use walk::{Over, Rules, Walk};
 
-/// Whether some other program creates files in the same file set, in this phase or before.
+/// Whether another program creates files in the same file set, in this phase or before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OtherFiles {
     Created,
     None,
 }
 
-/// The names of a scratch directory.
+/// Checks the names of a scratch directory.
 pub(super) fn target(check: &mut Checker, target: &ScratchTarget) {
     super::names::names(check, &target.names);
     let outside = |path: &Path| {
@@ -39,7 +39,7 @@ pub(super) fn target(check: &mut Checker, target: &ScratchTarget) {
         Names::Postmark(run) => run.locations.iter().map(|location| &location.path).collect(),
         Names::Trees(names) => names.places.iter().collect(),
     };
-    // With no directory, names are paths of their own.
+    // Without a directory, names are paths of their own.
     if !target.path.as_os_str().is_empty()
         && let Some(path) = paths.into_iter().find(|path| outside(path))
     {
@@ -51,7 +51,7 @@ pub(super) fn target(check: &mut Checker, target: &ScratchTarget) {
     }
 }
 
-/// A program of a group's workers, on its target.
+/// Checks the program of a group on its target.
 pub(super) fn check(
     check: &mut Checker,
     cache: CachePolicy,
@@ -62,13 +62,13 @@ pub(super) fn check(
 ) {
     let shape = super::targets::facts(target).shape;
     let over = match shape {
-        // Of a simulated device, files have no names: a program says by its steps what they are to it.
+        // Files of a simulated device have no names; the program's steps determine how they are used.
         Shape::Tree { files, .. } if matches!(target, Target::Sim(_)) && !program.is_over_file_set() => {
             Over::Names { files: files as usize }
         }
         Shape::Tree { .. } => Over::FileSet,
         Shape::Named { files } => Over::Names { files },
-        // Said by `fits`, and by `shared_sets`.
+        // `fits` and `shared_sets` report these.
         Shape::Range { .. } | Shape::Shared | Shape::Recorded | Shape::Host => return,
     };
     let is_set = over == Over::FileSet;
@@ -122,7 +122,7 @@ pub(super) fn check(
     walk.twice("steps", &program.steps, &mut state, group.limit.passes);
 }
 
-/// Is there something to do over a file set, are there files to pick, and is there room for new ones?
+/// Checks that a file set has something to do, files to pick, and room for new files.
 fn file_set(check: &mut Checker, program: &Program, target: &Target, others: OtherFiles) {
     let any = |holds: fn(&Step) -> bool| walk(&program.steps).any(holds);
     let idle = |step: &Step| matches!(step, Step::Delay { .. } | Step::Loop { .. } | Step::Mix { .. });
@@ -160,7 +160,7 @@ fn file_set(check: &mut Checker, program: &Program, target: &Target, others: Oth
     }
 }
 
-/// Where files are copied to.
+/// Checks the target that files are copied to.
 pub(super) fn copied(check: &mut Checker, workload: &Workload, group: &WorkerGroup, program: &Program) {
     let mut ends = program.copies().map(|copy| copy.to.as_str());
     let Some(to) = ends.next() else { return };
@@ -180,7 +180,7 @@ pub(super) fn copied(check: &mut Checker, workload: &Workload, group: &WorkerGro
             "copy them to one, and use other workers for the others",
         ),
         () if to == group.target || groups().any(|other| other.target == to) => (
-            format!("`{to}` is what workers work on, and nothing else may change their files"),
+            format!("workers already use `{to}`, and nothing else may change its files"),
             "name a target for copies alone",
         ),
         () if !is_like => (
@@ -196,7 +196,7 @@ pub(super) fn copied(check: &mut Checker, workload: &Workload, group: &WorkerGro
     check.problem(["steps"], message, help);
 }
 
-/// Does it create files of a set?
+/// Returns `true` if the program creates files of a set.
 pub(super) fn creates(program: &Program) -> bool {
     walk(&program.steps).any(|step| matches!(step, Step::Create { .. }))
 }
@@ -227,7 +227,7 @@ fn memory(check: &mut Checker, program: &Program) {
     }
 }
 
-/// How a step chooses a file of a set.
+/// Returns how a step selects a file of a set.
 fn picked(step: &Step) -> Option<Pick> {
     match step {
         Step::Mkdir { .. } | Step::Rmdir { .. } => None,
@@ -245,7 +245,7 @@ fn aligned(sizes: &Distribution) -> bool {
     }
 }
 
-/// What PostMark's run can be set to.
+/// Checks the settings of a PostMark run.
 pub(super) fn postmark(check: &mut Checker, run: &Postmark) {
     for problem in run.problems() {
         check.problem([problem.key], problem.message, problem.help);

@@ -1,4 +1,4 @@
-//! Rules of what moves records: transfers, and files as one op.
+//! Rules for steps that move records: transfers, and files as one op.
 
 use super::handles::{Handle, Known};
 use crate::validate::Checker;
@@ -8,27 +8,27 @@ use plumb_workload::program::{
 };
 use plumb_workload::units::Bytes;
 
-/// Records or items of a shuffled order: their numbers are in memory.
+/// Maximum number of records or items in a shuffled order, whose numbers are kept in memory.
 const SHUFFLED_MAX: u64 = 1 << 32;
 
-/// One file as one op.
+/// Checks a step that works on one file as one op.
 pub(super) fn file(check: &mut Checker, step: &FileStep) {
     record(check, step.record, step.longest_bytes());
     if matches!(step.does, FileWork::Link | FileWork::Symlink) && step.to.is_none() {
         check.problem(["to"], "a link needs a file to point to", "give the file's number as `to`");
     }
     if step.listed && !matches!(step.does, FileWork::Look | FileWork::Remove) {
-        check.problem(["listed"], "a directory names no new files", "leave `listed` out");
+        check.problem(["listed"], "a directory does not list new files", "leave `listed` out");
     }
 }
 
-/// What is done with trees and their items, of which each owner has this many in a root.
+/// Checks work on trees and their items. Each owner has `items_each` items per root.
 pub(super) fn trees(check: &mut Checker, step: &TreeStep, items_each: u64) {
     if step.item_bytes() > MAX_OP_BYTES {
         let message = format!("{} is more than one call can move", Bytes(step.item_bytes()));
         check.problem(["does"], message, "use less than 2 GiB");
     }
-    // How many a wall lets through is known when the phase begins.
+    // The count that a wall lets through is known only when the phase begins.
     let is_listed = matches!(step.order, ItemOrder::Shuffled { .. }) && step.wall != Some(Wall::AsFar);
     if is_listed && step.count.unwrap_or(u64::MAX).min(items_each) > SHUFFLED_MAX {
         check.problem(
@@ -38,15 +38,11 @@ pub(super) fn trees(check: &mut Checker, step: &TreeStep, items_each: u64) {
         );
     }
     if step.wall.is_some() && step.all_owners {
-        check.problem(["wall"], "one worker that does the items of all owners meets nobody", "leave `wall` out");
+        check.problem(["wall"], "a worker on the items of all owners has no others to wait for", "leave `wall` out");
     }
     if let TreeWork::Renew(renewal) = step.does {
         if step.all_owners || step.shift > 0 {
-            check.problem(
-                ["does"],
-                "whose items are renewed is what its `stride` says",
-                "leave `shift` and `all-owners` out",
-            );
+            check.problem(["does"], "a renewal selects owners by its `stride`", "leave `shift` and `all-owners` out");
         }
         let least = step.first.saturating_add(if renewal.reads_only { 0 } else { renewal.items.max(1) });
         if renewal.items == 0 || items_each <= least {
@@ -57,13 +53,13 @@ pub(super) fn trees(check: &mut Checker, step: &TreeStep, items_each: u64) {
     if matches!(step.does, TreeWork::Rename { aside } if aside == step.items) {
         check.problem(
             ["does", "rename", "aside"],
-            "items would be put aside under their own names",
+            "items would be moved aside under their own names",
             "use another kind",
         );
     }
 }
 
-/// Records of a handle that is perhaps open.
+/// Checks records of a handle that may be open.
 pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle) {
     match &transfer.order {
         RecordOrder::Listed(records) => {
@@ -124,7 +120,7 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
             check.problem(["repeats-for"], message, "leave `repeats-for` out, or `together`, `strided` and `flushes`");
         }
         if transfer.locks {
-            check.problem(["locks"], "MPI-IO locks by itself what it wants to", "leave `locks` out");
+            check.problem(["locks"], "MPI-IO does its own locking", "leave `locks` out");
         }
         if strided {
             super::mpi::strided(check, transfer, mpi);
@@ -139,7 +135,7 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
     if let Some(detours) = &transfer.detours {
         check.positive(["detours", "every"], "the number of records between detours", detours.every, "use at least 1");
         if detours.to.is_empty() {
-            check.problem(["detours", "to"], "detours lead nowhere", "name places such as `[0, \"4KiB\"]`");
+            check.problem(["detours", "to"], "the detours have no offsets", "give offsets such as `[0, \"4KiB\"]`");
         }
         let fits = matches!(transfer.via, Via::Plain | Via::Mapped { .. });
         if !fits || (transfer.does, &transfer.order) != (Moves::Read, &RecordOrder::Forward) {
@@ -157,13 +153,13 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
     if goes_by_bytes && transfer.order != RecordOrder::Forward {
         check.problem(
             ["order"],
-            "characters can only be read or written in order",
+            "characters can be read or written only in order",
             "use `via = \"stdio\"`, or leave `order` out",
         );
     }
 }
 
-/// Requests that are over some time after their ops.
+/// Checks requests that complete some time after their ops.
 fn kernel_aio(check: &mut Checker, transfer: &Transfer, depth: u32, batch: u32) {
     let via = |name| ["via", "kernel-aio", name];
     check.positive(via("depth"), "the depth", depth.into(), "use at least 1");
@@ -172,7 +168,7 @@ fn kernel_aio(check: &mut Checker, transfer: &Transfer, depth: u32, batch: u32) 
         check.problem(via("depth"), format!("{depth} is too deep"), "use less");
     }
     if batch > depth {
-        check.problem(via("batch"), "a batch larger than the depth never gathers", "use `depth` at most");
+        check.problem(via("batch"), "a batch larger than the depth never fills up", "use `depth` at most");
     }
     if transfer.rewrites() {
         let message = "a read that is not waited for cannot be written back";

@@ -1,4 +1,4 @@
-//! Rules of programs over shared file sets.
+//! Rules for programs over shared file sets.
 
 use super::super::Checker;
 use plumb_workload::Workload;
@@ -8,19 +8,19 @@ use plumb_workload::program::{Amount, Draw, Program, SharedPick, SharedStep, Sha
 use plumb_workload::target::Target;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most files, and most leaf directories, of a shared set. Their numbers are kept in 32 bits.
+/// Maximum number of files, and of leaf directories, in a shared set. Their numbers are kept in 32 bits.
 const FILES_MAX: u64 = 1 << 31;
 
-/// More handles than this are of no use to one worker.
+/// Maximum handle number; one worker cannot use more.
 const HANDLE_MAX: u16 = 1023;
 
-/// Levels of steps inside of each other.
+/// Maximum nesting of steps.
 const NESTING_MAX: usize = 32;
 
-/// Threads that may lay a set out.
+/// Maximum number of threads that lay out a set.
 const LAYOUT_THREADS_MAX: u32 = 256;
 
-/// A file set that all workers share.
+/// Checks a file set that all workers share.
 pub(in crate::validate) fn tree(check: &mut Checker, tree: &SharedTree) {
     for (key, count) in [("files", tree.files), ("leaf-directories", tree.leaf_directories)] {
         if count > FILES_MAX {
@@ -35,7 +35,7 @@ pub(in crate::validate) fn tree(check: &mut Checker, tree: &SharedTree) {
         );
     }
     if !(tree.spread.is_finite() && tree.spread >= 0.0) {
-        check.problem(["spread"], format!("{} is no shape of a distribution", tree.spread), "use 0 or more");
+        check.problem(["spread"], format!("{} is not a valid shape of a distribution", tree.spread), "use 0 or more");
     }
     if !(1..=LAYOUT_THREADS_MAX).contains(&tree.layout_threads) {
         check.problem(
@@ -50,7 +50,7 @@ pub(in crate::validate) fn tree(check: &mut Checker, tree: &SharedTree) {
     }
 }
 
-/// Whether a number can be drawn.
+/// Checks that a number can be drawn.
 fn drawn(check: &mut Checker, key: &'static str, amount: &Amount) {
     let Amount::Drawn(variable) = amount else { return };
     let finite = [variable.times, variable.plus, variable.min, variable.max.unwrap_or(0.0)];
@@ -79,7 +79,7 @@ fn drawn(check: &mut Checker, key: &'static str, amount: &Amount) {
     }
 }
 
-/// A program of a group's workers over shared file sets.
+/// Checks a group's program over shared file sets.
 pub(in crate::validate) fn check(check: &mut Checker, workload: &Workload, group: &WorkerGroup, program: &Program) {
     if program.steps.is_empty() {
         check.problem(["steps"], "the program has no steps", "add one, such as `{ name = \"a\", does = \"open\" }`");
@@ -93,7 +93,7 @@ pub(in crate::validate) fn check(check: &mut Checker, workload: &Workload, group
         }
     }
     if program.together.is_some_and(|together| together.members == 0) {
-        check.problem(["together", "members"], "a party of no workers", "use at least 1");
+        check.problem(["together", "members"], "a party needs workers", "use at least 1");
     }
     check.inside("steps", |check| {
         for (number, step) in program.steps.iter().enumerate() {
@@ -112,23 +112,24 @@ pub(in crate::validate) fn check(check: &mut Checker, workload: &Workload, group
     for (name, tree) in trees {
         let (other, known) = *first.get_or_insert((name, tree));
         if known.content != tree.content {
-            let message = format!("its file sets `{other}` and `{name}` have unlike content; a worker writes one kind");
+            let message =
+                format!("its file sets `{other}` and `{name}` have different content, but a worker writes one kind");
             check.problem(["steps"], message, "give them the same `content`");
         }
     }
     meetings(check, workload, group, program);
 }
 
-/// Steps that mean others: by full names, which are unique in a program.
+/// Checks steps that refer to others by full names, which are unique in a program.
 fn meetings(check: &mut Checker, workload: &Workload, group: &WorkerGroup, program: &Program) {
     let mut own = BTreeMap::new();
     for (name, step) in program.shared_names() {
         if own.insert(name.clone(), step).is_some() {
-            let message = format!("two steps have the name `{name}`");
+            let message = format!("two steps are named `{name}`");
             check.problem(["steps"], message, "give each a name of its own: statistics are listed by it");
         }
     }
-    // Workers meet in their phase.
+    // Workers meet within their phase.
     let phase = workload.phase.iter().find(|phase| phase.workers.iter().any(|other| std::ptr::eq(other, group)));
     let programs = phase.iter().flat_map(|phase| &phase.workers).filter_map(|group| group.work.program());
     let (mut sleeping, mut taking) = (BTreeSet::new(), BTreeSet::new());
@@ -159,7 +160,7 @@ fn meetings(check: &mut Checker, workload: &Workload, group: &WorkerGroup, progr
             _ => continue,
         };
         if !is_there {
-            check.problem(["steps"], format!("`{name}` means the step `{meant}`, and there is no such step"), way_out);
+            check.problem(["steps"], format!("`{name}` refers to the step `{meant}`, which does not exist"), way_out);
         }
     }
 }
@@ -204,7 +205,7 @@ fn one(check: &mut Checker, workload: &Workload, step: &SharedStep, nesting: usi
     match &step.does {
         SharedWork::Steps(steps) => {
             if steps.is_empty() {
-                check.problem(["does"], "no steps are inside", "add one");
+                check.problem(["does"], "it contains no steps", "add one");
             }
             for inner in steps {
                 one(check, workload, inner, nesting + 1);

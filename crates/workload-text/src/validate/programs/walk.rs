@@ -1,5 +1,5 @@
-//! Follows a program through its steps, with handles open, closed or unsure. One that repeats, or a loop, is followed
-//! twice.
+//! Walks through the steps of a program, with handles open, closed or unknown. Loops and
+//! repeating programs are walked twice.
 
 use super::handles::{CLOSED, Handle, Known, MpiHandle, Same, State, Wants};
 use super::{aligned, mpi, picked, postmark, records};
@@ -9,46 +9,46 @@ use plumb_workload::program::{Each, FileOrder, Needs, OpenStep, Pick, PostmarkSt
 use plumb_workload::target::Distribution;
 use plumb_workload::units::Bytes;
 
-/// More handles than this would not fit a process's usual limit of open files.
+/// Maximum handle number; more files exceed a process's usual limit of open files.
 const HANDLE_MAX: u16 = 1023;
 
-/// Levels of [`Each`] inside of each other.
+/// Maximum nesting of [`Each`] steps.
 const DEPTH_MAX: usize = 8;
 
-/// Levels of loops, mixes and [`Each`] inside of each other.
+/// Maximum nesting of loops, mixes and [`Each`] steps.
 const NESTING_MAX: usize = 32;
 
-/// How often a walk goes through the body of a loop. The second time finds what the first leaves open; bodies within
-/// a body that is walked again are walked once, so that the work stays small however deep loops nest.
+/// Number of walks through the body of a loop. The second finds handles that the first leaves open. Bodies nested in
+/// a repeated body are walked once per repetition, so that the work stays small for any nesting.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rounds {
     Two,
     One,
 }
 
-/// What a program is over.
+/// Files that a program works on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Over {
     FileSet,
     Names { files: usize },
 }
 
-/// What holds for all steps.
+/// Facts that hold for all steps.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub(super) over: Over,
     pub(super) workers: u32,
     pub(super) direct: bool,
     pub(super) whole_is_aligned: bool,
-    /// Items of each owner in a root, where the target is of trees.
+    /// Number of items per owner and root, for targets with trees.
     pub(super) items_each: u64,
 }
 
-/// Where a step stands.
+/// Position of the current step.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     depth: usize,
-    /// Lists of steps around the one at hand.
+    /// Number of step lists around the current step.
     nesting: usize,
     in_each: bool,
 }
@@ -62,22 +62,23 @@ pub(super) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Through steps that are made once.
+    /// Creates a walk through steps that run once.
     pub(super) fn new(check: &mut Checker, rules: Rules) -> Walk<'_> {
         Walk { check, rules, rounds: Rounds::One, place: Place::default(), has_postmark: false }
     }
 
-    /// One part of a program over named files.
+    /// Walks one part of a program over named files.
     pub(super) fn part(&mut self, key: &str, steps: &[Step], state: &mut State) {
         self.has_postmark = false;
         self.steps(key, steps, state);
     }
 
-    /// Steps that are made over and over, but for one pass.
+    /// Walks steps that repeat, unless `passes` is 1.
     pub(super) fn twice(&mut self, key: &str, steps: &[Step], state: &mut State, passes: Option<u64>) {
         self.rounds = Rounds::Two;
         self.steps(key, steps, state);
-        // Once more, from the state that the first pass leaves: handles that stay open are found by opening them again.
+        // Walks again from the state after the first pass. Opening a handle that is still open shows
+        // that it was never closed.
         if passes != Some(1) {
             self.rounds = Rounds::One;
             self.steps(key, steps, state);
@@ -111,19 +112,19 @@ impl Walk<'_> {
         });
     }
 
-    /// Whether a step means something on this target.
+    /// Checks that a step is valid on this target.
     fn fits(&mut self, step: &Step) -> bool {
-        let (what, help) = match (step.needs(), self.rules.over) {
-            (Needs::Names, Over::FileSet) => ("files under their own names", "use a `[target.NAME.scratch]`"),
+        let (needed, help) = match (step.needs(), self.rules.over) {
+            (Needs::Names, Over::FileSet) => ("named files", "use a `[target.NAME.scratch]`"),
             (Needs::SharedSets, _) => ("file sets that all workers share", "use a `[target.NAME.shared-tree]`"),
             (Needs::FileSet, Over::Names { .. }) => ("a file set", "use a `[target.NAME.tree]`"),
             _ => return true,
         };
-        self.check.problem([], format!("this step needs {what}"), help);
+        self.check.problem([], format!("this step needs {needed}"), help);
         false
     }
 
-    /// Whether its files can be chosen in this way on this target.
+    /// Checks that the step's way of selecting files works on this target.
     fn can_choose(&mut self, step: &Step) -> bool {
         let is_set = self.rules.over == Over::FileSet;
         let files = if is_set { [picked(step), None] } else { [step.file(), step.led_to()] };
@@ -334,7 +335,7 @@ impl Walk<'_> {
             | Step::EndIfWrong {}
             | Step::Sync {}
             | Step::LoadFile(_)
-            // Of another kind of target, which is a problem already.
+            // A step for another kind of target, which is already reported.
             | Step::Shared(_) => {}
         }
     }
@@ -369,7 +370,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A name of a target that has this many.
+    /// Checks a name in a target with this many names.
     fn named(&mut self, file: Pick, files: usize) {
         let (number, what) = match file {
             Pick::Nth(number) => (u64::from(number), "the step names it"),
@@ -396,7 +397,7 @@ impl Walk<'_> {
         state.handles.insert(handle, opened);
     }
 
-    /// How a named file is opened.
+    /// Checks the options for opening a named file.
     fn open(&mut self, open: &OpenStep) {
         if self.rules.over == Over::FileSet {
             return;
@@ -415,7 +416,7 @@ impl Walk<'_> {
         }
     }
 
-    /// MPI-IO has the descriptor of its file for itself.
+    /// Reports steps that need the descriptor of a file opened with MPI-IO, which the library keeps to itself.
     fn has_descriptor(&mut self, handle: u16, state: &State) {
         if state.handle(handle).mpi.is_some() {
             let message = format!("handle {handle} was opened by MPI-IO, which has no such call");
@@ -489,7 +490,7 @@ impl Walk<'_> {
         if self.place.in_each {
             self.check.problem([], "a PostMark run has its own order of files", "move it out of `each`");
         }
-        // It has all of the memory and the first handle.
+        // A PostMark run uses all of the memory and handle 0.
         if std::mem::replace(&mut self.has_postmark, true) {
             self.check.problem([], "two PostMark steps are in one phase", "give each a phase of its own");
         }

@@ -1,4 +1,4 @@
-//! Rules of block I/O.
+//! Tests of the rules for block I/O.
 
 use super::*;
 
@@ -94,13 +94,13 @@ fn block_sizes_ranges_and_mixes() {
         (
             |w| blocks(w).offset = Bytes(u64::MAX),
             "phase[0].workers[0].work.blocks.offset",
-            "beyond what",
+            "beyond the maximum",
             "largest offset",
         ),
         (
             |w| blocks(w).span = Some(Bytes(u64::MAX)),
             "phase[0].workers[0].work.blocks.span",
-            "beyond what",
+            "beyond the maximum",
             "largest offset",
         ),
         (
@@ -118,7 +118,7 @@ fn block_sizes_ranges_and_mixes() {
                 blocks(w).offset_increment = Bytes(u64::MAX);
             },
             "phase[0].workers[0].work.blocks.offset-increment",
-            "beyond what",
+            "beyond the maximum",
             "largest offset",
         ),
         (
@@ -324,7 +324,7 @@ fn direct_needs_whole_sectors() {
         (
             |w| {
                 w.phase[1].cache = CachePolicy::Direct;
-                steps(w, handled(Step::Append { handle: 0, size: Distribution::Fixed(Bytes(100)) }));
+                steps(w, with_handle(Step::Append { handle: 0, size: Distribution::Fixed(Bytes(100)) }));
             },
             "phase[1].workers[0].work.program.steps[1].append.size",
             "needs whole blocks",
@@ -334,7 +334,7 @@ fn direct_needs_whole_sectors() {
             |w| {
                 w.phase[1].cache = CachePolicy::Direct;
                 tree(w).size = Distribution::Gamma { mean: Bytes(16384), shape: 1.5 };
-                steps(w, handled(Step::ReadWhole { handle: 0, request: Bytes(4096) }));
+                steps(w, with_handle(Step::ReadWhole { handle: 0, request: Bytes(4096) }));
             },
             "phase[1].workers[0].work.program.steps[1].read-whole.request",
             "needs whole blocks",
@@ -343,6 +343,6 @@ fn direct_needs_whole_sectors() {
     ]);
     none_fires(&[direct, |w| {
         w.phase[1].cache = CachePolicy::Direct;
-        steps(w, handled(Step::ReadWhole { handle: 0, request: Bytes(4096) }));
+        steps(w, with_handle(Step::ReadWhole { handle: 0, request: Bytes(4096) }));
     }]);
 }

@@ -1,4 +1,5 @@
-//! Each rule fires on the workload that breaks it, in the right place, with a way out; and the sound workload is silent.
+//! Tests that each rule fires on a workload that breaks it, with the right position and help, and
+//! that a valid workload passes.
 
 mod blocks;
 mod companions;
@@ -28,8 +29,8 @@ use plumb_workload::units::{Bytes, Nanos, PerSecond, Size};
 use plumb_workload::verify::{StampLayout, Verify, VerifyMethod};
 use proptest::prelude::*;
 
-/// `data` (file, 1 GiB), `set` (tree, half full), `dev` (device), `nil` (null), `sim` and `simset` (simulated); phase 0
-/// has block I/O on `data`, phase 1 a program on `set`.
+/// Returns a valid workload with the targets `data` (file, 1 GiB), `set` (tree, half full), `dev` (device), `nil`
+/// (null), `sim` and `simset` (simulated). Phase 0 has block I/O on `data`, phase 1 a program on `set`.
 fn sound() -> Workload {
     let file =
         FileTarget { path: "data".into(), size: Some(gib(1)), prepare: Prepare::Write, content: Content::Random };
@@ -87,7 +88,7 @@ fn gib(count: u64) -> Size {
     Size::Bytes(Bytes(count << 30))
 }
 
-/// The group with block I/O.
+/// Returns the group with block I/O.
 fn group(workload: &mut Workload) -> &mut WorkerGroup {
     &mut workload.phase[0].workers[0]
 }
@@ -139,7 +140,7 @@ fn direct(workload: &mut Workload) {
     workload.phase[0].cache = CachePolicy::Direct;
 }
 
-/// A rule: how to break it, the path of the problem, a part of its message, a part of its help.
+/// A rule: a change that breaks it, the path of the problem, and parts of its message and help.
 type Rule = (fn(&mut Workload), &'static str, &'static str, &'static str);
 
 fn each_fires(rules: &[Rule]) {
@@ -154,7 +155,7 @@ fn each_fires(rules: &[Rule]) {
     }
 }
 
-/// Each makes a sound workload that is still sound.
+/// Checks changes that keep a workload valid.
 fn none_fires(changes: &[fn(&mut Workload)]) {
     for (index, change) in changes.iter().enumerate() {
         let mut workload = sound();
@@ -169,7 +170,7 @@ fn a_sound_workload_has_no_problem() {
 }
 
 #[test]
-fn names_and_the_whole() {
+fn names_and_top_level_rules() {
     each_fires(&[
         (|w| w.name.clear(), "name", "empty name", "give it"),
         (|w| w.name = "a b".into(), "name", "contains ' '", "letters, digits"),
@@ -198,8 +199,8 @@ fn names_and_the_whole() {
     ]);
 }
 
-/// Opens for writing, does it, closes.
-fn handled(step: Step) -> Vec<Step> {
+/// Wraps a step in opening for writing and closing.
+fn with_handle(step: Step) -> Vec<Step> {
     vec![
         Step::Open(OpenStep { file: Pick::Random, write: true, ..OpenStep::default() }),
         step,
@@ -208,21 +209,21 @@ fn handled(step: Step) -> Vec<Step> {
 }
 
 #[test]
-fn reports_have_an_end() {
+fn the_number_of_problems_is_limited() {
     let mut workload = sound();
     steps(&mut workload, (0..1000).map(|handle| Step::Fsync { handle }).collect());
     assert_eq!(validate(&workload).len(), PROBLEMS_MAX);
 }
 
 #[test]
-fn a_problem_prints_its_place_and_the_way_out() {
+fn a_problem_prints_its_path_and_the_fix() {
     let mut workload = sound();
     group(&mut workload).depth = 0;
     assert_eq!(validate(&workload)[0].to_string(), "phase[0].workers[0].depth: the queue depth is 0 (use at least 1)");
 }
 
 proptest! {
-    /// Arithmetic on what users write must not overflow, in any combination.
+    /// Protects against overflow in arithmetic on users' numbers, in any combination.
     #[test]
     fn no_numbers_panic(
         (count, depth, seed, size) in any::<(u32, u32, u64, u64)>(),

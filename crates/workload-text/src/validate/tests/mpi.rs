@@ -1,4 +1,4 @@
-//! Rules of files that MPI-IO opens.
+//! Tests of the rules for files opened with MPI-IO.
 
 use super::*;
 use plumb_workload::program::{Moves, MpiOpen, MpiView, RecordOrder, Segments, Transfer, Via};
@@ -6,7 +6,7 @@ use plumb_workload::program::{Moves, MpiOpen, MpiView, RecordOrder, Segments, Tr
 const CLOSE: Step = Step::Close { handle: 0 };
 const FSYNC: Step = Step::Fsync { handle: 0 };
 
-/// `data` is one name, and phase 1 a program of one worker on it.
+/// Adds a target with one name, and runs the steps on it with one worker of phase 1.
 fn named(workload: &mut Workload, steps: Vec<Step>) {
     let names = Names::Said(vec!["f".into()]);
     workload.target.insert(
@@ -16,7 +16,7 @@ fn named(workload: &mut Workload, steps: Vec<Step>) {
     workload.phase[1].workers[0] = WorkerGroup::new("named", Work::Program(Box::new(Program::new(steps))));
 }
 
-/// Opens a file by MPI-IO with two ranks, and does more with it.
+/// Opens a file with MPI-IO on two ranks, and appends further steps.
 fn by_mpi(view: Option<MpiView>, more: Vec<Step>) -> Vec<Step> {
     let mpi = MpiOpen { ranks: 2, hints: Default::default(), preallocate: Bytes(0), view };
     let open = OpenStep { read: true, mpi: Some(Box::new(mpi)), ..OpenStep::default() };
@@ -30,8 +30,8 @@ fn moves(via: Via) -> Transfer {
 const TOGETHER: Via = Via::Mpi { together: true, strided: false };
 const STRIDED: Via = Via::Mpi { together: false, strided: true };
 
-/// Records of two blocks of two records each.
-fn of_blocks(count: u64, via: Via) -> Step {
+/// Moves records of two blocks of two records each.
+fn segmented(count: u64, via: Via) -> Step {
     let blocks =
         Segments { first: VIEW.first, block: VIEW.block, stride: VIEW.stride, count: 2, order: Default::default() };
     Step::Transfer(Transfer { order: RecordOrder::Segments(blocks), count, record: VIEW.record, ..moves(via) })
@@ -39,10 +39,10 @@ fn of_blocks(count: u64, via: Via) -> Step {
 
 const VIEW: MpiView = MpiView { first: Bytes(0), record: Bytes(4096), block: Bytes(8192), stride: Bytes(16384) };
 
-/// A rank that repeated by itself would leave the others waiting in the library for ever; a call that MPI-IO does not have would go to a
-/// descriptor that is not there.
+/// Protects against hangs and stray calls. A rank that repeats by itself would leave the others waiting forever, and
+/// a call that MPI-IO lacks would use a descriptor that does not exist.
 #[test]
-fn files_that_mpi_io_opens() {
+fn files_opened_with_mpi_io() {
     each_fires(&[
         (
             |w| {
@@ -87,7 +87,7 @@ fn files_that_mpi_io_opens() {
             "block",
         ),
         (
-            |w| named(w, by_mpi(None, vec![of_blocks(3, STRIDED)])),
+            |w| named(w, by_mpi(None, vec![segmented(3, STRIDED)])),
             "phase[1].workers[0].work.program.steps[1].transfer.via.mpi.strided",
             "records of the first block",
             "`count`",
@@ -99,14 +99,14 @@ fn files_that_mpi_io_opens() {
             "segments",
         ),
         (
-            |w| named(w, by_mpi(Some(VIEW), vec![of_blocks(2, STRIDED)])),
+            |w| named(w, by_mpi(Some(VIEW), vec![segmented(2, STRIDED)])),
             "phase[1].workers[0].work.program.steps[1].transfer.via.mpi.strided",
             "a view of their own",
             "without `mpi.view`",
         ),
         (
             |w| {
-                let mut step = of_blocks(2, STRIDED);
+                let mut step = segmented(2, STRIDED);
                 if let Step::Transfer(transfer) = &mut step {
                     transfer.repeats_for = Some(Nanos(1));
                 }
@@ -125,7 +125,7 @@ fn files_that_mpi_io_opens() {
                 named(w, steps);
             },
             "phase[1].workers[0].work.program.steps[0].open",
-            "no flag but",
+            "only the flags",
             "hints",
         ),
     ]);
@@ -135,7 +135,7 @@ fn files_that_mpi_io_opens() {
             let walled = Transfer { wall: Some(Wall::Ends(Nanos(1))), ..moves(TOGETHER) };
             named(w, by_mpi(None, vec![Step::Transfer(walled)]));
         },
-        |w| named(w, by_mpi(Some(VIEW), vec![of_blocks(4, TOGETHER)])),
-        |w| named(w, by_mpi(None, vec![of_blocks(2, STRIDED)])),
+        |w| named(w, by_mpi(Some(VIEW), vec![segmented(4, TOGETHER)])),
+        |w| named(w, by_mpi(None, vec![segmented(2, STRIDED)])),
     ]);
 }

@@ -1,4 +1,4 @@
-//! Rules of phases and workers.
+//! Tests of the rules for phases and workers.
 
 use super::*;
 use plumb_workload::blocks::fio::Stream;
@@ -71,7 +71,7 @@ fn phases_end_and_measure() {
         |w| w.phase[1].stop = Stop { bytes: Some(Bytes(1)), ..Stop::default() },
         |w| w.phase[0].stop = Stop { steady: Some(Steady::default()), ..Stop::default() },
         |w| w.phase[0].ramp = Nanos(5),
-        // The first to be done ends the others.
+        // The first worker to finish ends the others.
         |w| {
             endless(w);
             w.phase[1].stop.when = When::FirstDone;
@@ -185,13 +185,13 @@ fn workers_and_their_backends() {
         (
             |w| group(w).backend = Backend::Preadv2 { flags: vec![RwFlag::Dsync, RwFlag::Hipri], hipri_percent: 100 },
             "phase[0].workers[0].backend.preadv2.flags[1]",
-            "direct I/O only",
+            "direct I/O",
             "direct",
         ),
         (
             |w| group(w).backend = polled(),
             "phase[0].workers[0].backend.io-uring.poll-completions",
-            "direct I/O only",
+            "direct I/O",
             "direct",
         ),
         (
@@ -239,9 +239,9 @@ fn workers_and_their_backends() {
     ]);
 }
 
-/// What cannot be obtained is said, never passed over.
+/// Protects against silently ignored settings: what a group cannot get is reported.
 #[test]
-fn what_a_group_asks_of_files_memory_and_processes() {
+fn settings_for_files_memory_and_processes() {
     each_fires(&[
         (|w| group(w).files.direct = true, "phase[0].workers[0].files", "only streams of `fio`", "`cache`"),
         (
@@ -363,7 +363,7 @@ fn workers_and_their_targets() {
     none_fires(&[
         |w| group(w).target = "dev".into(),
         |w| {
-            // Whether it may be written is the write guard's to say.
+            // The write guard decides whether the device may be written.
             group(w).target = "dev".into();
             blocks(w).mix = Mix { read: 1, write: 1, trim: 1 };
         },

@@ -1,4 +1,4 @@
-//! Rules of programs over file sets.
+//! Tests of the rules for programs over file sets.
 
 use super::*;
 
@@ -20,19 +20,19 @@ fn copy(to: &str, file: Pick, moves: bool) -> Step {
     Step::Copy(CopyStep { file, to: to.to_owned(), request: Bytes(4096), moves })
 }
 
-/// `set`, and `copies`, which takes copies of its files.
+/// Adds `copies`, a target for copies of the files of `set`.
 fn with_copies(workload: &mut Workload, program: Vec<Step>) {
     let empty = TreeTarget { path: "copies".into(), preallocated_percent: 0, ..tree(workload).clone() };
     workload.target.insert("copies".to_owned(), Target::Tree(empty));
     steps(workload, program);
 }
 
-// Copies go to one set of the same shape, which is for nothing else: what exists in it must be known.
+// Copies go to one set of the same shape and for nothing else, so that its files are known.
 #[test]
 fn copies_go_to_a_set_of_their_own() {
     let at = "phase[1].workers[0].work.program.steps";
     each_fires(&[
-        (|w| steps(w, vec![copy("set", Pick::Random, false)]), at, "what workers work on", "for copies alone"),
+        (|w| steps(w, vec![copy("set", Pick::Random, false)]), at, "workers already use", "for copies alone"),
         (
             |w| steps(w, vec![copy("nowhere", Pick::Random, false)]),
             at,
@@ -69,10 +69,10 @@ fn copies_go_to_a_set_of_their_own() {
             "which removed it",
             "pick another",
         ),
-        (|w| tree(w).path = "/mnt/..".into(), "target.set.tree.path", "no name of a directory", "/mnt/data/files"),
+        (|w| tree(w).path = "/mnt/..".into(), "target.set.tree.path", "does not end with", "/mnt/data/files"),
         (|w| tree(w).directories = u32::MAX, "target.set.tree.directories", "too many", "at most"),
     ]);
-    // Two sets whose files have the same names there.
+    // Two sets whose files would have the same names in the copy.
     let mut two = sound();
     with_copies(&mut two, vec![copy("copies", Pick::Random, false)]);
     let other = TreeTarget { path: "other".into(), ..tree(&mut two).clone() };
@@ -169,7 +169,7 @@ fn programs_over_file_sets() {
             "still open",
             "close",
         ),
-        // Found only by going round again.
+        // Found only in the second pass.
         (|w| steps(w, vec![CREATE]), "phase[1].workers[0].work.program.steps[0].create.handle", "still open", "close"),
         (
             |w| steps(w, vec![Step::Loop { times: 2, steps: vec![CREATE] }, CLOSE]),
@@ -223,7 +223,7 @@ fn programs_over_file_sets() {
             "1.1",
         ),
         (
-            |w| steps(w, handled(Step::ReadWhole { handle: 0, request: Bytes(0) })),
+            |w| steps(w, with_handle(Step::ReadWhole { handle: 0, request: Bytes(0) })),
             "phase[1].workers[0].work.program.steps[1].read-whole.request",
             "0 bytes",
             "4KiB",
@@ -231,7 +231,7 @@ fn programs_over_file_sets() {
         (
             |w| {
                 let size = Distribution::Uniform { min: Bytes(0), max: Bytes(9) };
-                steps(w, handled(Step::WriteRandom { handle: 0, size }));
+                steps(w, with_handle(Step::WriteRandom { handle: 0, size }));
             },
             "phase[1].workers[0].work.program.steps[1].write-random.size.uniform.min",
             "0 bytes",
@@ -240,34 +240,34 @@ fn programs_over_file_sets() {
         (
             |w| {
                 let size = Distribution::Fixed(Bytes(1));
-                steps(w, handled(Step::ReadAt { handle: 0, offset: Bytes(u64::MAX), size }));
+                steps(w, with_handle(Step::ReadAt { handle: 0, offset: Bytes(u64::MAX), size }));
             },
             "phase[1].workers[0].work.program.steps[1].read-at.offset",
             "exceed the largest file size",
             "largest offset",
         ),
         (
-            |w| steps(w, handled(Step::Fallocate { handle: 0, size: Distribution::Fixed(Bytes(0)) })),
+            |w| steps(w, with_handle(Step::Fallocate { handle: 0, size: Distribution::Fixed(Bytes(0)) })),
             "phase[1].workers[0].work.program.steps[1].fallocate.size.fixed",
             "to allocate is 0",
             "above 0",
         ),
     ]);
     none_fires(&[
-        |w| steps(w, handled(Step::Truncate { handle: 0, size: Distribution::Fixed(Bytes(0)) })),
+        |w| steps(w, with_handle(Step::Truncate { handle: 0, size: Distribution::Fixed(Bytes(0)) })),
         |w| steps(w, vec![MKDIR, Step::Readdir {}, RMDIR]),
-        // One pass never comes round to open it again.
+        // With a single pass, the handle is never opened again.
         |w| {
             steps(w, vec![CREATE, FSYNC]);
             w.phase[1].workers[0].limit.passes = Some(1);
         },
-        // Open on one way and closed on the other: nothing can be said.
+        // Open on one branch and closed on the other: unknown.
         |w| steps(w, vec![CREATE, mix(vec![vec![CLOSE], vec![FSYNC]]), FSYNC]),
         |w| {
             tree(w).preallocated_percent = 0;
             steps(w, vec![CREATE, CLOSE, unlink(Pick::Random)]);
         },
-        // An earlier phase makes the files.
+        // An earlier phase creates the files.
         |w| {
             tree(w).preallocated_percent = 0;
             let mut makes = w.phase[1].clone();
@@ -278,7 +278,8 @@ fn programs_over_file_sets() {
     ]);
 }
 
-/// Each level walks its body twice; walked twice again inside, thirty levels would take for ever.
+/// Protects the time for checking: if bodies walked twice were walked twice again inside,
+/// thirty levels would take forever.
 #[test]
 fn deeply_nested_loops_are_checked_quickly() {
     let nested = |depth: usize| {
@@ -296,9 +297,9 @@ fn deeply_nested_loops_are_checked_quickly() {
     );
 }
 
-/// What no instruction can do is refused where it was written, and not when the program is compiled.
+/// Protects error positions: impossible steps are refused where they are written, not when the program is compiled.
 #[test]
-fn what_cannot_be_compiled_is_refused_with_its_place() {
+fn steps_that_cannot_be_compiled_are_refused_with_their_path() {
     fn read(size: Distribution) -> Vec<Step> {
         let open = Step::Open(OpenStep { file: Pick::Random, ..OpenStep::default() });
         vec![open, Step::ReadRandom { handle: 0, size }, CLOSE]
@@ -343,7 +344,7 @@ fn what_cannot_be_compiled_is_refused_with_its_place() {
     ]);
 }
 
-/// `data` is one name, and phase 1 a program of one worker on it.
+/// Adds a target with one name, and runs the steps on it with one worker of phase 1.
 fn named(workload: &mut Workload, steps: Vec<Step>) {
     let names = plumb_workload::files::Names::Said(vec!["f".into()]);
     workload.target.insert(
@@ -401,12 +402,7 @@ fn programs_over_named_files() {
             "has no mapping",
             "map",
         ),
-        (
-            |w| steps(w, vec![Step::Sync {}]),
-            "phase[1].workers[0].work.program.steps[0].sync",
-            "under their own names",
-            "scratch",
-        ),
+        (|w| steps(w, vec![Step::Sync {}]), "phase[1].workers[0].work.program.steps[0].sync", "named files", "scratch"),
         (
             |w| program(w).before = vec![Step::Readdir {}],
             "phase[1].workers[0].work.program.before",
@@ -421,9 +417,9 @@ fn programs_over_named_files() {
     ]);
 }
 
-/// A program that cannot run is refused as it is read, and the text says where.
+/// Protects error positions: a program that cannot run is refused on parsing, with its line.
 #[test]
-fn a_bad_step_of_a_file_is_told_with_its_line() {
+fn a_bad_step_of_a_file_is_reported_with_its_line() {
     let text = |step: &str| {
         format!(
             "name = \"a\"\n[target.set.tree]\npath = \"s\"\nfiles = 10\nsize.fixed = \"4KiB\"\n[[phase]]\nname = \"p\"\nstop.ops = 1\n\
@@ -432,9 +428,9 @@ fn a_bad_step_of_a_file_is_told_with_its_line() {
     };
     for (step, message) in [
         ("{ stat = { file = \"new\" } }", "`new` does not exist"),
-        ("{ stat = { file = { nth = 3 } } }", "this step needs files under their own names"),
+        ("{ stat = { file = { nth = 3 } } }", "this step needs named files"),
         ("{ stat = { file = { zipf = { theta = -1.0 } } } }", "theta is -1"),
-        ("\"sync\"", "this step needs files under their own names"),
+        ("\"sync\"", "this step needs named files"),
         ("{ loop = { times = 2, steps = [] } }", "the loop has no steps"),
         ("{ mix = { choices = [] } }", "no choices"),
         ("{ read-whole = { request = \"2GiB\" } }", "is more than one request can move"),
@@ -444,7 +440,7 @@ fn a_bad_step_of_a_file_is_told_with_its_line() {
     }
 }
 
-/// Steps over trees of one owner with this many items.
+/// Runs steps over trees of one owner with this many items.
 fn over_trees(workload: &mut Workload, items: u64, steps: Vec<Step>) {
     named(workload, steps);
     let names = TreeNames {
@@ -473,7 +469,7 @@ fn stat(order: ItemOrder, wall: Option<Wall>) -> Step {
     Step::Trees(Box::new(TreeStep { order, wall, ..TreeStep::new(TreeWork::Stat) }))
 }
 
-/// A renewal of roots of this many items.
+/// Returns a renewal of roots with this many items.
 fn renew(items: u64, shift: u32) -> Step {
     let renewal = Renewal { bytes: Bytes(1), items, stride: 1, reads_only: false };
     Step::Trees(Box::new(TreeStep { shift, ..TreeStep::new(TreeWork::Renew(renewal)) }))
@@ -481,7 +477,7 @@ fn renew(items: u64, shift: u32) -> Step {
 
 const AFTER: Option<Wall> = Some(Wall::After(Nanos(1)));
 
-/// Protects from workers that pass a wall without waiting, and from orders that no memory holds.
+/// Protects against workers that pass a wall without waiting, and against orders that do not fit into memory.
 #[test]
 fn programs_over_trees() {
     const SHUFFLED: ItemOrder = ItemOrder::Shuffled { seed: 1 };
@@ -519,7 +515,7 @@ fn programs_over_trees() {
                 w.phase[1].workers[0].run_as = RunAs::Process;
             },
             "phase[1].workers[0].work.program.steps",
-            "processes cannot tell",
+            "processes cannot report",
             "thread",
         ),
     ]);
@@ -533,7 +529,7 @@ fn programs_over_trees() {
         (
             |w| over_trees(w, 9, vec![renew(3, 1)]),
             "phase[1].workers[0].work.program.steps[0].trees.does",
-            "its `stride` says",
+            "by its `stride`",
             "leave `shift`",
         ),
     ]);
@@ -543,7 +539,7 @@ fn programs_over_trees() {
     assert_eq!(validate(&workload), []);
 }
 
-/// `data` as [`named`], of names alone.
+/// Like [`named`], with a target that consists of names alone.
 fn named_null(workload: &mut Workload, names: plumb_workload::files::Names, program: Program) {
     let files = Some(Box::new(plumb_workload::NullFiles { names, delays: plumb_workload::NullDelays::default() }));
     workload.target.insert(
@@ -553,10 +549,10 @@ fn named_null(workload: &mut Workload, names: plumb_workload::files::Names, prog
     workload.phase[1].workers[0] = WorkerGroup::new("named", Work::Program(Box::new(program)));
 }
 
-/// Protects null files: a program over them is sound where it would be over real ones, but has nothing to compare.
+/// Protects null files: a program is valid over them if it is valid over real files, but cannot compare data.
 #[test]
 fn programs_over_null_files() {
-    let said = || plumb_workload::files::Names::Said(vec!["f".into()]);
+    let names = || plumb_workload::files::Names::Said(vec!["f".into()]);
     none_fires(&[|w| named_null(w, plumb_workload::files::Names::Said(vec!["f".into()]), Program::new(opened(CLOSE)))]);
     each_fires(&[
         (
@@ -577,6 +573,6 @@ fn programs_over_null_files() {
     ]);
     assert_eq!(Target::Null(plumb_workload::NullTarget::of(Bytes(1))).names(), None);
     let files =
-        Some(Box::new(plumb_workload::NullFiles { names: said(), delays: plumb_workload::NullDelays::default() }));
-    assert_eq!(Target::Null(plumb_workload::NullTarget { size: Bytes(1), files }).names(), Some(&said()));
+        Some(Box::new(plumb_workload::NullFiles { names: names(), delays: plumb_workload::NullDelays::default() }));
+    assert_eq!(Target::Null(plumb_workload::NullTarget { size: Bytes(1), files }).names(), Some(&names()));
 }

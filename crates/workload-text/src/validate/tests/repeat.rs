@@ -1,4 +1,4 @@
-//! Rules of workloads that are repeated.
+//! Tests of the rules for workloads that repeat.
 
 use super::*;
 use crate::named::{self, RunPlace, Scale};
@@ -28,7 +28,7 @@ fn ladder(workload: &mut Workload, change: fn(&mut Ladder)) {
 }
 
 #[test]
-fn rounds_repeat_phases_that_are_there() {
+fn rounds_repeat_existing_phases() {
     fn cells(read: u32, block: u64) -> Option<Cells> {
         Some(Cells { read: vec![read], block: vec![Bytes(block)] })
     }
@@ -52,7 +52,7 @@ fn rounds_repeat_phases_that_are_there() {
             "no phase is left",
             "first-only",
         ),
-        (|w| rounds(w, |r| r.steady.clear()), "repeat.rounds.steady", "nothing must be steady", "figure"),
+        (|w| rounds(w, |r| r.steady.clear()), "repeat.rounds.steady", "no figure must be steady", "figure"),
         (
             |w| rounds(w, |r| r.steady[0].phase = "nowhere".to_owned()),
             "repeat.rounds.steady[0].phase",
@@ -85,17 +85,17 @@ fn rounds_repeat_phases_that_are_there() {
 fn a_ladder_has_a_full_load() {
     each_fires(&[
         (|w| ladder(w, |l| l.percent.clear()), "repeat.ladder.percent", "no loads", "[100, 50, 10]"),
-        (|w| ladder(w, |l| l.percent = vec![0.0]), "repeat.ladder.percent", "0 % is no load", "above 0"),
+        (|w| ladder(w, |l| l.percent = vec![0.0]), "repeat.ladder.percent", "0 % is not a load", "above 0"),
         (|w| ladder(w, |l| l.again = vec![50.0]), "repeat.ladder.again", "not in `percent`", "of the ladder"),
         (|w| ladder(w, |l| l.within = 0.0), "repeat.ladder.within", "above 0", "0.05"),
-        (|w| ladder(w, |l| l.of = FullLoad::Asked), "repeat.ladder.of", "asks for no rate", "peak"),
+        (|w| ladder(w, |l| l.of = FullLoad::Asked), "repeat.ladder.of", "sets no rate", "peak"),
         (
             |w| {
                 ladder(w, |_| {});
                 w.phase.push(Phase { name: "second".to_owned(), ..w.phase[0].clone() });
             },
             "repeat.ladder.percent",
-            "of one phase",
+            "needs one phase",
             "workload of their own",
         ),
     ]);
@@ -103,5 +103,5 @@ fn a_ladder_has_a_full_load() {
     let peak = Ladder { of: FullLoad::Peak, percent: vec![100.0], again: Vec::new(), within: 0.05, limit: None };
     asked.repeat = Some(Repeat::Ladder(Box::new(peak)));
     let problems = validate(&asked);
-    assert!(problems.iter().any(|problem| problem.message.contains("asks for a rate")), "{problems:?}");
+    assert!(problems.iter().any(|problem| problem.message.contains("sets a rate")), "{problems:?}");
 }

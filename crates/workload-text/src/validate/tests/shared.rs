@@ -1,6 +1,7 @@
-//! Rules of programs over file sets that all workers share.
+//! Tests of the rules for programs over file sets that all workers share.
 
-/// The problems of two workers of one phase over two sets, with these steps; the second set's content may be another.
+/// Returns the problems of two workers in one phase over two sets, with these steps. `content` is
+/// added to the second set.
 fn problems(first: &str, second: &str, content: &str) -> String {
     let text = format!(
         "name = \"shared\"\n\
@@ -21,9 +22,9 @@ const WAITS: &str = "{ shared = { name = \"outer\", does = { steps = [\
                      { name = \"sleep\", does = \"sleep\" }, \
                      { name = \"take\", does = { take = { credit = 1, ahead = 1 } } }] } } },";
 
-/// Steps mean others of their phase by full names, and those must be what they are taken for.
+/// Protects references between steps: full names must refer to steps of the right kind in the same phase.
 #[test]
-fn steps_mean_those_that_wait() {
+fn steps_refer_to_steps_that_wait() {
     let stat = shared("stat", "\"stat\"");
     for does in [
         "{ wake = { step = \"outer.sleep\" } }",
@@ -42,12 +43,12 @@ fn steps_mean_those_that_wait() {
         ("{ take-events = { unit = \"ops\", step = \"statt\" } }", "statt"),
     ] {
         let found = problems(&(stat.clone() + &shared("it", does)), WAITS, "");
-        let says = format!("`it` means the step `{meant}`, and there is no such step");
-        assert!(found.contains(&says), "{does}: {found}");
+        let message = format!("`it` refers to the step `{meant}`, which does not exist");
+        assert!(found.contains(&message), "{does}: {found}");
     }
 }
 
-/// One name has one line of statistics; handles and requests have limits; a worker writes one kind of content.
+/// Protects statistics, handles and requests against bad values, and programs against mixed content.
 #[test]
 fn names_limits_and_content() {
     let stat = shared("stat", "\"stat\"");
@@ -55,14 +56,18 @@ fn names_limits_and_content() {
         let size = format!("{{ drawn = {{ draw = {{ gamma = {{ shape = 1.5 }} }}, times = 2e9{more} }} }}");
         shared("write", &format!("{{ write = {{ size = {size} }} }}"))
     };
-    for (steps, content, says) in [
-        (stat.clone() + &stat, "", "two steps have the name `stat`"),
+    for (steps, content, message) in [
+        (stat.clone() + &stat, "", "two steps are named `stat`"),
         (shared("copy", "{ write-whole = { request = 4096, like = 2000 } }"), "", "the handle 2000 is too high"),
         (drawn(""), "", "bytes are too many for one call"),
-        (stat.clone() + &shared("list", "\"list\"").replace("mails", "logs"), "content = \"zero\"", "unlike content"),
+        (
+            stat.clone() + &shared("list", "\"list\"").replace("mails", "logs"),
+            "content = \"zero\"",
+            "different content",
+        ),
     ] {
         let found = problems(&steps, WAITS, content);
-        assert!(found.contains(says), "{says}: {found}");
+        assert!(found.contains(message), "{message}: {found}");
     }
     assert_eq!(problems(&drawn(", max = 1e6"), WAITS, ""), "");
 }

@@ -1,4 +1,4 @@
-//! Rules of targets.
+//! Tests of the rules for targets.
 
 use super::*;
 

@@ -1,74 +1,69 @@
-//! The sequence of what a run does to which file.
+//! The sequence of actions in a PostMark run.
 
 use super::{Postmark, PostmarkPart, Twister};
 
-/// A file of a thread.
+/// A file that belongs to one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DrawnFile {
-    /// Files are numbered in the order of their creation, from 1; no number is used twice.
+    /// Number of the file in order of creation, from 1. Numbers are never reused.
     pub number: u32,
     /// Index into [`Postmark::file_directories`].
     pub directory: u32,
 }
 
-/// One thing that a transaction does to a file.
+/// One action of a transaction on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// It is created, and this many bytes are written to it.
+    /// Creates the file and writes this many bytes to it.
     Create(DrawnFile, u64),
-    /// All of its bytes are read; this is how many it has.
+    /// Reads the whole file, which has this many bytes.
     Read(DrawnFile, u64),
-    /// This many bytes are added at its end.
+    /// Appends this many bytes to the file.
     Append(DrawnFile, u64),
-    /// It is deleted.
     Delete(DrawnFile),
 }
 
-/// What a thread does altogether.
+/// Totals of one thread's run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Totals {
-    /// Files created.
     pub created: u64,
-    /// Whole files read.
+    /// Number of files that were read as a whole.
     pub read: u64,
-    /// Appends that wrote something: a file that is full is not appended to.
+    /// Number of appends that wrote something. A file of maximum size is not appended to.
     pub appended: u64,
-    /// Files deleted by transactions.
+    /// Number of files deleted by transactions.
     pub deleted: u64,
-    /// Files left behind the transactions.
+    /// Number of files left after the transactions.
     pub left: u64,
-    /// Transactions begun: fewer than asked where all files were deleted before.
+    /// Number of transactions begun. Fewer than requested if all files were deleted before.
     pub transactions: u64,
-    /// Bytes read.
     pub bytes_read: u64,
-    /// Bytes written.
     pub bytes_written: u64,
-    /// Bytes of all files as the transactions began.
+    /// Total bytes of all files before the first transaction.
     pub set_bytes_start: u64,
-    /// Bytes of all files, at the most.
+    /// Maximum total bytes of all files.
     pub set_bytes_max: u64,
-    /// The same in whole blocks of 4 KiB, which is what memory and disk hold.
+    /// The same maximum in whole blocks of 4 KiB, as files occupy memory and disk.
     pub set_blocks_bytes_max: u64,
-    /// Bytes read as PostMark adds them, in single precision.
+    /// Bytes read, added up in single precision like PostMark.
     pub single_read: f32,
-    /// Bytes written, added in the same way.
+    /// Bytes written, added up in single precision.
     pub single_written: f32,
 }
 
 const BLOCK: u64 = 4096;
 
-/// One place of the table; without bytes it is free.
+/// A slot of the file table. It is free if `bytes` is 0.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     bytes: u64,
     file: DrawnFile,
 }
 
-/// Which places are free, a bit for each.
 #[derive(Debug, Clone)]
 struct Free {
     words: Vec<u64>,
-    /// There is none before this word.
+    /// No word before this index has a free slot.
     from: usize,
 }
 
@@ -100,21 +95,21 @@ impl Free {
     }
 }
 
-/// Draws what one thread does.
+/// Draws the actions of one thread.
 #[derive(Debug, Clone)]
 pub struct PostmarkDraws {
     run: Postmark,
     random: Twister,
     table: Vec<Slot>,
     free: Free,
-    /// The place behind the one that was taken last.
+    /// Slot after the one that was taken last.
     next: u32,
     in_use: u32,
-    /// Of the files at the beginning, those that are still to come.
+    /// Number of initial files still to be created.
     to_create: u32,
-    /// The second half of the transaction at hand is still to come.
+    /// Whether the second half of the current transaction is still to come.
     is_half: bool,
-    /// The next place to be deleted at the end.
+    /// Next slot to be deleted at the end.
     swept: usize,
     set_bytes: u64,
     set_blocks: u64,
@@ -123,11 +118,12 @@ pub struct PostmarkDraws {
 }
 
 impl PostmarkDraws {
-    /// At the beginning of a thread's run, its text drawn. What is not [sound](Postmark::is_sound) is over at once.
+    /// Returns the state at the start of a thread's run, after drawing its text. A run that
+    /// is not [sound](Postmark::is_sound) draws nothing.
     pub fn new(run: &Postmark, thread: u32) -> PostmarkDraws {
         let mut random = Twister::new(run.seed.wrapping_add(thread));
         let is_sound = run.is_sound();
-        // A character for each byte of text, of which there is twice what the largest file holds.
+        // Draws one character per byte of text. The text is twice as long as the largest file.
         random.skip(if is_sound { run.high.0 * 2 } else { 0 });
         let slots = if is_sound { run.number * 2 } else { 0 };
         PostmarkDraws {
@@ -147,19 +143,19 @@ impl PostmarkDraws {
         }
     }
 
-    /// The text of a thread: every file of it is one or several beginnings of this.
+    /// Returns the text of a thread. Every file consists of one or more prefixes of it.
     pub fn text(run: &Postmark, thread: u32) -> Vec<u8> {
         let mut random = Twister::new(run.seed.wrapping_add(thread));
         (0..run.high.0).map(|_| 32 + random.below(95) as u8).collect()
     }
 
-    /// Returns the run that is drawn.
+    /// Returns the settings of the run.
     #[inline]
     pub fn run(&self) -> &Postmark {
         &self.run
     }
 
-    /// The same run at the beginning of a part.
+    /// Advances to the beginning of a part.
     pub fn at(mut self, part: PostmarkPart) -> PostmarkDraws {
         for earlier in [PostmarkPart::Create, PostmarkPart::Transactions] {
             if earlier < part {
@@ -169,13 +165,13 @@ impl PostmarkDraws {
         self
     }
 
-    /// All that is to come.
+    /// Draws the rest of the run and returns its totals.
     pub fn to_end(self) -> Totals {
         let draws = self.at(PostmarkPart::Delete);
         Totals { left: draws.in_use.into(), ..draws.totals }
     }
 
-    /// The next act of a part; `None` at its end. Parts are taken in their order, each to its end.
+    /// Returns the next action of a part, or `None` at its end. Parts must be drawn in order and to their end.
     #[inline]
     pub fn next(&mut self, part: PostmarkPart) -> Option<Act> {
         match part {
@@ -296,7 +292,7 @@ impl PostmarkDraws {
         Act::Delete(self.table[slot].file)
     }
 
-    /// A file that is there. Called only where one is.
+    /// Draws an existing file. The caller makes sure that live is one.
     #[inline]
     fn victim(&mut self) -> usize {
         loop {
@@ -338,9 +334,9 @@ mod tests {
         PostmarkDraws::new(run, 0).to_end()
     }
 
-    /// What PostMark 1.53 printed for the same settings.
+    /// Protects agreement with the real tool: PostMark 1.53 printed these totals for the same settings.
     #[test]
-    fn totals_are_those_of_the_real_tool() {
+    fn totals_match_the_real_tool() {
         let default = totals(&Postmark::default());
         assert_eq!([default.created, default.read, default.appended], [764, 243, 257]);
         assert_eq!([default.deleted, default.left], [236, 528]);
@@ -358,20 +354,21 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_postmarks() {
+    fn the_text_matches_postmark() {
         let run = of(1000, 2000, 3, 10);
         assert!(PostmarkDraws::text(&run, 0).starts_with(b"LeZebJ6S5~qPv$C$py}hmKd H58nM4~."));
     }
 
-    /// The acts of a run of three files and ten transactions, as system calls of the real tool showed them.
+    /// Protects agreement with the real tool: these are its system calls in a run of three
+    /// files and ten transactions.
     #[test]
-    fn a_small_run_goes_as_the_real_one_goes() {
+    fn a_small_run_matches_the_real_tool() {
         let run = of(1000, 2000, 3, 10);
         let mut draws = PostmarkDraws::new(&run, 0);
-        let mut said = Vec::new();
+        let mut acts = Vec::new();
         for part in [PostmarkPart::Create, PostmarkPart::Transactions, PostmarkPart::Delete] {
             while let Some(act) = draws.next(part) {
-                said.push(match act {
+                acts.push(match act {
                     Act::Create(DrawnFile { number, .. }, bytes) => format!("+{number}:{bytes}"),
                     Act::Read(DrawnFile { number, .. }, bytes) => format!("r{number}:{bytes}"),
                     Act::Append(DrawnFile { number, .. }, bytes) => format!("a{number}:{bytes}"),
@@ -381,20 +378,20 @@ mod tests {
         }
         let expected = "+1:1550 +2:1584 +3:1244 a2:264 +4:1722 a3:518 +5:1134 r4:1722 -4 r2:1848 +6:1279 r6:1279 \
                         +7:1141 a7:578 r2:1848 a5:675 -2 a5:162 +8:1492 r1:1550 -1 -8 -3 -7 -5 -6";
-        assert_eq!(said.join(" "), expected);
+        assert_eq!(acts.join(" "), expected);
     }
 
     #[test]
-    fn a_run_ends_where_no_file_is_left() {
+    fn a_run_ends_when_no_file_is_left() {
         let run = Postmark { bias_create: Some(0), number: 5, transactions: 100, ..Postmark::default() };
         let totals = totals(&run);
         assert_eq!((totals.transactions, totals.deleted, totals.left), (5, 5, 0));
     }
 
-    /// Whatever is set: a file is created before anything else is done to it, has the length that it was given, stays within
-    /// the bounds, and is deleted once.
+    /// Protects the life cycle of files under any settings. Each file is created first, keeps the length that it was
+    /// given, stays within the limits, and is deleted once.
     #[test]
-    fn files_live_one_life_each() {
+    fn each_file_is_created_and_deleted_once() {
         for seed in 1..60u32 {
             let number = 1 + seed % 17;
             let low = 1 + u64::from(seed * 37 % 300);
@@ -413,14 +410,14 @@ mod tests {
             let paths = run.paths();
             let mut names = BTreeSet::new();
             for thread in 0..run.threads {
-                let mut there: BTreeMap<u32, (u32, u64)> = BTreeMap::new();
+                let mut live: BTreeMap<u32, (u32, u64)> = BTreeMap::new();
                 let mut draws = PostmarkDraws::new(&run, thread);
                 for part in [PostmarkPart::Create, PostmarkPart::Transactions, PostmarkPart::Delete] {
                     while let Some(act) = draws.next(part) {
                         match act {
                             Act::Create(file, bytes) => {
                                 assert!(bytes >= run.low.0 && bytes <= run.high.0);
-                                assert_eq!(there.insert(file.number, (file.directory, bytes)), None);
+                                assert_eq!(live.insert(file.number, (file.directory, bytes)), None);
                                 let place = run.place(thread, file.number);
                                 let name = &paths[place as usize];
                                 assert_eq!(Some(name), run.path(place).as_ref());
@@ -429,28 +426,28 @@ mod tests {
                                 assert!(names.insert(name.clone()), "{name:?} is made twice");
                             }
                             Act::Read(file, bytes) => {
-                                assert_eq!(there.get(&file.number), Some(&(file.directory, bytes)));
+                                assert_eq!(live.get(&file.number), Some(&(file.directory, bytes)));
                             }
                             Act::Append(file, bytes) => {
-                                let (directory, length) = there.get_mut(&file.number).unwrap();
+                                let (directory, length) = live.get_mut(&file.number).unwrap();
                                 *length += bytes;
                                 assert!(bytes > 0 && *length <= run.high.0 && *directory == file.directory);
                             }
                             Act::Delete(file) => {
-                                let directory = there.remove(&file.number).map(|(directory, _)| directory);
+                                let directory = live.remove(&file.number).map(|(directory, _)| directory);
                                 assert_eq!(directory, Some(file.directory));
                             }
                         }
-                        assert!(there.len() <= 2 * number as usize, "the table has no more room");
+                        assert!(live.len() <= 2 * number as usize, "the table has room for twice the initial files");
                     }
                 }
-                assert!(there.is_empty(), "all is deleted at the end");
+                assert!(live.is_empty(), "all files are deleted at the end");
             }
             assert_eq!((run.count(), run.path(paths.len() as u32)), (paths.len(), None));
         }
     }
 
-    /// A part begins as the parts before it end.
+    /// Protects resuming: each part begins in the state in which the parts before it end.
     #[test]
     fn a_part_can_begin_by_itself() {
         let run = of(500, 2000, 40, 200);
@@ -475,7 +472,7 @@ mod tests {
             ..Postmark::default()
         };
         let totals = totals(&run);
-        // As the real tool printed for these settings.
+        // The real tool printed these totals for the same settings.
         assert_eq!([totals.created, totals.read, totals.appended], [1516, 475, 525]);
         assert_eq!([totals.left, totals.deleted], [1032, 484]);
         let paths = run.paths();

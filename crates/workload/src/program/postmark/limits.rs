@@ -1,37 +1,33 @@
-//! What a run can be set to.
+//! Limits on the settings of a run.
 
 use super::Postmark;
 
-/// Largest size of a file: PostMark's own numbers end there, and one call moves no more.
+/// Largest file size. PostMark's own numbers end here, and one call moves no more.
 const BYTES_MAX: u64 = 0x7fff_f000;
 
-/// Files and transactions of all threads: names are held in memory.
+/// Maximum number of files and transactions of all threads. Bounds the memory for names.
 const FILES_MAX: u64 = 1 << 27;
 
-/// Threads.
 const THREADS_MAX: u32 = 1024;
 
-/// Subdirectories of all locations.
+/// Maximum number of subdirectories of all locations.
 const DIRECTORIES_MAX: u64 = 1 << 20;
 
-/// A value that no run can have.
+/// An invalid setting of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsound {
-    /// Its key.
     pub key: &'static str,
-    /// What is wrong.
     pub message: String,
-    /// The way out.
+    /// How to fix it.
     pub help: &'static str,
 }
 
 impl Postmark {
-    /// Whether it can be run at all.
+    /// Returns `true` if all settings are valid.
     pub fn is_sound(&self) -> bool {
         self.problems().is_empty()
     }
 
-    /// Everything about it that no run can have.
     pub fn problems(&self) -> Vec<Unsound> {
         let mut problems = Vec::new();
         let mut unless = |holds: bool, key: &'static str, message: String, help: &'static str| {
@@ -40,7 +36,7 @@ impl Postmark {
             }
         };
         let (low, high) = (self.low.0, self.high.0);
-        unless(low > 0, "low", "a file of no bytes counts as none".to_owned(), "use at least 1");
+        unless(low > 0, "low", "an empty file would count as deleted".to_owned(), "use at least 1");
         unless(low <= high, "high", format!("{high} is less than the smallest size, {low}"), "use at least that");
         unless(
             high <= BYTES_MAX,
@@ -49,7 +45,12 @@ impl Postmark {
             "use less than 2 GiB",
         );
         for (key, block) in [("read-block", self.read_block.0), ("write-block", self.write_block.0)] {
-            unless((1..=BYTES_MAX).contains(&block), key, format!("no call moves {block} bytes"), "use 1 to 2 GiB");
+            unless(
+                (1..=BYTES_MAX).contains(&block),
+                key,
+                format!("a call cannot move {block} bytes"),
+                "use 1 to 2 GiB",
+            );
         }
         for (key, bias) in [("bias-read", self.bias_read), ("bias-create", self.bias_create)] {
             let of_ten = bias.is_none_or(|bias| bias <= 10);
@@ -71,7 +72,7 @@ impl Postmark {
         unless(
             files <= FILES_MAX,
             "number",
-            format!("{files} names are too many to be held in memory"),
+            format!("{files} names take too much memory"),
             "use fewer files, transactions or threads: 2^27 of them together",
         );
         let directories = u64::from(self.subdirectories).saturating_mul(self.locations.len().max(1) as u64);
@@ -98,9 +99,9 @@ mod tests {
     use super::*;
     use crate::units::Bytes;
 
-    /// What cannot be run draws nothing, rather than for ever.
+    /// Protects against endless draws: an invalid run draws nothing.
     #[test]
-    fn unsound_runs_are_told_and_draw_nothing() {
+    fn invalid_runs_are_reported_and_draw_nothing() {
         let sound = Postmark::default();
         assert_eq!(sound.problems(), []);
         for (key, run) in [

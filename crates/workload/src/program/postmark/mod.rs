@@ -1,8 +1,8 @@
-//! PostMark's load: small files that are created, read, appended to and deleted, in an order that its seed fixes.
+//! PostMark's load: small files are created, read, appended to and deleted in an order fixed by the seed.
 //!
-//! What PostMark 1.5x does is one sequence of draws from one generator: the text that files are filled with, then for each
-//! file its place and size, then for each transaction what is done to which file. [`PostmarkDraws`] makes that sequence, and does
-//! nothing else; who runs it, who counts it and who checks a published number against it all see the same.
+//! PostMark 1.5x draws everything from one generator. It draws the text that files are filled with, then a location
+//! and size for each file, then the action and file of each transaction. [`PostmarkDraws`] produces this sequence and
+//! nothing else. The code that runs it, counts it and checks published numbers against it all sees the same sequence.
 
 mod draws;
 mod limits;
@@ -38,7 +38,7 @@ impl Default for Postmark {
 }
 
 impl Postmark {
-    /// Directories in which `s0` and its like lie, or files where there are none; never empty.
+    /// Returns the directories that contain `s0`, `s1` …, or the files if there are no subdirectories. Never empty.
     pub fn bases(&self) -> Vec<&Path> {
         match self.locations.is_empty() {
             true => vec![Path::new("")],
@@ -46,12 +46,12 @@ impl Postmark {
         }
     }
 
-    /// Subdirectories of each base; 0 where there are none.
+    /// Returns the number of subdirectories per base; 0 if there are none.
     pub fn subdirectories(&self) -> u32 {
         if self.subdirectories > 1 { self.subdirectories } else { 0 }
     }
 
-    /// The subdirectories of all bases.
+    /// Returns the subdirectories of all bases.
     pub fn directories(&self) -> impl Iterator<Item = PathBuf> {
         let subdirectories = self.subdirectories();
         let of_base = move |base: &Path| {
@@ -61,13 +61,13 @@ impl Postmark {
         self.bases().into_iter().flat_map(of_base)
     }
 
-    /// How many names of [`Postmark::paths`] are directories; they are the first ones.
+    /// Returns how many entries of [`Postmark::paths`] are directories. Directories come first.
     #[inline]
     pub fn directory_count(&self) -> u32 {
         self.subdirectories().saturating_mul(self.locations.len().max(1) as u32)
     }
 
-    /// Returns the directories that files are made in, by the number that [`DrawnFile::directory`] has.
+    /// Returns the directories for files, indexed by [`DrawnFile::directory`].
     pub fn file_directories(&self) -> Vec<PathBuf> {
         match self.subdirectories() {
             0 => self.bases().into_iter().map(Path::to_owned).collect(),
@@ -75,25 +75,26 @@ impl Postmark {
         }
     }
 
-    /// Returns the place of a file in [`Postmark::paths`].
+    /// Returns the index of a file in [`Postmark::paths`].
     #[inline]
     pub fn place(&self, thread: u32, number: u32) -> u32 {
         self.directory_count() + self.number_of(thread, number) - 1
     }
 
-    /// Returns the name of a thread's file: threads take turns with numbers. One thread has all of them, from 1.
+    /// Returns the number in the name of a thread's file. Threads take turns with numbers; a single thread has
+    /// all of them, from 1.
     #[inline]
     pub fn number_of(&self, thread: u32, number: u32) -> u32 {
         number.saturating_sub(1).saturating_mul(self.threads).saturating_add(thread + 1)
     }
 
-    /// Returns the most bytes that all files of all threads have at once, in blocks of 4 KiB.
+    /// Returns the maximum bytes that all files of all threads occupy at once, in blocks of 4 KiB.
     pub fn peak_bytes(&self) -> u64 {
         self.totals().iter().map(|totals| totals.set_blocks_bytes_max).fold(0, u64::saturating_add)
     }
 
-    /// Returns what every thread does altogether, thread by thread. The planner, the checks and the report of a run ask for
-    /// this, and the answer takes a whole run to draw: the last one is kept.
+    /// Returns the totals of each thread. Drawing them takes a whole run, and the planner, the checks and the report
+    /// all ask for them. The last result is therefore cached.
     pub fn totals(&self) -> Vec<Totals> {
         static LAST: Mutex<Option<(Postmark, Vec<Totals>)>> = Mutex::new(None);
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,10 +130,11 @@ impl Postmark {
         }
     }
 
-    /// Returns all names: first the subdirectories, then the files. Threads do not create equally many: where a number is left
-    /// over, the first file's name stands. Empty where the run is not [sound](Postmark::is_sound).
+    /// Returns all names, the subdirectories first and then the files. Threads do not all create the same number of
+    /// files; an unused number gets the name of the first file. Empty if the run is not [sound](Postmark::is_sound).
     ///
-    /// A run makes a file for every other transaction: what needs single names makes them of their [`DrawnFile`].
+    /// A run creates a file in every other transaction. Callers that need single names should
+    /// derive them from their [`DrawnFile`].
     pub fn paths(&self) -> Vec<PathBuf> {
         if !self.is_sound() {
             return Vec::new();

@@ -1,86 +1,87 @@
-//! PostMark's settings, and the parts of its run.
+//! Settings of PostMark and the parts of its run.
 
 use crate::op::OpKind;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What is set before a run. Numbers of files and transactions are those of each thread.
+/// Settings of a run. Numbers of files and transactions are per thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Postmark {
     /// Smallest size of a new file.
     pub low: Bytes,
-    /// Largest size: new files stay below it where it is larger than the smallest, appended ones reach it.
+    /// Largest size of a file. If it exceeds `low`, new files stay below it, but appends can reach it.
     pub high: Bytes,
-    /// Files at the beginning; the table has room for twice as many.
+    /// Number of initial files. The table has room for twice as many.
     pub number: u32,
-    /// Transactions: each one read or append, and one creation or deletion.
+    /// Number of transactions. Each is one read or append plus one creation or deletion.
     pub transactions: u32,
-    /// Of the first thread; the next one has the next.
+    /// Seed of the first thread. Each further thread uses the next number.
     pub seed: u32,
-    /// Directories that files are made in, each as often as its weight says; the working directory when empty.
+    /// Directories for files, drawn by weight; the working directory when empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<PostmarkLocation>,
-    /// Directories `s0`, `s1` … in each of these; 0 and 1 are none.
+    /// Number of subdirectories `s0`, `s1` … in each location; 0 and 1 mean none.
     pub subdirectories: u32,
-    /// Bytes of a read.
+    /// Bytes requested per `read` call.
     pub read_block: Bytes,
-    /// Bytes of a write.
+    /// Bytes passed to each `write` call.
     pub write_block: Bytes,
-    /// Reads among ten reads and appends; neither when absent.
+    /// Reads out of ten reads and appends; neither happens when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bias_read: Option<u8>,
-    /// Creations among ten creations and deletions; neither when absent.
+    /// Creations out of ten creations and deletions; neither happens when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bias_create: Option<u8>,
-    /// Files are streams of the C library.
+    /// Use buffered streams of the C library.
     pub buffered: bool,
-    /// Threads, each with a table, a seed and files of its own.
+    /// Number of threads. Each has its own table, seed and files.
     pub threads: u32,
 }
 
-/// A directory for files.
+/// A directory that files are created in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PostmarkLocation {
-    /// The directory.
+    /// Path of the directory.
     pub path: PathBuf,
-    /// How often it is drawn, against the others.
+    /// Weight relative to the other locations.
     pub weight: u32,
 }
 
-/// One part of a run.
+/// One part of a PostMark run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PostmarkStep {
-    /// Which.
+    /// Part of the run that this step does.
     pub part: PostmarkPart,
-    /// The whole run: what a part finds depends on the parts before it.
+    /// Settings of the whole run. The files that a part finds depend on the parts before it.
     pub run: Postmark,
 }
 
-/// The parts of a run, in order.
+/// Parts of a run, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PostmarkPart {
-    /// The files of the beginning are created.
+    /// Create the initial files.
     Create,
-    /// Transactions.
+    /// Run all transactions.
     Transactions,
-    /// What is left is deleted, in the order of the table.
+    /// Delete the remaining files, in the order of the table.
     Delete,
 }
 
-/// From this many transactions on, each of the things that may be drawn for them is drawn: one in ten is missed by all with a
-/// chance below 10⁻⁹.
+/// Minimum number of transactions at which every possible action is certain to occur. An action drawn one time in ten
+/// is missed with a probability below 10⁻⁹.
 pub(super) const CERTAIN_TRANSACTIONS: u32 = 200;
 
-/// The kinds of op of transactions that read, append, do both or neither, and create, delete, do both or neither.
+/// Kinds of op of the transactions. Outer index: reads, appends, both or neither; inner index:
+/// creations, deletions, both or neither.
 pub(super) const KINDS: [[&[OpKind]; 4]; 4] = {
     use OpKind::{Close, Create, Open, Read, Unlink, Write};
     [
@@ -116,12 +117,12 @@ impl PostmarkPart {
         }
     }
 
-    /// The kinds of op that it makes: the content of a file is one read or write, however many calls that takes.
+    /// Returns the kinds of op of this part. The content of a file is one read or write, however many calls it takes.
     pub fn kinds(self, run: &Postmark) -> &'static [OpKind] {
         match self {
             PostmarkPart::Create => KINDS[0][1],
             PostmarkPart::Delete => KINDS[0][2],
-            // What few transactions come to is chance.
+            // With few transactions, the actions depend on chance.
             PostmarkPart::Transactions if run.transactions < CERTAIN_TRANSACTIONS => KINDS[0][0],
             PostmarkPart::Transactions => {
                 let half = |bias: Option<u8>| match bias {
@@ -131,14 +132,14 @@ impl PostmarkPart {
                     Some(1..10) => 3,
                 };
                 let first = half(run.bias_read);
-                // Files of one size are full from the beginning.
+                // Files of one size are full from the start, so nothing is appended.
                 let first = if run.low >= run.high { first & 1 } else { first };
                 KINDS[first][half(run.bias_create)]
             }
         }
     }
 
-    /// Whether it writes to files.
+    /// Returns `true` if the part writes to files.
     pub fn writes(self, run: &Postmark) -> bool {
         match self {
             PostmarkPart::Create => true,

@@ -1,12 +1,11 @@
-//! MT19937, with the seeding of its version of 1999.
+//! MT19937 with the seeding of 1999.
 //!
-//! Source: Matsumoto and Nishimura, "Mersenne Twister: A 623-dimensionally equidistributed uniform pseudorandom number
-//! generator", ACM TOMACS 8(1), 1998; the seeding by multiples of 69069 was its authors' until 2002.
+//! Source: Matsumoto and Nishimura, "Mersenne Twister: A 623-dimensionally equidistributed uniform pseudorandom
+//! number generator", ACM TOMACS 8(1), 1998. The authors seeded by multiples of 69069 until 2002.
 
 const STATE: usize = 624;
 const MIDDLE: usize = 397;
 
-/// The generator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Twister {
     state: Box<[u32; STATE]>,
@@ -14,7 +13,7 @@ pub struct Twister {
 }
 
 impl Twister {
-    /// From a seed.
+    /// Returns a generator for this seed.
     pub fn new(seed: u32) -> Twister {
         let mut seed = seed;
         let mut step = || {
@@ -33,7 +32,7 @@ impl Twister {
             let joined = (this & 0x8000_0000) | (next & 0x7fff_ffff);
             far ^ (joined >> 1) ^ (joined & 1).wrapping_mul(0x9908_b0df)
         };
-        // Indices wrap around. Ranges without a remainder in them take a quarter of the time.
+        // Indices wrap around. Loops over ranges without a remainder take a quarter of the time.
         for k in 0..STATE - MIDDLE {
             state[k] = twisted(state[k], state[k + 1], state[k + MIDDLE]);
         }
@@ -44,7 +43,7 @@ impl Twister {
         self.next = 0;
     }
 
-    /// Draws this many numbers and forgets them.
+    /// Draws this many numbers and discards them.
     pub fn skip(&mut self, mut count: u64) {
         while count > 0 {
             if self.next == STATE {
@@ -56,7 +55,6 @@ impl Twister {
         }
     }
 
-    /// The next number.
     #[inline]
     pub fn draw(&mut self) -> u32 {
         if self.next == STATE {
@@ -70,7 +68,7 @@ impl Twister {
         y ^ y >> 18
     }
 
-    /// A number below `bound`, by remainder; nothing is drawn for 0.
+    /// Draws a number below `bound`, by remainder. Draws nothing and returns 0 if `bound` is 0.
     #[inline]
     pub fn below(&mut self, bound: u32) -> u32 {
         if bound == 0 { 0 } else { self.draw() % bound }
@@ -81,9 +79,9 @@ impl Twister {
 mod tests {
     use super::*;
 
-    /// A second definition, word by word as the paper has it, beside the one in rings.
+    /// Protects the ring-buffer implementation: this test computes the numbers word by word, as in the paper.
     #[test]
-    fn numbers_are_those_of_the_paper() {
+    fn numbers_match_the_paper() {
         let mut words: Vec<u32> = Vec::new();
         let mut seed = 4357u32;
         for _ in 0..STATE {

@@ -1,4 +1,4 @@
-//! Regular trees of directories with numbered items, and what programs do with them in phases.
+//! Regular trees of directories with numbered items, and the phases of work on them.
 
 mod names;
 
@@ -9,40 +9,39 @@ use crate::op::OpKind;
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// What a worker does with the trees and items of one owner, or of all, root by root. The target's names are
-/// [`TreeNames`].
+/// Work on the trees and items of one owner or of all, root by root. The target's names must be [`TreeNames`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TreeStep {
-    /// What is done.
+    /// Action on the tree or on each item.
     pub does: TreeWork,
-    /// Whose: the worker's own number in its group plus this, modulo the owners.
+    /// Added to the worker's number in its group, modulo the number of owners, to get the owner.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shift: u32,
-    /// Those of all owners instead, one owner after another.
+    /// Work on the trees of all owners, one owner after another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_owners: bool,
-    /// Which kind of items.
+    /// Index of the kind of items.
     #[serde(default, skip_serializing_if = "is_first")]
     pub items: u16,
-    /// In which order items are gone through.
+    /// Order in which items are visited.
     #[serde(default)]
     pub order: ItemOrder,
-    /// The first so many items of that order in each root; all when absent. Of a renewal, how often each root is renewed.
+    /// Number of items per root, in this order; all when absent. For a renewal, the number of renewals per root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Number of the first item in each root; behind those that the worker's earlier renewals removed. From there on, items come by
-    /// their numbers where they would come depth first.
+    /// Number of the first item in each root, in addition to those that the worker's earlier renewals removed. From
+    /// there on, `depth-first` means the order of item numbers.
     #[serde(default, skip_serializing_if = "is_none_left_out")]
     pub first: u64,
     /// Stonewall: a time or count at which the step ends early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<Wall>,
-    /// Files are opened with `O_DIRECT`.
+    /// Open files with `O_DIRECT`, bypassing the page cache.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
-    /// After each op, a wait of this many millionths of the op's own time.
+    /// Wait after each op for this many millionths of the op's own time.
     #[serde(default, skip_serializing_if = "is_none_left_out")]
     pub waits_ppm: u64,
 }
@@ -59,109 +58,109 @@ fn is_first(number: &u16) -> bool {
     *number == 0
 }
 
-/// What is done with a tree, or with each of its items.
+/// Action on a tree or on each of its items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum TreeWork {
-    /// `mkdir` of the places, of which each worker makes its share; one that exists stays as it is.
+    /// `mkdir` of the places, of which each worker makes a share. Existing ones are kept.
     MakePlaces,
     /// `rmdir` of the places.
     RemovePlaces,
-    /// `mkdir` of the roots in the worker's places; one that exists stays as it is.
+    /// `mkdir` of the roots in the worker's places. Existing ones are kept.
     MakeRoots,
-    /// `rmdir` of the roots.
+    /// `rmdir` of the roots in the worker's places.
     RemoveRoots,
-    /// `mkdir` of a tree's directories, each before those in it.
+    /// `mkdir` of a tree's directories, parents first.
     MakeDirectories,
-    /// `rmdir` of a tree's directories, each behind those in it.
+    /// `rmdir` of a tree's directories, children first.
     RemoveDirectories,
-    /// `mkdir` of each item.
+    /// `mkdir` of each item, as one op.
     Mkdir,
-    /// `rmdir` of each item.
+    /// `rmdir` of each item, as one op.
     Rmdir,
-    /// `stat` of each item.
+    /// `stat` of each item, as one op.
     Stat,
-    /// Every item but the last gets the name of the one before it, and the first the last but one's: it is put aside
-    /// first, under its name of another kind of items.
+    /// Renames items in a circle. Every item except the last gets the name of the one before it, and the first gets
+    /// that of the second-to-last. The first is moved away beforehand, to its name in another kind of items.
     Rename {
-        /// That kind.
+        /// Index of that kind.
         aside: u16,
     },
-    /// Each item as one op: `open` with `O_CREAT|O_RDWR`, one `write`, `close`.
+    /// `open` with `O_CREAT|O_RDWR`, one `write` and `close` of each item, as one op.
     Make(MakeItem),
-    /// `mknod` of a regular file.
+    /// `mknod` of a regular file for each item.
     Mknod,
-    /// Each item as one op: `open` with `O_RDWR`, one `read`, `close`.
+    /// `open` with `O_RDWR`, one `read` and `close` of each item, as one op.
     Read {
-        /// Bytes; no `read` at all for 0.
+        /// Bytes to read; 0 skips the `read`.
         bytes: Bytes,
     },
-    /// `unlink` of each item.
+    /// `unlink` of each item, as one op.
     Unlink,
-    /// Root by root, in turns: `stat`, read and `unlink` of the oldest item, and a new one is made. Each is an op; items are read
-    /// with `O_RDONLY`.
+    /// Root by root, in turns: `stat`, read and `unlink` of the oldest item, then creation of a new one. Each is an
+    /// op. Items are read with `O_RDONLY`.
     Renew(Renewal),
 }
 
-/// How roots of items are renewed.
+/// Renewal of the items in each root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Renewal {
-    /// Bytes of an item.
+    /// Bytes read and written per item.
     pub bytes: Bytes,
-    /// Items of each root: a new one has a number that is so much higher than that of the oldest.
+    /// Number of items per root. A new item's number exceeds the oldest item's by this much.
     pub items: u64,
-    /// In an owner's root `d`, the oldest item is that of the owner `(d + 1)` times this before, and the new one of the owner as far
-    /// behind.
+    /// Distance between owners, to be multiplied by `d + 1` in an owner's root `d`. The oldest item belongs to the
+    /// owner that far before, and the new item to the owner that far after.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stride: u32,
-    /// `stat` and read alone: nothing is removed, and nothing made.
+    /// Only `stat` and read. Remove and create nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reads_only: bool,
 }
 
-/// How an item is made.
+/// Options for creating an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MakeItem {
-    /// Bytes; no `write` at all for 0.
+    /// Bytes to write; 0 skips the `write`.
     pub bytes: Bytes,
-    /// `fsync` behind the write.
+    /// Call `fsync` after the write.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flush: bool,
-    /// It was made before: without `O_CREAT`.
+    /// Open an existing item, without `O_CREAT`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exists: bool,
-    /// What was written is read back and compared, in the time of the op.
+    /// Read the data back and compare it, within the time of the op.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reads_back: bool,
 }
 
-/// In which order items are gone through.
+/// Order in which items are visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum ItemOrder {
-    /// Those of a directory, then those of each directory in it with all that is below.
+    /// The items of a directory, then those of each of its subdirectories, recursively.
     #[default]
     DepthFirst,
-    /// By their numbers.
+    /// In order of their numbers.
     Numbered,
-    /// By their numbers, and each of all roots before the next.
+    /// In order of their numbers, and each number in all roots before the next.
     AcrossRoots,
-    /// As glibc's `rand` shuffles their numbers, for each worker with a seed that is higher by the worker's number.
+    /// Numbers shuffled with glibc's `rand`. Each worker adds its number to the seed.
     Shuffled {
-        /// The first worker's.
+        /// Seed of the first worker.
         seed: u32,
     },
 }
 
 impl ItemOrder {
-    /// `count` numbers as mdtest shuffles them: from the last one down, each changes places with one that is drawn in
-    /// floating point. `None` where they do not fit into memory.
+    /// Shuffles `count` numbers as mdtest does: from the last down, each is swapped with one drawn in floating point.
+    /// Returns `None` if they do not fit into memory.
     pub fn shuffled(count: u64, seed: u32) -> Option<Vec<u64>> {
         let mut order = Vec::new();
         order.try_reserve_exact(usize::try_from(count).ok()?).ok()?;
@@ -175,22 +174,22 @@ impl ItemOrder {
     }
 }
 
-/// A stonewall: workers that go on for a time, and perhaps then until all have done as much as the one that came furthest.
-/// Items of trees, and records of a transfer, are what is counted.
+/// A stonewall: workers go on for a time, and optionally then until all have done as much as the fastest. It counts
+/// items of trees and records of transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Wall {
-    /// Each worker stops after so long, waits for the others, and goes on to the count of the one that came furthest.
+    /// Each worker stops after this time, waits for the others, and goes on to the count of the fastest.
     After(Nanos),
-    /// Each worker stops after so long, wherever it is.
+    /// Each worker stops after this time, wherever it is.
     Ends(Nanos),
-    /// As many as every worker had done behind the last wall of an earlier phase; all, where there was none.
+    /// The count that every worker reached at the last wall of an earlier phase; all items if there was none.
     AsFar,
 }
 
 impl TreeStep {
-    /// This work for the worker's own items, all of them, depth first.
+    /// Returns this action on all of the worker's own items, depth first.
     pub fn new(does: TreeWork) -> TreeStep {
         TreeStep {
             does,
@@ -206,7 +205,7 @@ impl TreeStep {
         }
     }
 
-    /// What an op of this kind does: a renewal has several.
+    /// Returns the action of an op of this kind; a renewal consists of several.
     pub fn does_in(&self, kind: OpKind) -> TreeWork {
         match (self.does, kind) {
             (TreeWork::Renew(_), OpKind::Stat) => TreeWork::Stat,
@@ -219,12 +218,12 @@ impl TreeStep {
         }
     }
 
-    /// Whether it goes from root to root with each item, rather than with all of them.
+    /// Returns `true` if each item is done in all roots before the next item.
     pub fn is_across_roots(&self) -> bool {
         self.order == ItemOrder::AcrossRoots || matches!(self.does, TreeWork::Renew(_))
     }
 
-    /// The kinds of op that it makes of each entry, in their order.
+    /// Returns the kinds of op made on each entry, in order.
     pub fn kinds(&self) -> &'static [OpKind] {
         match self.does {
             TreeWork::MakePlaces | TreeWork::MakeRoots | TreeWork::MakeDirectories | TreeWork::Mkdir => {
@@ -248,17 +247,17 @@ impl TreeStep {
         }
     }
 
-    /// Whether it changes a file or a directory.
+    /// Returns `true` if the step changes a file or a directory.
     pub fn changes(&self) -> bool {
         !matches!(self.does, TreeWork::Stat | TreeWork::Read { .. } | TreeWork::Renew(Renewal { reads_only: true, .. }))
     }
 
-    /// Whether it reads items, and so may compare them.
+    /// Returns `true` if the step reads items, so that it may compare them.
     pub fn reads(&self) -> bool {
         matches!(self.does, TreeWork::Read { .. } | TreeWork::Renew(_))
     }
 
-    /// Bytes that each of its items is written or read with.
+    /// Returns the number of bytes written or read per item.
     pub fn item_bytes(&self) -> u64 {
         match self.does {
             TreeWork::Make(MakeItem { bytes, .. })
@@ -268,12 +267,12 @@ impl TreeStep {
         }
     }
 
-    /// Bytes that each of its items is written with.
+    /// Returns the number of bytes written per item.
     pub fn made_bytes(&self) -> u64 {
         if self.changes() { self.item_bytes() } else { 0 }
     }
 
-    /// Bytes that are read back of each of its items.
+    /// Returns the number of bytes read back per item.
     pub fn read_back_bytes(&self) -> u64 {
         match self.does {
             TreeWork::Make(MakeItem { bytes, reads_back: true, .. }) => bytes.0,
@@ -281,7 +280,7 @@ impl TreeStep {
         }
     }
 
-    /// Whether it flushes what it writes.
+    /// Returns `true` if the step flushes what it writes.
     pub fn flushes(&self) -> bool {
         matches!(self.does, TreeWork::Make(MakeItem { flush: true, .. }))
     }
@@ -291,7 +290,8 @@ impl TreeStep {
 mod tests {
     use super::*;
 
-    // Protects -R: `mdtest -n 100 -F -R --random-seed=5` asks about these files first, as strace shows.
+    // Protects mdtest's `-R`: `mdtest -n 100 -F -R --random-seed=5` calls `stat` on these
+    // files first, as strace shows.
     #[test]
     fn shuffled_orders_go_to_every_item_once() {
         let mut order = ItemOrder::shuffled(100, 5).unwrap();

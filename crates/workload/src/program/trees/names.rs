@@ -1,102 +1,100 @@
-//! Names of regular trees: made from their numbers when they are needed, so that 10⁹ of them take no memory.
+//! Names of regular trees, generated from numbers on demand so that 10⁹ of them take no memory.
 
 use serde::{Deserialize, Serialize};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Names of regular trees of directories with numbered items, as metadata benchmarks make them. Below each place lie
-/// `roots` directories; in each of them there is one tree for all owners, or one for each; in each directory of a tree,
-/// or only in its leaves, every owner has `per-directory` items of each kind of name.
+/// Names of regular trees of directories with numbered items, as metadata benchmarks make them.
 ///
-/// Directories of a tree are numbered breadth first: those in directory `d` are `d·branch + 1` to `d·branch + branch`. Item
-/// `n` lies in directory `n / per-directory`.
+/// Each place contains `roots` directories. Each root contains one tree for all owners, or one for each. In each directory of
+/// a tree, or only in its leaves, every owner has `per-directory` items of each kind of name.
+///
+/// Directories of a tree are numbered breadth first: the children of directory `d` are `d·branch + 1` to `d·branch +
+/// branch`. Item `n` is in directory `n / per-directory`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TreeNames {
-    /// Directories in which all lies. An owner's is the one of its number, modulo how many there are.
+    /// Directories that contain the trees. An owner uses the place with its number, modulo the number of places.
     pub places: Vec<PathBuf>,
-    /// The name of a root before its number.
+    /// Name of a root before its number.
     pub root: String,
-    /// Roots in each place.
+    /// Number of roots per place.
     pub roots: u32,
-    /// The name of a tree's directory before its number.
+    /// Name of a tree's directory before its number.
     pub directory: String,
-    /// Each owner has a tree of its own, whose directories bear its number before theirs.
+    /// Give each owner a tree of its own, whose directory names contain the owner's number before theirs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_trees: bool,
-    /// Directories in each directory that is no leaf.
+    /// Subdirectories per directory that is not a leaf.
     pub branch: u32,
-    /// Levels below a tree's top.
+    /// Levels below a tree's top directory.
     pub depth: u32,
-    /// How many owners.
+    /// Number of owners.
     pub owners: u32,
-    /// Kinds of names of items.
+    /// Kinds of item names.
     pub items: Vec<ItemName>,
-    /// An owner's items lie in the tree of the owner whose number is so much higher, modulo the owners.
+    /// Put an owner's items into the tree of the owner whose number is higher by this, modulo the number of owners.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub tree_shift: u32,
-    /// Items of each owner and kind in a directory.
+    /// Items per directory for each owner and kind.
     pub per_directory: u64,
-    /// Only the directories of the last level have items.
+    /// Put items only into directories of the last level.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leaves_only: bool,
-    /// A root of each owner is its tree, of one directory: `OWNER root NUMBER`, in which the items lie. md-workbench's data sets are
-    /// such.
+    /// Make each root of an owner its tree, a single directory named `OWNER root NUMBER` that contains the items.
+    /// md-workbench's data sets have this form.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flat: bool,
 }
 
-/// What items are called: `PREFIX OWNER . NUMBER SUFFIX`, and `PREFIX NUMBER SUFFIX` where owners share them.
+/// Name of an item: `PREFIX OWNER . NUMBER SUFFIX`, or `PREFIX NUMBER SUFFIX` if owners share items.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ItemName {
-    /// Before the numbers.
+    /// Text before the numbers.
     pub prefix: String,
-    /// Behind them.
+    /// Text after the numbers.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub suffix: String,
-    /// The same items for all owners.
+    /// Let all owners use the same items.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
 }
 
-/// What a name is of.
+/// Entry of a tree that a name refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreeEntry {
-    /// The place of this number.
+    /// The place with this number.
     Place(u32),
     /// The root in the owner's place.
     Root,
-    /// The directory of this number in the owner's tree.
+    /// The directory with this number in the owner's tree.
     Directory(u64),
-    /// The item of this kind and number.
+    /// The item with this kind and number.
     Item(u16, u64),
 }
 
-/// One name.
+/// One name in a set of trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeName {
-    /// Number of the root.
     pub root: u32,
-    /// Number of the owner.
     pub owner: u32,
-    /// What it is of.
     pub entry: TreeEntry,
 }
 
-/// Places, roots and directories come before the kinds of items.
+/// Kinds of entries that are numbered before the items: places, roots and directories.
 const KINDS_BEFORE_ITEMS: u64 = 3;
 
-/// More owners, roots or kinds than this are a mistake.
+/// Limit on owners, roots and kinds; larger numbers are mistakes.
 const MANY: u32 = 1 << 24;
 
-/// Levels of a tree: a path has at most 4096 bytes on Linux, and each level takes more than this part of it.
+/// Maximum depth of a tree. A Linux path has at most 4096 bytes, and each level takes more than 1/256 of it.
 const LEVELS_MAX: u32 = 256;
 
 impl TreeNames {
-    /// Directories of one tree; `u64::MAX` where they are not to be counted.
+    /// Returns the number of directories of one tree; `u64::MAX` if they are too many to count.
     pub fn directories(&self) -> u64 {
         if self.branch == 1 {
             return u64::from(self.depth) + 1;
@@ -113,18 +111,18 @@ impl TreeNames {
         sum
     }
 
-    /// Directories of its last level.
+    /// Returns the number of directories of the last level.
     pub fn leaves(&self) -> u64 {
         u64::from(self.branch).saturating_pow(self.depth)
     }
 
-    /// Items of one owner and kind in one root.
+    /// Returns the number of items of one owner and kind in one root.
     pub fn items_each(&self) -> u64 {
         let directories = if self.leaves_only { self.leaves() } else { self.directories() };
         directories.saturating_mul(self.per_directory)
     }
 
-    /// Number of the first item that there is.
+    /// Returns the number of the first item.
     pub fn first_item(&self) -> u64 {
         match self.leaves_only {
             true => (self.directories() - self.leaves()).saturating_mul(self.per_directory),
@@ -132,20 +130,20 @@ impl TreeNames {
         }
     }
 
-    /// Numbers of one kind, owner and root.
+    /// Returns how many numbers are reserved per kind, owner and root.
     fn span(&self) -> u64 {
         let items = self.directories().saturating_mul(self.per_directory.max(1));
         items.max(self.places.len() as u64)
     }
 
-    /// How many numbers there are; `None` where they are more than can be told apart.
+    /// Returns how many numbers there are; `None` if they exceed the range of numbers.
     pub fn count(&self) -> Option<u64> {
         let kinds = KINDS_BEFORE_ITEMS + self.items.len() as u64;
         let all = kinds.checked_mul(self.roots.into())?.checked_mul(self.owners.into())?.checked_mul(self.span())?;
         (all < i64::MAX as u64).then_some(all)
     }
 
-    /// The number of a name.
+    /// Returns the number of a name.
     pub fn number(&self, name: TreeName) -> u64 {
         let (kind, index) = match name.entry {
             TreeEntry::Place(place) => (0, place.into()),
@@ -157,7 +155,7 @@ impl TreeNames {
         (block + u64::from(name.owner)) * self.span() + index
     }
 
-    /// The name of a number.
+    /// Returns the name with this number.
     pub fn name(&self, number: u64) -> TreeName {
         let (span, owners, roots) = (self.span().max(1), u64::from(self.owners.max(1)), u64::from(self.roots.max(1)));
         let (block, index) = (number / span, number % span);
@@ -172,8 +170,8 @@ impl TreeNames {
         TreeName { root, owner, entry }
     }
 
-    /// Writes a path behind what is there already. Returns how much of it all items of the same directory and owner
-    /// have in common; nothing where it is no item's.
+    /// Appends a path to `path`. Returns the length of the prefix that all items of the same directory and owner
+    /// share; `None` if the name is not an item.
     pub fn write_path(&self, name: TreeName, path: &mut Vec<u8>) -> Option<usize> {
         let place = match name.entry {
             TreeEntry::Place(place) => place as usize,
@@ -216,7 +214,7 @@ impl TreeNames {
         }
     }
 
-    /// From below a root down to the directory.
+    /// Appends the path of a directory relative to its root.
     fn write_directory(&self, owner: u32, number: u64, path: &mut Vec<u8>) {
         if self.flat {
             return;
@@ -233,19 +231,19 @@ impl TreeNames {
         put_number(number, path);
     }
 
-    /// The name of a root in its place; the owner is part of it in a flat tree only.
+    /// Returns the name of a root in its place. Only flat trees contain the owner in it.
     pub fn root_name(&self, owner: u32, root: u32) -> String {
         if self.flat { format!("{owner}{}{root}", self.root) } else { format!("{}{root}", self.root) }
     }
 
-    /// The path of a name.
+    /// Returns the path of a name.
     pub fn path(&self, name: TreeName) -> PathBuf {
         let mut path = Vec::new();
         self.write_path(name, &mut path);
         PathBuf::from(std::ffi::OsStr::from_bytes(&path))
     }
 
-    /// The problem with them, where there is one: the key, what it is, and the way out.
+    /// Returns the key of an invalid setting, the error and the fix; `None` if the settings are valid.
     pub fn problem(&self) -> Option<(&'static str, String, &'static str)> {
         let problem = |key, message: &str, help| Some((key, message.to_owned(), help));
         if self.places.is_empty() {
@@ -256,17 +254,13 @@ impl TreeNames {
             return problem(key, "the number is 0", "use at least 1");
         }
         if self.owners > MANY || self.roots > MANY || self.items.len() > usize::from(u16::MAX) {
-            return problem("owners", "there are too many of them", "use at most 16 Mi owners and roots");
+            return problem("owners", "there are too many owners or roots", "use at most 16 Mi owners and roots");
         }
         if self.depth > LEVELS_MAX {
-            return problem("depth", "paths of so deep a tree are too long for every system", "use at most 256 levels");
+            return problem("depth", "paths in such a deep tree exceed every system's limit", "use at most 256 levels");
         }
         if self.flat && (self.depth > 0 || self.tree_shift > 0) {
-            return problem(
-                "flat",
-                "a flat tree has one directory, which is its owner's",
-                "use a depth and shift of 0",
-            );
+            return problem("flat", "a flat tree has one directory per owner", "use a depth and shift of 0");
         }
         if self.branch == 0 && self.depth > 0 {
             return problem("branch", "a tree with levels needs branches", "use at least 1");
@@ -284,10 +278,10 @@ impl TreeNames {
     }
 }
 
-/// Writes a number in decimal.
+/// Appends a number in decimal.
 #[inline]
 pub fn put_number(number: u64, text: &mut Vec<u8>) {
-    // Without a formatter: benchmarks make a path for each of their calls.
+    // Avoids the formatting machinery, because benchmarks build a path for each call.
     let mut digits = [0; 20];
     let mut at = digits.len();
     let mut rest = number;
@@ -333,7 +327,7 @@ mod tests {
 
     // Protects mdtest's layout: paths of the real tool's trees with -b 2 -z 2 -I 2, and with -u.
     #[test]
-    fn paths_are_those_of_the_tree() {
+    fn paths_match_mdtest() {
         let shared = names(false, false);
         assert_eq!(path(&shared, 1, 0, TreeEntry::Place(0)), "out");
         assert_eq!(path(&shared, 1, 0, TreeEntry::Root), "out/test-dir.0-1");
@@ -363,7 +357,7 @@ mod tests {
         assert_eq!(TreeNames { depth: 1, ..flat }.problem().unwrap().0, "flat");
     }
 
-    // Protects every name from another's: each number is one name's, and leads back to it.
+    // Protects the uniqueness of names: each number maps to one name, and back.
     #[test]
     fn numbers_and_names_are_one_to_one() {
         let names = names(true, false);
@@ -382,7 +376,7 @@ mod tests {
         }
     }
 
-    // Protects from numbers that wrap around: more names than can be told apart are a problem that is said.
+    // Protects against numbers that wrap around: too many names are reported as an error.
     #[test]
     fn too_many_names_are_a_problem() {
         assert_eq!(names(false, false).problem(), None);

@@ -1,4 +1,4 @@
-//! Our ops against those that fio itself logs, one by one.
+//! Compares our ops with the log of fio itself, one by one.
 
 use super::*;
 use crate::op::Role;
@@ -8,7 +8,7 @@ use plumb_workload::files::{SyncRange, Syncs};
 use plumb_workload::verify::VerifyMethod;
 use std::process::{Command, Stdio};
 
-/// An op as fio's log of I/O has it.
+/// An op in fio's I/O log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Logged {
     file: u32,
@@ -29,27 +29,28 @@ fn actions() -> [(&'static str, OpKind); 7] {
     ]
 }
 
-/// Whether fio is there; where tests must not be skipped, it has to be.
+/// Returns `true` if fio is installed, which CI requires.
 fn has_fio() -> bool {
     let found = Command::new("fio").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let found = found.is_ok_and(|status| status.success());
-    assert!(found || std::env::var_os("CI").is_none(), "CI has to have fio");
+    assert!(found || std::env::var_os("CI").is_none(), "CI must have fio installed");
     if !found {
         eprintln!("SKIPPED: fio is not installed");
     }
     found
 }
 
-/// Whether fio flushes behind writes only, as from 3.38 on; before, it flushed again behind each read.
+/// Returns `true` if fio flushes only after writes, as from 3.38 on. Earlier versions
+/// repeated the flush after each read.
 fn flushes_behind_writes_only() -> bool {
-    let told = Command::new("fio").arg("--version").output().expect("fio runs");
-    let told = String::from_utf8_lossy(&told.stdout).into_owned();
-    let mut numbers = told.trim().trim_start_matches("fio-").split(['.', '-']).map_while(|word| word.parse().ok());
+    let version = Command::new("fio").arg("--version").output().expect("fio runs");
+    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    let mut numbers = version.trim().trim_start_matches("fio-").split(['.', '-']).map_while(|word| word.parse().ok());
     let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     version >= (3, 38)
 }
 
-/// What fio's first job does with these options, and its further ones, each with a log of its own.
+/// Returns the logs of fio's first job with these options, and of its further ones.
 fn fio(options: &str, jobs: usize) -> Vec<Vec<Logged>> {
     let dir = tempfile::tempdir().expect("a directory");
     let mut command = Command::new("fio");
@@ -100,10 +101,10 @@ fn same(what: &str, expected: &[Logged], found: &[Logged]) {
         };
         panic!("fio {what}: op {at} differs\nfio:  {}\nours: {}", show(expected), show(found));
     }
-    assert_eq!(expected.len(), found.len(), "fio {what}: as many ops");
+    assert_eq!(expected.len(), found.len(), "fio {what}: number of ops");
 }
 
-/// One file of 1 MiB, against nothing, op by op.
+/// Compares a job on one file of 1 MiB with fio's null engine, op by op.
 #[track_caller]
 fn compare(options: &str, stream: Stream) {
     compare_job(options, job(stream), &[MIB], Handing::Inline);
@@ -114,7 +115,7 @@ fn compare_job(options: &str, job: Tried, lengths: &[u64], handing: Handing) {
     if !has_fio() {
         return;
     }
-    // fio's null engine logs ops again that it could not queue.
+    // fio's null engine logs an op again if it could not be queued.
     let engine = match handing {
         Handing::Inline => "null",
         Handing::Queued => "libaio --iodepth=4",
@@ -174,7 +175,7 @@ fn seeds() {
 }
 
 #[test]
-fn copies_have_draws_of_their_own() {
+fn copies_have_their_own_draws() {
     if !has_fio() {
         return;
     }
@@ -252,7 +253,7 @@ fn part_of_a_file() {
         let base = || Stream { ranges: ranges(&[(256 * KIB, 512 * KIB)]), ..stream(Does::Read, order) };
         let options = format!("--rw={name}read --offset=256k --size=512k");
         compare_job(&options, job(base()), &[768 * KIB], Handing::Inline);
-        // A tail that is shorter than a block is left alone.
+        // A tail shorter than a block is not touched.
         let odd = || Stream { ranges: ranges(&[(0, 1_000_001)]), ..stream(Does::Read, order) };
         compare_job(&format!("--rw={name}read --size=1000001"), job(odd()), &[1_000_001], Handing::Inline);
     }
@@ -269,8 +270,8 @@ fn limits() {
                 };
                 check("--io_size=300k", Stream { io_bytes: Some(Bytes(300 * KIB)), ..base() });
                 let again = || Stream { coverage: Coverage::Again, ..base() };
-                // Where a mix in sequence is to move more than there is, fio 3.42 begins again for each kind by itself, and
-                // 3.33 for both at once.
+                // If a sequential mix moves more bytes than the file has, fio 3.42 wraps each kind
+                // around separately, and 3.33 both together.
                 if kind != "rw" || order != sequential() {
                     check("--io_size=2500k", Stream { io_bytes: Some(Bytes(2500 * KIB)), ..base() });
                     check("--io_size=2500k --norandommap", Stream { io_bytes: Some(Bytes(2500 * KIB)), ..again() });
@@ -427,8 +428,8 @@ fn files_along_a_curve() {
     }
 }
 
-/// Protects: with fio's own draws asked for, places along a curve are fio's, whatever the number of blocks; and where fio
-/// reaches every block, they are in any case.
+/// Protects: if fio's own draws are requested, positions along a curve match fio's for any number of blocks. They also
+/// match by default if fio reaches every block.
 #[test]
 fn places_along_a_curve() {
     use plumb_workload::blocks::fio::{AsFio, AsFioWhen, Curve};
@@ -477,7 +478,7 @@ fn flushes() {
         for (name, order) in [("", sequential()), ("rand", random())] {
             for (kind, does) in [("write", Does::Write), ("rw", Does::Mix(50))] {
                 if kind == "rw" && has_fio() && !flushes_behind_writes_only() {
-                    eprintln!("SKIPPED: {name}rw {options}: this fio flushes behind reads, too");
+                    eprintln!("SKIPPED: {name}rw {options}: this fio also flushes after reads");
                     continue;
                 }
                 let mut one = job(stream(does, order));
@@ -499,7 +500,7 @@ fn flushes() {
     syncs("--fdatasync=1", Syncs { fdatasync_every: 1, ..Syncs::default() });
     syncs("--fsync=4 --fdatasync=6", Syncs { fsync_every: 4, fdatasync_every: 6, ..Syncs::default() });
     syncs("--fsync=5 --end_fsync=1", Syncs { fsync_every: 5, at_end: true, ..Syncs::default() });
-    // An op in fio too, but logged only where something was written.
+    // An op in fio too, but it is logged only if something was written.
     let range = SyncRange { every: 4, wait_before: false, write: true, wait_after: false };
     let mut ranged = job(stream(Does::Write, random()));
     ranged.syncs = Syncs { range: Some(range), ..Syncs::default() };
@@ -526,7 +527,7 @@ fn read_back() {
             compare_verify(&format!("{rw} --bsrange=4k-16k"), sized(), verify(), &[MIB]);
             let sized_again = Stream { coverage: Coverage::Again, ..sized() };
             compare_verify(&format!("{rw} --bsrange=4k-16k --norandommap"), sized_again, verify(), &[MIB]);
-            // fio forgets further loops of a job that only reads and verifies.
+            // fio omits further loops of a job that only reads and verifies.
             if does != Does::Read {
                 compare_verify(&format!("{rw} --loops=2"), Stream { loops: 2, ..base() }, verify(), &[MIB]);
                 let more = Stream { loops: 2, seed: 3, reseed_each_loop: false, ..base() };
@@ -537,7 +538,7 @@ fn read_back() {
             let unread = Verify { read_back: false, ..verify() };
             compare_verify(&format!("{rw} --do_verify=0"), base(), unread, &[MIB]);
             let files = Stream { ranges: ranges(&[(0, 256 * KIB)]), ..base() };
-            // fio 3.33 sorts what was written in sequence by its file, 3.42 does not.
+            // fio 3.33 sorts sequential writes by file, 3.42 does not.
             if does == Does::Read || order != sequential() {
                 compare_verify(&format!("{rw} --nrfiles=4"), files, verify(), &[256 * KIB; 4]);
             }
@@ -546,7 +547,7 @@ fn read_back() {
 }
 
 #[test]
-fn read_back_on_the_way() {
+fn read_back_during_the_load() {
     for (name, order) in [("", sequential()), ("rand", random())] {
         for (kind, does) in [("write", Does::Write), ("rw --rwmixread=40", Does::Mix(40))] {
             for (backlog, batch) in [(10, None), (32, Some(8)), (1, None), (7, Some(20))] {
@@ -570,7 +571,7 @@ fn only_read_back() {
 }
 
 #[test]
-fn found_by_drawing_again() {
+fn found_by_redrawing() {
     for (name, order) in [("", sequential()), ("rand", random())] {
         for (kind, does) in [("write", Does::Write), ("rw --rwmixread=40", Does::Mix(40))] {
             let rules = Verify { redraw: true, ..verify() };
@@ -580,7 +581,7 @@ fn found_by_drawing_again() {
 }
 
 #[test]
-fn what_is_read_back_has_the_number_of_its_write() {
+fn read_backs_carry_the_number_of_their_write() {
     let mut verified = job(Stream { coverage: Coverage::Again, loops: 2, ..stream(Does::Write, random()) });
     verified.verify = Some(verify());
     let plan = plan(&verified, &[MIB], Handing::Queued).expect("a plan");
@@ -589,7 +590,7 @@ fn what_is_read_back_has_the_number_of_its_write() {
         match op.role {
             Role::Load | Role::LoadVerified => drop(last.insert(op.offset, op.number)),
             Role::ReadBack => assert_eq!(last.get(&op.offset), Some(&op.number), "of the write at {}", op.offset),
-            Role::ReadTrimmed | Role::AtClose | Role::Note => panic!("{op:?} was not asked for"),
+            Role::ReadTrimmed | Role::AtClose | Role::Note => panic!("{op:?} was not requested"),
         }
     }
 }

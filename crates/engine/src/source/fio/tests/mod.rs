@@ -1,4 +1,4 @@
-//! Tests of streams: against fio itself, and of what holds for every one.
+//! Tests of streams: comparisons with fio itself, and rules for every stream.
 
 mod fio;
 mod rules;
@@ -21,7 +21,7 @@ use plumb_workload::units::Bytes;
 pub(super) const KIB: u64 = 1024;
 pub(super) const MIB: u64 = 1024 * KIB;
 
-/// What a job does with each block.
+/// Kind of a job's ops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Does {
     Read,
@@ -31,7 +31,7 @@ pub(super) enum Does {
     TrimWrite,
 }
 
-/// fio's `rw=` without its options: 1 MiB in blocks of 4 KiB, everything else at fio's default.
+/// Returns fio's `rw=` without its options: 1 MiB in blocks of 4 KiB, everything else at fio's default.
 pub(super) fn stream(does: Does, order: AccessOrder) -> Stream {
     let (read_percent, trims) = match does {
         Does::Read => (Some(100), false),
@@ -60,7 +60,7 @@ pub(super) fn random() -> AccessOrder {
     AccessOrder::Random { ops_per_draw: 1 }
 }
 
-/// A job, and how it is verified.
+/// A job with its files, flushes and verification.
 #[derive(Clone)]
 pub(super) struct Tried {
     pub(super) stream: Stream,
@@ -69,7 +69,7 @@ pub(super) struct Tried {
     pub(super) verify: Option<Verify>,
 }
 
-/// A job that leaves what is cached as it is.
+/// Returns a job that does not drop cached data.
 pub(super) fn job(stream: Stream) -> Tried {
     let files = FileRules { drop_cached: false, ..FileRules::default() };
     Tried { stream, files, syncs: Syncs::default(), verify: None }
@@ -79,7 +79,7 @@ pub(super) fn plan(tried: &Tried, file_lengths: &[u64], handing: Handing) -> Res
     planned(tried, file_lengths, handing, false)
 }
 
-/// A plan whose ops a log shows.
+/// Returns a plan with notes for a log.
 pub(super) fn noted(tried: &Tried, file_lengths: &[u64], handing: Handing) -> Result<FioPlan, FioPlanError> {
     planned(tried, file_lengths, handing, true)
 }
@@ -100,7 +100,7 @@ fn planned(tried: &Tried, file_lengths: &[u64], handing: Handing, noted: bool) -
     })
 }
 
-/// The first ops of a plan, at most this many, by the long way.
+/// Returns the first ops of a plan, at most this many, by the general path.
 pub(super) fn ops(plan: &FioPlan, most: usize) -> Vec<BlockOp> {
     let mut source = General::new(&plan.script, None);
     std::iter::from_fn(|| source.next()).take(most).collect()

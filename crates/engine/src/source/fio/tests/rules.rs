@@ -1,4 +1,4 @@
-//! What holds for every stream, without fio.
+//! Rules for every stream, tested without fio.
 
 use super::super::FioSource;
 use super::super::script::{Kind, Opening};
@@ -9,20 +9,20 @@ use plumb_workload::blocks::fio::{Curve, FileChoice, TrimAmid, Zone};
 use plumb_workload::files::{FileRules, Syncs};
 use proptest::prelude::*;
 
-/// This many ops of a plan's source, whichever it is.
+/// Returns `count` ops of a plan's source, on either path.
 fn taken(plan: &FioPlan, count: usize) -> Vec<BlockOp> {
     let mut source = FioSource::new(plan, None);
     let source = source.table();
     std::iter::from_fn(|| source.next()).take(count).collect()
 }
 
-/// Ops of a source whose limits begin anew after this many, of which the last may still wait for its start.
-fn taken_anew(plan: &FioPlan, at: usize, waits: bool) -> Vec<BlockOp> {
-    begun_anew(FioSource::new(plan, None).table(), at, waits)
+/// Returns the ops of a source whose limits restart after `at` ops. With `waits`, the last of these has not started.
+fn taken_after_restart(plan: &FioPlan, at: usize, waits: bool) -> Vec<BlockOp> {
+    restarted(FioSource::new(plan, None).table(), at, waits)
 }
 
-/// The same of any source.
-fn begun_anew(source: &mut dyn Source<Op = BlockOp>, at: usize, waits: bool) -> Vec<BlockOp> {
+/// Like [`taken_after_restart`], for any source.
+fn restarted(source: &mut dyn Source<Op = BlockOp>, at: usize, waits: bool) -> Vec<BlockOp> {
     let mut ops: Vec<BlockOp> = std::iter::from_fn(|| source.next()).take(at).collect();
     if ops.len() == at {
         source.begins_anew(ops.last().filter(|_| waits));
@@ -124,18 +124,18 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// The short way gives the ops of the long way, and waits where it waits.
+    /// Protects: the fast path yields the ops of the general path, with the same waits.
     #[test]
-    fn the_short_way_is_the_long_way(stream in simple(), handing in handing(), behind in 0..40u64) {
-        let file = stream.ranges[0].start.0 + stream.ranges[0].length.0 + behind;
+    fn the_fast_path_matches_the_general_path(stream in simple(), handing in handing(), beyond in 0..40u64) {
+        let file = stream.ranges[0].start.0 + stream.ranges[0].length.0 + beyond;
         let plan = plan(&job(stream), &[file], handing);
         let plan = plan.expect("a plan");
         prop_assert_eq!(taken(&plan, 3000), ops(&plan, 3000));
     }
 
-    /// A log shows where files are opened and closed, and changes no op.
+    /// Protects: a log contains where files are opened and closed, and changes no op.
     #[test]
-    fn notes_leave_the_ops_alone(stream in any_stream(), handing in handing(), verified in any::<bool>()) {
+    fn notes_do_not_change_the_ops(stream in any_stream(), handing in handing(), verified in any::<bool>()) {
         let lengths: Vec<u64> =
             stream.ranges.iter().map(|range| range.start.0 + range.length.0).collect();
         let mut tried = job(stream);
@@ -154,35 +154,35 @@ proptest! {
         prop_assert_eq!(all.as_slice(), &ops(&plain, 6000)[..all.len()]);
     }
 
-    /// A ramp is part of its job: at its end only the limit of ops restarts, and no draw changes; the short way equals the
-    /// long way then too. Source: `reset_all_stats` in fio's `libfio.c`.
+    /// Protects: a ramp is part of its job. At its end only the limit of ops restarts, no draw changes, and the fast
+    /// path still equals the general one. Source: `reset_all_stats` in fio's `libfio.c`.
     #[test]
-    fn limits_begin_anew(stream in simple(), handing in handing(), at in 1..400usize, waits in any::<bool>()) {
+    fn limits_restart_after_the_ramp(stream in simple(), handing in handing(), at in 1..400usize, waits in any::<bool>()) {
         let file = stream.ranges[0].start.0 + stream.ranges[0].length.0;
         let (size, is_trim) = (stream.sizes.read.max().0, stream.trims);
         let bytes = stream.io_bytes;
         let plan = plan(&job(stream.clone()), &[file], handing).expect("a plan");
         let whole = taken(&plan, 3000);
-        let anew = taken_anew(&plan, at, waits);
-        prop_assert_eq!(&anew, &begun_anew(&mut General::new(&plan.script, None), at, waits));
+        let restarted_ops = taken_after_restart(&plan, at, waits);
+        prop_assert_eq!(&restarted_ops, &restarted(&mut General::new(&plan.script, None), at, waits));
         let before = at.min(whole.len());
-        prop_assert_eq!(&anew[..before], &whole[..before]);
-        let counted = anew.len() - before + usize::from(waits && before == at);
+        prop_assert_eq!(&restarted_ops[..before], &whole[..before]);
+        let counted = restarted_ops.len() - before + usize::from(waits && before == at);
         if stream.max_ops.is_none() {
-            let both = anew.len().min(whole.len());
-            prop_assert_eq!(&anew[..both], &whole[..both]);
-            prop_assert!(anew.len() >= whole.len() || anew.len() == at + 2000);
+            let both = restarted_ops.len().min(whole.len());
+            prop_assert_eq!(&restarted_ops[..both], &whole[..both]);
+            prop_assert!(restarted_ops.len() >= whole.len() || restarted_ops.len() == at + 2000);
         }
         if let (Some(bytes), false, false) = (bytes, stream.repeat_until_time, is_trim) {
             let most = (bytes.0 * stream.loops).div_ceil(size);
-            prop_assert!(anew.len() as u64 <= most, "{} ops of {size} for {bytes:?}", anew.len());
+            prop_assert!(restarted_ops.len() as u64 <= most, "{} ops of {size} for {bytes:?}", restarted_ops.len());
         }
         if let (Some(ops), false) = (stream.max_ops, stream.repeat_until_time) {
             prop_assert!(before < at || counted as u64 <= ops * stream.loops);
         }
     }
 
-    /// No op lies outside its file or before its part, and the same plan gives the same ops.
+    /// Protects: no op is outside its file or before its part, and the same plan yields the same ops.
     #[test]
     fn ops_stay_in_their_files(stream in any_stream(), handing in handing(), verified in any::<bool>()) {
         let (start, length) = (stream.ranges[0].start.0, stream.ranges[0].length.0);
@@ -199,7 +199,7 @@ proptest! {
         }
     }
 
-    /// With coverage once, a loop of one file touches each whole block once, by map and by register.
+    /// Protects: with coverage once, a loop over one file touches each whole block once, by map and by register.
     #[test]
     fn once_is_once(blocks in 1..2000u64, register in any::<bool>(), loops in 1..3u64) {
         let coverage = if register { Coverage::OnceByRegister } else { Coverage::Once };
@@ -222,7 +222,7 @@ proptest! {
         }
     }
 
-    /// What is read back carries the number of the last write there.
+    /// Protects: a read-back carries the number of the last write to its place.
     #[test]
     fn read_back_knows_the_last_write(stream in any_stream(), handing in handing(), backlog in proptest::option::of(1..40u64)) {
         let stream = Stream { loops: 1, ..stream };
@@ -249,9 +249,9 @@ proptest! {
     }
 }
 
-/// Protects: more blocks than 32 bits have are drawn with 64, unless 32 are what was asked for.
+/// Protects: more than 2^32 blocks are drawn with 64 bits, unless 32 bits were requested.
 #[test]
-fn a_narrow_generator_is_kept_where_it_is_asked_for() {
+fn a_requested_narrow_generator_is_kept() {
     let width = |generator| {
         let ranges = vec![FileRange { start: Bytes(0), length: Bytes(1 << 40) }];
         let sizes = ByKind::all(JobSize::Fixed(Bytes(1)));
@@ -283,13 +283,13 @@ fn curves_reach_every_block() {
         assert!(counts.iter().all(|&count| count > 0), "{curve:?} leaves blocks out");
         if let Some(center) = center {
             let most = (0..256).max_by_key(|&block| counts[block]);
-            assert_eq!(most, Some((256.0 * center) as usize), "the peak lies at the centre");
+            assert_eq!(most, Some((256.0 * center) as usize), "the peak is at the center");
         }
     }
 }
 
 #[test]
-fn a_list_of_blocks_comes_again_and_again() {
+fn a_list_of_blocks_repeats() {
     let listed = Stream {
         distribution: OffsetDistribution::Sequence(vec![3, 0, 200]),
         max_ops: Some(5),
@@ -301,12 +301,12 @@ fn a_list_of_blocks_comes_again_and_again() {
 }
 
 #[test]
-fn a_list_of_blocks_goes_on_behind_itself_and_ends_with_the_range() {
+fn a_list_of_blocks_steps_forward_and_ends_with_the_range() {
     let listed =
         Stream { distribution: OffsetDistribution::SequenceOnward(vec![2, 0, 1]), ..stream(Does::Read, random()) };
     let plan = plan(&job(listed), &[8 * 4096], Handing::Inline).expect("a plan");
     let blocks: Vec<u64> = ops(&plan, 100).iter().map(|op| op.offset / 4096).collect();
-    assert_eq!(blocks, [2, 0, 1, 5, 3, 4], "block 8 is not there");
+    assert_eq!(blocks, [2, 0, 1, 5, 3, 4], "block 8 does not exist");
 }
 
 #[test]
@@ -328,11 +328,11 @@ fn trimmed_blocks_are_forgotten_or_read_as_zeros() {
     }
 }
 
-/// What fio 3.42 logs of `--rw=write --size=256k --bs=4k --verify=crc32c --trim_percentage=30`. Older versions begin their
-/// batches elsewhere (and 3.33 ends at the first by an assertion), so that no fio which may be installed is asked.
+/// Expects what fio 3.42 logs for `--rw=write --size=256k --bs=4k --verify=crc32c --trim_percentage=30`. The installed
+/// fio is not used: older versions begin their batches elsewhere, and 3.33 ends at the first batch by an assertion.
 #[test]
-fn trims_come_amid_writes_where_fio_has_them() {
-    // Writes before it, and its block.
+fn trims_between_writes_match_fio() {
+    // Number of writes before each trim, and its block.
     let by_backlog = [
         (8, 0),
         (24, 16),
@@ -392,7 +392,7 @@ fn trims_come_amid_writes_where_fio_has_them() {
 }
 
 #[test]
-fn a_write_that_failed_is_not_read_back() {
+fn a_failed_write_is_not_read_back() {
     for coverage in [Coverage::Once, Coverage::Again] {
         let mut verified = job(Stream { coverage, ..stream(Does::Write, random()) });
         verified.verify = Some(fio::verify());
@@ -414,13 +414,13 @@ fn ops_wait_at_the_seams() {
     let plan = plan(&flushed, &[MIB], Handing::Queued).expect("a plan");
     let waits: Vec<usize> =
         ops(&plan, 10_000).iter().enumerate().filter(|(_, op)| op.after_all).map(|(at, _)| at).collect();
-    // The flush, the first read-back, the next loop, and the same there.
+    // The flush, the first read-back, the next loop, and the same in that loop.
     assert_eq!(waits, [256, 257, 513, 769, 770]);
 }
 
-// Protects: each time through reads the device and not memory, by the short way as by the long one.
+// Protects: each pass reads the device instead of memory, on the fast path and on the general one.
 #[test]
-fn a_file_is_begun_anew_with_each_time_through() {
+fn each_pass_drops_the_cached_file() {
     const BLOCKS: usize = 256;
     for order in [sequential(), random()] {
         for (loops, until_time) in [(3, false), (1, true)] {
@@ -438,7 +438,7 @@ fn a_file_is_begun_anew_with_each_time_through() {
 }
 
 #[test]
-fn files_are_removed_between_loops_and_not_behind_the_last() {
+fn files_are_removed_between_loops_but_not_after_the_last() {
     let mut thrice = job(Stream { loops: 3, ranges: vec![range(512 * KIB)], ..stream(Does::Write, sequential()) });
     thrice.files.unlink_each_loop = true;
     let ops = ops(&plan(&thrice, &[512 * KIB; 2], Handing::Inline).expect("a plan"), 10_000);
@@ -450,7 +450,7 @@ fn files_are_removed_between_loops_and_not_behind_the_last() {
         match op.kind {
             OpKind::Open => *is_open = true,
             OpKind::Close => *is_open = false,
-            OpKind::Unlink => assert!(!*is_open && op.after_all, "what is open is not removed"),
+            OpKind::Unlink => assert!(!*is_open && op.after_all, "open files are not removed"),
             _ => assert!(*is_open),
         }
     }
@@ -461,7 +461,7 @@ fn range(length: u64) -> FileRange {
 }
 
 #[test]
-fn files_are_opened_before_they_are_used_and_closed_in_the_end() {
+fn files_are_opened_before_use_and_closed_at_the_end() {
     for order in [sequential(), random()] {
         for verified in [false, true] {
             let ranges = vec![FileRange { start: Bytes(0), length: Bytes(256 * KIB) }];
@@ -469,7 +469,7 @@ fn files_are_opened_before_they_are_used_and_closed_in_the_end() {
             let mut few = job(few);
             few.verify = verified.then(fio::verify);
             let plan = plan(&few, &[256 * KIB; 5], Handing::Queued).expect("a plan");
-            assert!(plan.script.files.opening == Opening::Told);
+            assert!(plan.script.files.opening == Opening::Yielded);
             let mut open = [false; 5];
             for op in ops(&plan, 100_000) {
                 let open = &mut open[op.file as usize];
@@ -479,13 +479,13 @@ fn files_are_opened_before_they_are_used_and_closed_in_the_end() {
                     _ => assert!(*open, "{op:?} on a file that is not open"),
                 }
             }
-            assert_eq!(open, [false; 5], "all are closed in the end");
+            assert_eq!(open, [false; 5], "all files are closed at the end");
         }
     }
 }
 
-/// fio's log of a job with `loops=2`, of one that is verified and of files that end one after another: `open` and `close`
-/// lines stand where fio 3.42 has them.
+/// Checks the log of a job with `loops=2`, of a verified one and of files that end one after another: `open` and
+/// `close` lines are in the same places as with fio 3.42.
 #[test]
 fn a_log_shows_where_files_are_opened_and_closed() {
     let shown = |tried: &Tried, lengths: &[u64]| -> String {
@@ -512,9 +512,9 @@ fn a_log_shows_where_files_are_opened_and_closed() {
     assert_eq!(shown(&job(few), &[4096; 2]), "open0 write0 close0 open1 write1 close1");
 }
 
-/// fio 3.42 flushes at the end of each loop that ends behind a read, also where nothing more was to be written in it.
+/// fio 3.42 flushes at the end of each loop that ends after a read, even if nothing more was written in it.
 #[test]
-fn what_was_read_back_is_followed_by_the_flush_of_the_next_loop() {
+fn a_loop_that_ends_with_read_back_flushes() {
     let mut verified = job(Stream { loops: 2, max_ops: Some(2), ..stream(Does::Write, sequential()) });
     verified.verify = Some(fio::verify());
     verified.syncs.at_end = true;
@@ -524,9 +524,9 @@ fn what_was_read_back_is_followed_by_the_flush_of_the_next_loop() {
     assert_eq!(kinds, expected);
 }
 
-/// What a job counts as done although it only verifies: all that it draws.
+/// A job that only verifies counts all drawn ops as done.
 #[test]
-fn what_is_not_written_is_counted() {
+fn ops_that_are_only_verified_are_counted() {
     let mut dry = job(stream(Does::Write, random()));
     dry.verify = Some(Verify { only: true, ..fio::verify() });
     let plan = plan(&dry, &[MIB], Handing::Inline).expect("a plan");
@@ -538,7 +538,7 @@ fn what_is_not_written_is_counted() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_refused_by_name() {
+fn impossible_draws_are_refused_by_name() {
     let refused = |stream: Stream| plan(&job(stream), &[MIB], Handing::Inline).expect_err("no plan");
     let base = || stream(Does::Read, random());
     assert_eq!(refused(Stream { ranges_per_trim: 2, ..base() }), FioPlanError::RangesPerTrim { ranges: 2 });
@@ -559,7 +559,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
         ranges: vec![FileRange { start: Bytes(0), length: Bytes(1 << 60) }],
         ..stream(Does::Write, random())
     };
-    let found = plan(&job(endless), &[1 << 60], Handing::Inline).expect_err("no machine has the memory for the map");
+    let found = plan(&job(endless), &[1 << 60], Handing::Inline).expect_err("no machine has enough memory");
     assert!(matches!(found, FioPlanError::MapMemory { blocks, .. } if blocks == 1 << 60), "{found}");
     let wide = Stream { sizes: ByKind::all(JobSize::Fixed(Bytes(2 * MIB))), ..base() };
     assert_eq!(refused(wide), FioPlanError::NoRoom { smallest: 2 * MIB });
@@ -580,7 +580,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
 }
 
 #[test]
-fn a_plan_tells_what_it_needs() {
+fn a_plan_reports_its_needs() {
     let sizes = ByKind {
         read: JobSize::Fixed(Bytes(8192)),
         write: JobSize::Range { low: Bytes(4096), high: Bytes(16384) },
@@ -588,14 +588,14 @@ fn a_plan_tells_what_it_needs() {
     };
     let ranges = vec![FileRange { start: Bytes(0), length: Bytes(MIB) }];
     let mixed = Stream { sizes, ranges, fill_device: false, ..stream(Does::Mix(50), random()) };
-    let told = plan(&job(mixed), &[MIB, MIB], Handing::Inline).expect("a plan");
-    assert_eq!((told.smallest_block_bytes(), told.largest_block_bytes()), (4096, 16384));
-    assert_eq!(told.working_set_bytes(), 2 * MIB);
-    assert!(told.script.files.opening == Opening::Before);
+    let plan = plan(&job(mixed), &[MIB, MIB], Handing::Inline).expect("a plan");
+    assert_eq!((plan.smallest_block_bytes(), plan.largest_block_bytes()), (4096, 16384));
+    assert_eq!(plan.working_set_bytes(), 2 * MIB);
+    assert!(plan.script.files.opening == Opening::Before);
 }
 
 #[test]
-fn what_is_drawn_again_was_written_whatever_it_was_drawn_by() {
+fn redrawn_blocks_were_written_with_any_distribution() {
     let curves = [Curve::Zipf { theta: 1.2 }, Curve::Pareto { h: 0.3 }, Curve::Normal { deviation: 20.0 }];
     let curved = curves.map(|curve| Stream {
         distribution: OffsetDistribution::Curved { curve, center: None, as_fio: None },
@@ -624,10 +624,10 @@ fn what_is_drawn_again_was_written_whatever_it_was_drawn_by() {
     }
 }
 
-/// Whoever reads the same bytes again reads the device again, and so does who reads back what it wrote. It is as fio has
-/// it, which closes its files after each loop and drops what is cached when it opens them; here they stay open.
+/// Cached data is dropped before the same bytes are read again, including read-back, so that the device is read. fio
+/// closes its files after each loop and drops cached data when it opens them; here they stay open.
 #[test]
-fn what_is_cached_is_dropped_before_it_is_read_again() {
+fn cached_data_is_dropped_before_it_is_read_again() {
     let evictions = |job: &Tried, lengths: &[u64], most: usize| -> Vec<(usize, u32, Role, bool)> {
         let ops = taken(&plan(job, lengths, Handing::Inline).expect("a plan"), most);
         let evicts = ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Evict);
@@ -642,10 +642,10 @@ fn what_is_cached_is_dropped_before_it_is_read_again() {
     let mut verified = dropping(Stream { ranges: ranges(), ..stream(Does::Write, random()) });
     verified.verify = Some(fio::verify());
     let of_both = [(512, 0, Role::ReadBack, true), (513, 1, Role::ReadBack, false)];
-    assert_eq!(evictions(&verified, &[MIB, MIB], 9999), of_both, "behind the last write");
+    assert_eq!(evictions(&verified, &[MIB, MIB], 9999), of_both, "after the last write");
     let backlog = Some(Verify { backlog: Some(8), ..fio::verify() });
     let on_the_way = Tried { verify: backlog, ..verified.clone() };
-    assert_eq!(evictions(&on_the_way, &[MIB, MIB], 9999).len(), 2, "not amid the load");
+    assert_eq!(evictions(&on_the_way, &[MIB, MIB], 9999).len(), 2, "not during the load");
     let only = Some(Verify { only: true, ..fio::verify() });
     assert_eq!(evictions(&Tried { verify: only, ..verified.clone() }, &[MIB, MIB], 9999), [], "nothing was written");
     for keeps in [|files: &mut FileRules| files.direct = true, |files: &mut FileRules| files.drop_cached = false] {
@@ -659,14 +659,14 @@ fn what_is_cached_is_dropped_before_it_is_read_again() {
     for order in [sequential(), random()] {
         let until_time = dropping(Stream { repeat_until_time: true, ..stream(Does::Read, order) });
         let again = [(256, 0, Role::Load, false), (513, 0, Role::Load, false)];
-        assert_eq!(evictions(&until_time, &[MIB], 700), again, "a file that begins again");
+        assert_eq!(evictions(&until_time, &[MIB], 700), again, "a file that starts again");
     }
 }
 
-/// What fio 3.42 logs of sequential writes with `verify`, over several files, and with `io_size` beyond `size`. fio 3.33 has
-/// other orders.
+/// Expected ops are those that fio 3.42 logs for sequential writes with `verify`, over several files, and with
+/// `io_size` larger than `size`. fio 3.33 has other orders.
 #[test]
-fn what_was_written_in_sequence_is_read_back_in_that_order_and_at_the_end() {
+fn sequential_writes_are_read_back_in_order_at_the_end() {
     let two = vec![FileRange { start: Bytes(0), length: Bytes(16 * KIB) }; 2];
     let handed = |stream: Stream, lengths: &[u64], handing: Handing| -> Vec<(OpKind, u32, u64)> {
         let mut job = job(stream);
@@ -676,7 +676,7 @@ fn what_was_written_in_sequence_is_read_back_in_that_order_and_at_the_end() {
     };
     let verified = |stream: Stream, lengths: &[u64]| {
         let ops = handed(stream.clone(), lengths, Handing::Inline);
-        assert_eq!(handed(stream, lengths, Handing::Queued), ops, "no engine writes less");
+        assert_eq!(handed(stream, lengths, Handing::Queued), ops, "the engine makes no difference");
         ops
     };
     let found = verified(Stream { ranges: two, ..stream(Does::Write, sequential()) }, &[16 * KIB; 2]);

@@ -1,4 +1,4 @@
-//! The way to an SSD's steady state.
+//! Tests of the way to an SSD's steady state.
 
 use super::*;
 use plumb_workload::OpKind;
@@ -16,7 +16,7 @@ fn steady(over_provisioning: f64, regions: u32, cache: u64, bytes: u64) -> Strea
     }
 }
 
-/// How many ops there are, and a sum of FNV-1a over kinds and offsets.
+/// Returns the number of ops, and an FNV-1a sum over kinds and offsets.
 fn fingerprint(stream: Stream, bytes: u64, handing: Handing) -> (usize, u64) {
     let ops = ops(&plan(&job(stream), &[bytes], handing).expect("a plan"), usize::MAX);
     let sum = ops.iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, op| {
@@ -28,10 +28,10 @@ fn fingerprint(stream: Stream, bytes: u64, handing: Handing) -> (usize, u64) {
     (ops.len(), sum)
 }
 
-// Protects: blocks, and those that come again, are those that fio 3.42 logs (`--write_iolog`), in its order. What is
-// compared with is fixed, as the fio that is installed may be older and lack sprandom.
+// Protects: blocks and their rewrites match the log of fio 3.42 (`--write_iolog`), in its order. The expected values
+// are fixed, because the installed fio may be older and lack sprandom.
 #[test]
-fn the_way_to_the_steady_state_is_fios() {
+fn the_way_to_the_steady_state_matches_fio() {
     let tried = [
         (steady(0.25, 10, 0, MIB), MIB, Handing::Inline, (318, 0x6913_b820_ba0c_bfe0)),
         (steady(0.25, 10, 64 * KIB, MIB), MIB, Handing::Queued, (318, 0xb647_e6c9_93f1_8952)),
@@ -46,9 +46,10 @@ fn the_way_to_the_steady_state_is_fios() {
     }
 }
 
-// Protects: each block is written, and about as many again as the SSD hides; the first regions lose the most.
+// Protects: each block is written, and about as many are rewritten as the SSD over-provisions.
+// The first regions rewrite the most.
 #[test]
-fn all_blocks_are_written_and_those_that_the_ssd_hides_again() {
+fn all_blocks_are_written_and_the_over_provisioned_share_again() {
     let bytes = 64 * MIB;
     let ops = ops(&plan(&job(steady(0.25, 10, 0, bytes)), &[bytes], Handing::Inline).expect("a plan"), usize::MAX);
     let blocks = (bytes / (4 * KIB)) as usize;
@@ -65,12 +66,12 @@ fn all_blocks_are_written_and_those_that_the_ssd_hides_again() {
     assert!(last_of(0) > 2 * last_of(8).max(1), "{} and {}", last_of(0), last_of(8));
 }
 
-// Protects: what cannot be done is refused with the way out, before anything starts.
+// Protects: impossible settings are refused with a way out, before anything starts.
 #[test]
 fn a_steady_state_that_cannot_be_reached_is_refused() {
     let refused = |stream: Stream, files: &[u64]| match plan(&job(stream), files, Handing::Inline) {
         Err(error) => error.to_string(),
-        Ok(_) => panic!("it has a plan"),
+        Ok(_) => panic!("expected an error, but got a plan"),
     };
     for (stream, expected) in [
         (steady(0.0, 10, 0, MIB), "the over-provisioning 0 is not between 0 and 1"),
@@ -78,8 +79,8 @@ fn a_steady_state_that_cannot_be_reached_is_refused() {
         (steady(0.1, 0, 0, MIB), "0 regions are not possible; use 1 to"),
         (steady(0.1, 100, 64 * KIB, MIB), "use at most 17 regions"),
     ] {
-        let told = refused(stream, &[MIB]);
-        assert!(told.contains(expected), "{told}");
+        let message = refused(stream, &[MIB]);
+        assert!(message.contains(expected), "{message}");
     }
     let two = Stream { ranges: steady(0.1, 10, 0, MIB).ranges, ..steady(0.1, 10, 0, MIB) };
     assert!(refused(two, &[MIB, MIB]).contains("use one file or device"));

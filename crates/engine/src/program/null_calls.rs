@@ -1,11 +1,11 @@
-//! Calls of a program over files that only their names exist of: each succeeds, does nothing, and takes as long as it is
-//! said to.
+//! Calls of a program over files of which only the names exist: each succeeds, does
+//! nothing, and takes its configured delay.
 
 use super::command::run_command;
 use super::op::{Call, CallOp};
 use super::rules::StepRules;
 use super::trees::{TreeFiles, WallMark};
-use super::wait::WaitBehind;
+use super::wait::WaitAfterOp;
 use crate::backend::{Completion, SyncBackend};
 use crate::clock::Clock;
 use crate::content::Mismatch;
@@ -19,11 +19,11 @@ use std::time::Duration;
 /// The files of a null target.
 #[derive(Clone)]
 pub(crate) struct NamesOnly {
-    /// Trees, where these are their names: workers walk through them as through real ones.
+    /// Trees, if the names belong to trees: workers walk through them as through real ones.
     pub(super) trees: Option<Arc<TreeFiles>>,
     pub(super) count: u64,
     pub(super) delays: NullDelays,
-    /// How far workers came behind the last wall.
+    /// Results of earlier phases, such as the items completed before the last stonewall.
     pub(super) mark: Arc<WallMark>,
 }
 
@@ -42,16 +42,16 @@ pub(super) struct NullCalls {
     delays: NullDelays,
     rules: Arc<Vec<StepRules>>,
     clock: Clock,
-    /// What is waited behind the op at hand.
-    wait: WaitBehind,
+    /// Wait after the current op.
+    wait: WaitAfterOp,
 }
 
 impl NullCalls {
     pub(super) fn new(delays: NullDelays, clock: Clock) -> NullCalls {
-        NullCalls { delays, rules: Arc::default(), clock, wait: WaitBehind::default() }
+        NullCalls { delays, rules: Arc::default(), clock, wait: WaitAfterOp::default() }
     }
 
-    /// Millionths of its time that are waited behind an op of these rules.
+    /// Returns the wait after an op with these rules, in millionths of its own time.
     fn waits_ppm(rules: Option<&StepRules>) -> u64 {
         match rules {
             Some(StepRules::Tree(step)) => step.waits_ppm,
@@ -70,12 +70,12 @@ impl NullCalls {
         Ok(moved)
     }
 
-    /// The rules of the steps that come next.
+    /// Sets the rules of the following steps.
     pub(super) fn use_rules(&mut self, rules: &Arc<Vec<StepRules>>) {
         self.rules = Arc::clone(rules);
     }
 
-    /// How long the calls of an op take together, and the bytes that they move.
+    /// Returns the total delay of an op's calls, ns, and the bytes that they move.
     fn of(&self, op: &CallOp) -> (u64, u64) {
         let delays = &self.delays;
         match (op.call, self.rules.get(usize::from(op.rules))) {
@@ -88,7 +88,7 @@ impl NullCalls {
         }
     }
 
-    /// The same of an item of a tree: it is opened, written or read, and closed in one op.
+    /// Like [`of`](Self::of), for an item of a tree, which one op opens, writes or reads, and closes.
     fn of_item(&self, step: &TreeStep, kind: OpKind) -> (u64, u64) {
         let NullDelays { create, close, transfer, .. } = self.delays;
         let opened = match step.does_in(kind) {
@@ -110,7 +110,7 @@ impl SyncBackend for NullCalls {
         match NullCalls::waits_ppm(self.rules.get(usize::from(op.rules))) {
             0 => self.make(op),
             ppm => {
-                let mut wait = WaitBehind::default();
+                let mut wait = WaitAfterOp::default();
                 let made = wait.timed(ppm, &self.clock, || self.make(op));
                 self.wait = wait;
                 made
@@ -145,7 +145,7 @@ mod tests {
         calls
     }
 
-    // Protects IOR's and mdtest's DUMMY: each call sleeps as long as its own delay says, and data counts as moved.
+    // Protects IOR's and mdtest's DUMMY: each call sleeps for its own delay, and data counts as moved.
     #[test]
     fn each_call_takes_its_own_delay() {
         let of = |kind, call| calls(TreeWork::Stat).of(&CallOp { length: 7, ..CallOp::of(kind, call) });
