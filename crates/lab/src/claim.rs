@@ -24,7 +24,7 @@ pub(crate) struct DirectoryClaim {
 const LOCK: &str = "lock";
 
 /// Age up to which a directory without a lock may still be under construction.
-const IN_THE_MAKING: Duration = Duration::from_secs(60);
+const UNLOCKED_AGE_MAX: Duration = Duration::from_secs(60);
 
 impl DirectoryClaim {
     /// Creates a directory with mode 0700 and an unpredictable name that starts with `prefix`.
@@ -59,7 +59,7 @@ impl DirectoryClaim {
                 }
                 // A process that was killed before it created the lock leaves an empty directory; others are not
                 // Plumb's.
-                None => claimed.age() > IN_THE_MAKING && std::fs::remove_dir(&path).is_ok(),
+                None => claimed.age() > UNLOCKED_AGE_MAX && std::fs::remove_dir(&path).is_ok(),
             };
             if is_gone {
                 removed.push(path);
@@ -175,7 +175,7 @@ mod tests {
         }
         std::fs::write(parent.path().join("a-full/data"), "x").unwrap();
         for name in ["a-empty", "a-full"] {
-            let long_ago = SystemTime::now() - 2 * IN_THE_MAKING;
+            let long_ago = SystemTime::now() - 2 * UNLOCKED_AGE_MAX;
             File::open(parent.path().join(name)).unwrap().set_modified(long_ago).unwrap();
         }
         assert_eq!(DirectoryClaim::remove_left(parent.path(), "a-", |_| true), [parent.path().join("a-empty")]);

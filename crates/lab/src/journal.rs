@@ -9,7 +9,7 @@
 
 use crate::command::{MARK, Witness, kill_group};
 use crate::error::Left;
-use crate::undo::{Gone, Undo};
+use crate::undo::{TakenDown, Undo};
 use plumb_engine::guard::testdir::started_ticks;
 use plumb_engine::guard::trusted_path::{TrustedDir, UntrustedPath};
 use rustix::fs::FlockOperation;
@@ -282,10 +282,10 @@ impl UndoJournal {
         let is_same_boot = self.owner.boot == boot();
         let (mut undone, mut left) = (0, vec![]);
         for (id, undo) in self.ahead.split_off(keep.min(self.ahead.len())).into_iter().rev() {
-            let outcome = if is_same_boot || undo.survives_reboot() { undo.apply() } else { Ok(Gone::Already) };
+            let outcome = if is_same_boot || undo.survives_reboot() { undo.apply() } else { Ok(TakenDown::Already) };
             match outcome {
-                Ok(gone) => {
-                    if gone == Gone::Now {
+                Ok(taken_down) => {
+                    if taken_down == TakenDown::Now {
                         undone += 1;
                         listener(&format!("taken down: {undo}"));
                     }

@@ -81,11 +81,11 @@ fn explain(host: &mut impl FarHost, error: HostError) -> HostError {
 /// A link to an agent.
 pub(crate) struct Link {
     to: Sender<Vec<u8>>,
-    from: Receiver<Heard>,
+    from: Receiver<LinkInput>,
     interrupted: Option<StopFlag>,
 }
 
-enum Heard {
+enum LinkInput {
     Reply(Box<Reply>),
     /// Any other line, such as the output of a shell or a login script.
     Noise(String),
@@ -172,12 +172,12 @@ impl Link {
         let mut noise = Vec::new();
         loop {
             match self.from.recv_timeout(POLL_INTERVAL) {
-                Ok(Heard::Reply(reply)) => match *reply {
+                Ok(LinkInput::Reply(reply)) => match *reply {
                     Reply::Progress { text } => listener(&text),
                     Reply::Failed { reason, refused } => return Err(HostError::Failed { reason, refused }),
                     reply => return Ok(reply),
                 },
-                Ok(Heard::Noise(text)) => noise.push(text),
+                Ok(LinkInput::Noise(text)) => noise.push(text),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let printed =
@@ -219,16 +219,16 @@ fn write(mut writer: impl Write + Send + 'static) -> Sender<Vec<u8>> {
     to
 }
 
-fn read(reader: impl Read + Send + 'static) -> Receiver<Heard> {
+fn read(reader: impl Read + Send + 'static) -> Receiver<LinkInput> {
     let (sender, from) = unbounded();
     std::thread::spawn(move || {
         for line in BufReader::new(reader).split(b'\n') {
             let Ok(line) = line else { return };
             let text = String::from_utf8_lossy(&line);
             let heard_now = match plumb_document::json::from_str(&text) {
-                Ok(reply) => Heard::Reply(Box::new(reply)),
+                Ok(reply) => LinkInput::Reply(Box::new(reply)),
                 Err(_) if text.trim().is_empty() => continue,
-                Err(_) => Heard::Noise(text.trim().chars().take(500).collect()),
+                Err(_) => LinkInput::Noise(text.trim().chars().take(500).collect()),
             };
             if sender.send(heard_now).is_err() {
                 return;

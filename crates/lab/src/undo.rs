@@ -64,7 +64,7 @@ plumb_document::tagged!(Undo, "undo");
 
 /// Whether there was anything to take down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Gone {
+pub(crate) enum TakenDown {
     /// It was taken down now.
     Now,
     /// It was gone already.
@@ -157,7 +157,7 @@ impl Undo {
     ///
     /// # Errors
     /// Returns the reason why it is still there.
-    pub(crate) fn apply(&self) -> Result<Gone, UndoError> {
+    pub(crate) fn apply(&self) -> Result<TakenDown, UndoError> {
         match self {
             Undo::MountPoint { path } => remove_mount_point(path),
             Undo::Mount { target, source } => unmount(target, source),
@@ -174,16 +174,16 @@ impl Undo {
             Undo::ControlGroup { path } => remove_group_of_processes(path),
             Undo::Export { directory } => {
                 run(&Command::new("exportfs", ["-u", &nfs::client_of(directory)]))?;
-                Ok(Gone::Now)
+                Ok(TakenDown::Now)
             }
             Undo::Cmd { run: text, timeout_s } => {
                 run(&Command::new("sh", ["-c", text]).within(Duration::from_secs(*timeout_s)))?;
-                Ok(Gone::Now)
+                Ok(TakenDown::Now)
             }
             Undo::Command { words } => {
-                let Some((program, args)) = words.split_first() else { return Ok(Gone::Already) };
+                let Some((program, args)) = words.split_first() else { return Ok(TakenDown::Already) };
                 run(&Command::new(program, args))?;
-                Ok(Gone::Now)
+                Ok(TakenDown::Now)
             }
         }
     }
@@ -229,12 +229,12 @@ fn retry_while_in_use<T, E: Into<UndoError>>(mut attempt: impl FnMut() -> Result
     last
 }
 
-fn remove_mount_point(path: &Path) -> Result<Gone, UndoError> {
+fn remove_mount_point(path: &Path) -> Result<TakenDown, UndoError> {
     match fs::remove_dir(path) {
-        Ok(()) => Ok(Gone::Now),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Gone::Already),
+        Ok(()) => Ok(TakenDown::Now),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(TakenDown::Already),
         // It is used for something else by now.
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(Gone::Already),
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(TakenDown::Already),
         Err(error) => Err(error.into()),
     }
 }
@@ -249,21 +249,21 @@ fn mounted(target: &Path, source: &Path) -> io::Result<bool> {
     Ok(uppermost.is_some_and(|mount| same(&mount.source)))
 }
 
-fn unmount(target: &Path, source: &Path) -> Result<Gone, UndoError> {
+fn unmount(target: &Path, source: &Path) -> Result<TakenDown, UndoError> {
     if !mounted(target, source).map_err(UndoError::Io)? {
-        return Ok(Gone::Already);
+        return Ok(TakenDown::Already);
     }
     retry_while_in_use(|| run(&Command::new("umount", ["--"]).arg(target.to_string_lossy())))?;
-    Ok(Gone::Now)
+    Ok(TakenDown::Now)
 }
 
-fn remove_own_dir(path: &Path) -> Result<Gone, UndoError> {
+fn remove_own_dir(path: &Path) -> Result<TakenDown, UndoError> {
     let is_own = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(OWN_PREFIX));
     if !is_own {
         return Err(UndoError::NotOwn);
     }
     if !path.is_dir() {
-        return Ok(Gone::Already);
+        return Ok(TakenDown::Already);
     }
     if let Some(mount) =
         system::mounts().map_err(UndoError::Io)?.into_iter().find(|mount| mount.target.starts_with(path))
@@ -274,14 +274,14 @@ fn remove_own_dir(path: &Path) -> Result<Gone, UndoError> {
         return Err(UndoError::InUse { image: user.image, device: user.device });
     }
     fs::remove_dir_all(path).map_err(UndoError::Io)?;
-    Ok(Gone::Now)
+    Ok(TakenDown::Now)
 }
 
 fn loops_over(image: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(system::loops()?.into_iter().filter(|found| found.image == image).map(|found| found.device).collect())
 }
 
-fn detach(image: &Path) -> Result<Gone, UndoError> {
+fn detach(image: &Path) -> Result<TakenDown, UndoError> {
     let devices = loops_over(image).map_err(UndoError::Io)?;
     for device in &devices {
         for (number, _) in system::partitions(device).map_err(UndoError::Io)? {
@@ -294,7 +294,7 @@ fn detach(image: &Path) -> Result<Gone, UndoError> {
     if !system::wait_until(PATIENCE, || loops_over(image).is_ok_and(|left| left.is_empty())) {
         return Err(UndoError::StillInUse);
     }
-    Ok(if devices.is_empty() { Gone::Already } else { Gone::Now })
+    Ok(if devices.is_empty() { TakenDown::Already } else { TakenDown::Now })
 }
 
 /// Whether the device at a path is still the same: after a reboot the path may belong to another.
@@ -303,11 +303,11 @@ fn is_same(device: &Path, serial: &str) -> bool {
 }
 
 /// Zeroes the places of signatures: 4 MiB at both ends, and the copies of the btrfs superblock.
-fn wipe(device: &Path, serial: &str) -> Result<Gone, UndoError> {
+fn wipe(device: &Path, serial: &str) -> Result<TakenDown, UndoError> {
     const END: u64 = 4 << 20;
     const BTRFS_COPIES: [u64; 2] = [64 << 20, 256 << 30];
     if !is_same(device, serial) {
-        return Ok(Gone::Already);
+        return Ok(TakenDown::Already);
     }
     let guard = write_guard(Permissions { allow: vec![Allow::Serial(serial.to_owned())], ..Permissions::default() });
     let open = || guard.open_device(device, None, IoMode::Buffered);
@@ -328,12 +328,12 @@ fn wipe(device: &Path, serial: &str) -> Result<Gone, UndoError> {
     let all = [(0, END), (size.saturating_sub(END), END)].into_iter().chain(BTRFS_COPIES.map(|at| (at, 65_536)));
     all.filter(|(from, _)| *from < size).try_for_each(|(from, length)| zero(from, length)).map_err(UndoError::Io)?;
     opened.file().sync_all().map_err(UndoError::Io)?;
-    Ok(Gone::Now)
+    Ok(TakenDown::Now)
 }
 
-fn forget_partitions(device: &Path, serial: &str) -> Result<Gone, UndoError> {
+fn forget_partitions(device: &Path, serial: &str) -> Result<TakenDown, UndoError> {
     if !is_same(device, serial) {
-        return Ok(Gone::Already);
+        return Ok(TakenDown::Already);
     }
     let partitions = system::partitions(device).map_err(UndoError::Io)?;
     for (number, _) in &partitions {
@@ -342,7 +342,7 @@ fn forget_partitions(device: &Path, serial: &str) -> Result<Gone, UndoError> {
             || run(&Command::new("partx", ["--delete", "--nr", &number]).arg(device.to_string_lossy())),
         )?;
     }
-    Ok(if partitions.is_empty() { Gone::Already } else { Gone::Now })
+    Ok(if partitions.is_empty() { TakenDown::Already } else { TakenDown::Now })
 }
 
 fn is_array_of(device: &Path, members: &[PathBuf]) -> bool {
@@ -352,7 +352,7 @@ fn is_array_of(device: &Path, members: &[PathBuf]) -> bool {
     members.iter().any(is_slave)
 }
 
-fn stop_array(device: &Path, members: &[PathBuf]) -> Result<Gone, UndoError> {
+fn stop_array(device: &Path, members: &[PathBuf]) -> Result<TakenDown, UndoError> {
     let stood = is_array_of(device, members);
     if stood {
         retry_while_in_use(|| run(&Command::new("mdadm", ["--stop"]).arg(device.to_string_lossy())))?;
@@ -361,13 +361,13 @@ fn stop_array(device: &Path, members: &[PathBuf]) -> Result<Gone, UndoError> {
         // mdadm complains if there is no superblock.
         let _ = run(&Command::new("mdadm", ["--zero-superblock"]).arg(member.to_string_lossy()));
     }
-    Ok(if stood { Gone::Now } else { Gone::Already })
+    Ok(if stood { TakenDown::Now } else { TakenDown::Already })
 }
 
-fn remove_group(group: &str, devices: &[String]) -> Result<Gone, UndoError> {
+fn remove_group(group: &str, devices: &[String]) -> Result<TakenDown, UndoError> {
     use lvm::{LvmCommand, lvm};
     if !lvm::is_here() {
-        return Ok(Gone::Already);
+        return Ok(TakenDown::Already);
     }
     let stood = run(&lvm(LvmCommand::Exists, group, devices)).is_ok();
     if stood {
@@ -377,32 +377,32 @@ fn remove_group(group: &str, devices: &[String]) -> Result<Gone, UndoError> {
         // lvm complains if there is no label.
         let _ = run(&lvm(LvmCommand::RemoveLabel, group, std::slice::from_ref(device)));
     }
-    Ok(if stood { Gone::Now } else { Gone::Already })
+    Ok(if stood { TakenDown::Now } else { TakenDown::Already })
 }
 
 fn is_mapped(name: &str) -> bool {
     system::with_attribute("/sys/block", "dm/name").any(|(_, found)| found == name)
 }
 
-fn remove_mapped(name: &str) -> Result<Gone, UndoError> {
+fn remove_mapped(name: &str) -> Result<TakenDown, UndoError> {
     if !is_mapped(name) {
-        return Ok(Gone::Already);
+        return Ok(TakenDown::Already);
     }
     run(&Command::new("dmsetup", ["remove", "--retry", "--noudevsync", "--noudevrules", name]))?;
-    Ok(Gone::Now)
+    Ok(TakenDown::Now)
 }
 
 fn zram(number: u32) -> PathBuf {
     PathBuf::from(format!("/sys/block/zram{number}"))
 }
 
-fn remove_zram(number: u32) -> Result<Gone, UndoError> {
+fn remove_zram(number: u32) -> Result<TakenDown, UndoError> {
     if !zram(number).is_dir() {
-        return Ok(Gone::Already);
+        return Ok(TakenDown::Already);
     }
     let control = Path::new("/sys/class/zram-control/hot_remove");
     retry_while_in_use(|| write_setting(control, number.to_string()))?;
-    Ok(Gone::Now)
+    Ok(TakenDown::Now)
 }
 
 /// Returns the current value of a setting, even if the file lists all possible ones (`none [mq-deadline]`).
@@ -454,31 +454,31 @@ fn kernel_setting(path: &Path) -> Result<PathBuf, UndoError> {
     }
 }
 
-fn restore(path: &Path, value: &str) -> Result<Gone, UndoError> {
+fn restore(path: &Path, value: &str) -> Result<TakenDown, UndoError> {
     match setting_now(path) {
         _ if !is_plain(path) => Err(UndoError::NotSetting),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Gone::Already),
-        Ok(now) if now == value => Ok(Gone::Already),
-        _ => write_setting(kernel_setting(path)?, value).map(|()| Gone::Now).map_err(UndoError::Io),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(TakenDown::Already),
+        Ok(now) if now == value => Ok(TakenDown::Already),
+        _ => write_setting(kernel_setting(path)?, value).map(|()| TakenDown::Now).map_err(UndoError::Io),
     }
 }
 
 /// Restores an MTU. An interface that is gone needs nothing.
-fn restore_mtu(device: &str, namespace: Option<&str>, mtu: u64) -> Result<Gone, UndoError> {
+fn restore_mtu(device: &str, namespace: Option<&str>, mtu: u64) -> Result<TakenDown, UndoError> {
     match run(&ip_link::show(namespace, device)) {
-        Err(_) => Ok(Gone::Already),
-        Ok(shown) if ip_link::mtu_of(&shown) == Some(mtu) => Ok(Gone::Already),
+        Err(_) => Ok(TakenDown::Already),
+        Ok(shown) if ip_link::mtu_of(&shown) == Some(mtu) => Ok(TakenDown::Already),
         Ok(_) => {
             run(&ip_link::set(namespace, device, mtu))?;
-            Ok(Gone::Now)
+            Ok(TakenDown::Now)
         }
     }
 }
 
-fn remove_group_of_processes(path: &Path) -> Result<Gone, UndoError> {
+fn remove_group_of_processes(path: &Path) -> Result<TakenDown, UndoError> {
     let is_own = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(OWN_PREFIX));
     if !path.is_dir() {
-        return Ok(Gone::Already);
+        return Ok(TakenDown::Already);
     }
     let group = fs::File::open(path).map_err(UndoError::Io)?;
     if !is_own || !is_plain(path) || !is_on(&group, [CGROUP_MAGIC, CGROUP2_MAGIC]).map_err(UndoError::Io)? {
@@ -490,7 +490,7 @@ fn remove_group_of_processes(path: &Path) -> Result<Gone, UndoError> {
         let _ = write_setting(&parent, pid);
     }
     retry_while_in_use(|| fs::remove_dir(path))?;
-    Ok(Gone::Now)
+    Ok(TakenDown::Now)
 }
 
 #[cfg(test)]
@@ -509,14 +509,14 @@ mod tests {
         assert!(Undo::OwnDir { path: others.clone() }.apply().is_err());
         assert!(others.join("file").exists());
         let undo = Undo::OwnDir { path: own };
-        assert_eq!((undo.apply().unwrap(), undo.apply().unwrap()), (Gone::Now, Gone::Already));
+        assert_eq!((undo.apply().unwrap(), undo.apply().unwrap()), (TakenDown::Now, TakenDown::Already));
     }
 
     #[test]
     fn a_mount_point_in_use_is_left() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("file"), "").unwrap();
-        assert_eq!(Undo::MountPoint { path: dir.path().to_owned() }.apply().unwrap(), Gone::Already);
+        assert_eq!(Undo::MountPoint { path: dir.path().to_owned() }.apply().unwrap(), TakenDown::Already);
         assert!(dir.path().join("file").exists());
     }
 
@@ -535,7 +535,7 @@ mod tests {
             Undo::Setting { path: nowhere.clone(), value: "1".to_owned() },
             Undo::ControlGroup { path: nowhere },
         ] {
-            assert_eq!(undo.apply().unwrap(), Gone::Already, "{undo}");
+            assert_eq!(undo.apply().unwrap(), TakenDown::Already, "{undo}");
             let text = plumb_document::json::to_string(&undo).unwrap();
             assert_eq!(plumb_document::json::from_str::<Undo>(&text).unwrap(), undo);
         }
@@ -547,7 +547,7 @@ mod tests {
         let path = dir.path().join("scheduler");
         fs::write(&path, "none [mq-deadline] kyber\n").unwrap();
         assert_eq!(setting_now(&path).unwrap(), "mq-deadline");
-        assert_eq!(Undo::Setting { path, value: "mq-deadline".to_owned() }.apply().unwrap(), Gone::Already);
+        assert_eq!(Undo::Setting { path, value: "mq-deadline".to_owned() }.apply().unwrap(), TakenDown::Already);
     }
 
     // Protects files from journals: only kernel settings are written. Before, any path was.

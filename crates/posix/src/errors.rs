@@ -5,7 +5,8 @@ use crate::ctx::{A, Ctx, RDONLY, RDWR, Run, Stop};
 use crate::facts::{self, APPEND, IMMUTABLE, Kind};
 use crate::long_paths::{PATH_MAX, longest_path};
 use crate::ops::{
-    AWAY, CHANGE, COPIED, CREATE, EXCL, FOLLOW, OPS, OWNER, Op, OpNeeds, PARENT, ROOM, ROOT, SAME_FS, SHORT, Slot, Want,
+    AWAY, CHANGE, COPIED, CREATE, EXCL, FOLLOW, OPS, OWNER, Op, OpNeeds, PARENT, ROOM, ROOT, RequiredFile, SAME_FS,
+    SHORT, Slot,
 };
 use crate::outcome::SkipKind;
 use crate::snapshot::{snapshot, unchanged};
@@ -55,7 +56,7 @@ fn has(slot: &Slot, flag: u16) -> bool {
 pub(crate) const RULES: &[ErrnoRule] = &[
     rule("enotdir", "ENOTDIR", "a component of the path prefix is not a directory", |_, _| true, enotdir),
     rule("enoent-prefix", "ENOENT", "a component of the path prefix does not exist", |_, _| true, enoent_prefix),
-    rule("enoent", "ENOENT", "the named file does not exist", |_, slot| slot.want != Want::Nothing, enoent),
+    rule("enoent", "ENOENT", "the named file does not exist", |_, slot| slot.want != RequiredFile::Nothing, enoent),
     rule("enoent-empty", "ENOENT", "the path is empty", |_, slot| !has(slot, COPIED), enoent_empty),
     rule(
         "enoent-dangling",
@@ -127,14 +128,14 @@ pub(crate) const RULES: &[ErrnoRule] = &[
         "trailing-slash",
         "ENOTDIR",
         "the path names a file that is not a directory, and ends in a slash",
-        |_, slot| slot.want == Want::File,
+        |_, slot| slot.want == RequiredFile::File,
         trailing_slash,
     ),
     linux(rule(
         "eperm-immutable",
         "EPERM",
         "the file is immutable (chattr +i)",
-        |op, slot| has(slot, CHANGE) && slot.want != Want::Nothing && op.needs != OpNeeds::Tmpfile,
+        |op, slot| has(slot, CHANGE) && slot.want != RequiredFile::Nothing && op.needs != OpNeeds::Tmpfile,
         |cx, op, at| flagged_file(cx, op, at, IMMUTABLE),
     )),
     linux(rule(
@@ -142,7 +143,10 @@ pub(crate) const RULES: &[ErrnoRule] = &[
         "EPERM",
         "the file is append-only (chattr +a)",
         |op, slot| {
-            has(slot, CHANGE) && slot.want != Want::Nothing && op.needs != OpNeeds::Tmpfile && op.name != "access-write"
+            has(slot, CHANGE)
+                && slot.want != RequiredFile::Nothing
+                && op.needs != OpNeeds::Tmpfile
+                && op.name != "access-write"
         },
         |cx, op, at| flagged_file(cx, op, at, APPEND),
     )),
@@ -306,7 +310,7 @@ fn of_actor(cx: &mut Ctx<'_>, op: &Op, at: usize, name: &str) -> Result<String, 
     cx.dir(name, 0o700)?;
     let path = format!("{name}/x");
     op.prepare(cx, at, &path)?;
-    if op.slots[at].want != Want::Nothing {
+    if op.slots[at].want != RequiredFile::Nothing {
         cx.give(&path, who.uid, who.gid)?;
     }
     cx.give(name, who.uid, who.gid)?;
@@ -419,7 +423,7 @@ pub(crate) fn flag(cx: &mut Ctx<'_>, path: &str, flags: u32) -> Run {
 fn flagged_file(cx: &mut Ctx<'_>, op: &Op, at: usize, flags: u32) -> Run {
     op.possible(cx)?;
     op.prepare(cx, at, "f")?;
-    if op.slots[at].want == Want::File && op.needs != OpNeeds::Xattr {
+    if op.slots[at].want == RequiredFile::File && op.needs != OpNeeds::Xattr {
         let fd = cx.open("f", RDWR, 0);
         let fd = cx.set_up("make.regular", "open", fd)?;
         let _ = cx.pwrite(fd, b"data", 0);

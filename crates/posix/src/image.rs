@@ -5,7 +5,7 @@
 use crate::ctx::{A, Ctx, Run, Stop};
 use crate::facts::Facts;
 use crate::fill::fill;
-use crate::ops::{OPS, Op, Want};
+use crate::ops::{OPS, Op, RequiredFile};
 use crate::outcome::SkipKind;
 use crate::quota::{self, SETUPS};
 use crate::snapshot::{snapshot, unchanged};
@@ -329,7 +329,7 @@ pub(crate) fn erofs(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     let [path, other] = place(op, at);
     let watched: Vec<&str> = vec![".", &path, &other];
     let before = snapshot(cx, &watched);
-    cx.premise(op.slots[at].want == Want::Nothing || before[1].is_ok(), "make.regular", "the file is missing")?;
+    cx.premise(op.slots[at].want == RequiredFile::Nothing || before[1].is_ok(), "make.regular", "the file is missing")?;
     let result = op.call_at(cx, at, V::P(&path), &other);
     cx.answers("on a read-only file system", result, &[libc::EROFS]);
     if result.is_ok() {

@@ -80,7 +80,7 @@ pub enum Place {
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum CaseKind {
     Error { op: usize, rule: usize, slot: usize },
     Effect { row: usize, kind: Kind },
     Access { row: usize, class: usize },
@@ -94,21 +94,21 @@ pub struct Case {
     /// Level of obligation of its rule.
     pub level: Level,
     pub place: Place,
-    what: What,
+    what: CaseKind,
 }
 
 impl Case {
     /// Returns the page with its rule, such as `rename()` of POSIX or `rename(2)` of Linux's manual.
     pub fn page(&self) -> &'static str {
         match self.what {
-            What::Error { op, rule, .. } if errors::RULES[rule].errno == "EDQUOT" => manual(ops::OPS[op].page),
-            What::Error { op, .. } => ops::OPS[op].page,
-            What::Effect { row, .. } => effects::EFFECTS[row].page,
-            What::Access { row, .. } => access::ACCESSES[row].page,
-            What::Sticky(StickyOp::Remove(Kind::Dir)) => "rmdir()",
-            What::Sticky(StickyOp::Remove(_)) => "unlink()",
-            What::Sticky(_) => "rename()",
-            What::Hand(hand) => hand.page,
+            CaseKind::Error { op, rule, .. } if errors::RULES[rule].errno == "EDQUOT" => manual(ops::OPS[op].page),
+            CaseKind::Error { op, .. } => ops::OPS[op].page,
+            CaseKind::Effect { row, .. } => effects::EFFECTS[row].page,
+            CaseKind::Access { row, .. } => access::ACCESSES[row].page,
+            CaseKind::Sticky(StickyOp::Remove(Kind::Dir)) => "rmdir()",
+            CaseKind::Sticky(StickyOp::Remove(_)) => "unlink()",
+            CaseKind::Sticky(_) => "rename()",
+            CaseKind::Hand(hand) => hand.page,
         }
     }
 
@@ -119,12 +119,12 @@ impl Case {
         let is_manual = page.contains(|c: char| c.is_ascii_digit()) && page.contains('(') && !page.contains("XBD");
         let source = if is_manual { "Linux man-pages" } else { "POSIX.1-2017" };
         let part = match self.what {
-            What::Error { rule, .. } if errors::RULES[rule].errno == "none" => ", ERRORS [ENAMETOOLONG]".to_owned(),
-            What::Error { rule, .. } => format!(", ERRORS [{}]", errors::RULES[rule].errno),
-            What::Effect { .. } => "; XBD 4.9 File Times Update".to_owned(),
-            What::Access { .. } => ", ERRORS [EACCES]; XBD 4.5 File Access Permissions".to_owned(),
-            What::Sticky(_) => ", ERRORS [EPERM] or [EACCES]; XBD 4.3 Directory Protection".to_owned(),
-            What::Hand(_) => String::new(),
+            CaseKind::Error { rule, .. } if errors::RULES[rule].errno == "none" => ", ERRORS [ENAMETOOLONG]".to_owned(),
+            CaseKind::Error { rule, .. } => format!(", ERRORS [{}]", errors::RULES[rule].errno),
+            CaseKind::Effect { .. } => "; XBD 4.9 File Times Update".to_owned(),
+            CaseKind::Access { .. } => ", ERRORS [EACCES]; XBD 4.5 File Access Permissions".to_owned(),
+            CaseKind::Sticky(_) => ", ERRORS [EPERM] or [EACCES]; XBD 4.3 Directory Protection".to_owned(),
+            CaseKind::Hand(_) => String::new(),
         };
         format!("{source}, {page}{part}")
     }
@@ -132,7 +132,7 @@ impl Case {
     /// Returns the rule in one sentence.
     pub fn text(&self) -> String {
         match self.what {
-            What::Error { op, rule, slot } => {
+            CaseKind::Error { op, rule, slot } => {
                 let (op, rule) = (&ops::OPS[op], &errors::RULES[rule]);
                 let path = match op.slots[slot].name {
                     "" => String::new(),
@@ -141,7 +141,7 @@ impl Case {
                 format!("{}{path} fails with {} if {}.", op.name, rule.errno, rule.text)
                     .replace("fails with none if never for its length, if", "succeeds, if")
             }
-            What::Effect { row, kind } => {
+            CaseKind::Effect { row, kind } => {
                 let effect = &effects::EFFECTS[row];
                 format!(
                     "A successful {} of a file of the type {} changes times and link counts of the file and its directory as specified, and no \
@@ -150,7 +150,7 @@ impl Case {
                     kind.name()
                 )
             }
-            What::Access { row, class } => {
+            CaseKind::Access { row, class } => {
                 let access = &access::ACCESSES[row];
                 let class = access::CLASSES[class].1;
                 format!(
@@ -159,20 +159,20 @@ impl Case {
                     access.kind.name()
                 )
             }
-            What::Sticky(_) => "In a directory with S_ISVTX a user removes, renames or replaces a file only if the file or the directory is \
+            CaseKind::Sticky(_) => "In a directory with S_ISVTX a user removes, renames or replaces a file only if the file or the directory is \
                                 the user's; EACCES or EPERM."
                 .to_owned(),
-            What::Hand(hand) => hand.text.to_owned(),
+            CaseKind::Hand(hand) => hand.text.to_owned(),
         }
     }
 
     pub(crate) fn execute(&self, cx: &mut ctx::Ctx<'_>) -> ctx::Run {
         match self.what {
-            What::Error { op, rule, slot } => (errors::RULES[rule].run)(cx, &ops::OPS[op], slot),
-            What::Effect { row, kind } => effects::run(cx, &effects::EFFECTS[row], kind),
-            What::Access { row, class } => access::run(cx, &access::ACCESSES[row], access::CLASSES[class].0),
-            What::Sticky(op) => sticky::run(cx, op),
-            What::Hand(hand) => (hand.run)(cx),
+            CaseKind::Error { op, rule, slot } => (errors::RULES[rule].run)(cx, &ops::OPS[op], slot),
+            CaseKind::Effect { row, kind } => effects::run(cx, &effects::EFFECTS[row], kind),
+            CaseKind::Access { row, class } => access::run(cx, &access::ACCESSES[row], access::CLASSES[class].0),
+            CaseKind::Sticky(op) => sticky::run(cx, op),
+            CaseKind::Hand(hand) => (hand.run)(cx),
         }
     }
 }
@@ -194,7 +194,7 @@ fn manual(page: &'static str) -> &'static str {
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for hand in HANDS.iter().flat_map(|hands| hands.iter()) {
-        cases.push(Case { id: hand.id.to_owned(), level: hand.level, place: hand.place, what: What::Hand(hand) });
+        cases.push(Case { id: hand.id.to_owned(), level: hand.level, place: hand.place, what: CaseKind::Hand(hand) });
     }
     for (op, rule, slot) in errors::pairs() {
         let (row, of) = (&ops::OPS[op], &errors::RULES[rule]);
@@ -203,7 +203,7 @@ pub fn cases() -> Vec<Case> {
         let id = format!("{}.{}{dot}{name}", row.name, of.name);
         // POSIX does not specify errors of functions that it does not have.
         let level = if row.page.contains(|c: char| c.is_ascii_digit()) { of.level.max(Level::Linux) } else { of.level };
-        cases.push(Case { id, level, place: of.place, what: What::Error { op, rule, slot } });
+        cases.push(Case { id, level, place: of.place, what: CaseKind::Error { op, rule, slot } });
     }
     for (row, effect) in effects::EFFECTS.iter().enumerate() {
         for kind in effect.kinds {
@@ -211,18 +211,23 @@ pub fn cases() -> Vec<Case> {
                 [_] => format!("{}.times", effect.name),
                 _ => format!("{}.times[{}]", effect.name, kind.name()),
             };
-            cases.push(Case { id, level: effect.level, place: Place::Here, what: What::Effect { row, kind: *kind } });
+            cases.push(Case {
+                id,
+                level: effect.level,
+                place: Place::Here,
+                what: CaseKind::Effect { row, kind: *kind },
+            });
         }
     }
     for (row, access) in access::ACCESSES.iter().enumerate() {
         let level = if access.page.contains('2') { Level::Linux } else { Level::Shall };
         for (class, (_, name)) in access::CLASSES.iter().enumerate() {
             let id = format!("{}.permission[{name}]", access.name);
-            cases.push(Case { id, level, place: Place::Here, what: What::Access { row, class } });
+            cases.push(Case { id, level, place: Place::Here, what: CaseKind::Access { row, class } });
         }
     }
     for op in sticky::all() {
-        cases.push(Case { id: op.id(), level: Level::Shall, place: Place::Here, what: What::Sticky(op) });
+        cases.push(Case { id: op.id(), level: Level::Shall, place: Place::Here, what: CaseKind::Sticky(op) });
     }
     cases
 }

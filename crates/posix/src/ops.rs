@@ -6,7 +6,7 @@ use crate::sys::{self, AT, R, V, nr};
 
 /// File that must exist at a path before the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Want {
+pub(crate) enum RequiredFile {
     /// Any file; the set-up makes a regular one.
     File,
     /// An empty directory.
@@ -48,7 +48,7 @@ pub(crate) struct Slot {
     /// Name in ids, such as `from`; empty for a single path.
     pub name: &'static str,
     /// File that must exist there.
-    pub want: Want,
+    pub want: RequiredFile,
     /// See [`FOLLOW`] and the others.
     pub flags: u16,
 }
@@ -77,10 +77,10 @@ pub(crate) struct Op {
     pub call: fn(&mut Ctx<'_>, V<'_>, V<'_>) -> R,
 }
 
-const fn one(want: Want, flags: u16) -> Slot {
+const fn one(want: RequiredFile, flags: u16) -> Slot {
     Slot { name: "", want, flags }
 }
-const fn slot(name: &'static str, want: Want, flags: u16) -> Slot {
+const fn slot(name: &'static str, want: RequiredFile, flags: u16) -> Slot {
     Slot { name, want, flags }
 }
 
@@ -142,7 +142,7 @@ pub(crate) const XATTR: &str = "user.plumb";
 /// Seconds of the times that are set.
 pub(crate) const STAMP: i64 = 1_000_000_000;
 
-use Want::{Dir, File, Link, Nothing};
+use RequiredFile::{Dir, File, Link, Nothing};
 
 /// All operations. Add new rows at the end: ids do not depend on the order, but reports do.
 pub(crate) const OPS: &[Op] = &[

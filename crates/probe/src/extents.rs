@@ -25,7 +25,7 @@ const FIEMAP_EXTENT_ENCODED: u32 = 0x0000_0008;
 const FIEMAP_EXTENT_DATA_INLINE: u32 = 0x0000_0200;
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x0000_0800;
 /// Extents whose physical position is meaningless: not allocated yet, or within metadata.
-const PLACELESS: u32 = FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_DATA_INLINE;
+const WITHOUT_POSITION: u32 = FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_DATA_INLINE;
 
 /// `struct fiemap`, the header of request and answer. Source: include/uapi/linux/fiemap.h.
 #[repr(C)]
@@ -169,7 +169,7 @@ fn by_fiemap(fd: BorrowedFd<'_>, total_bytes: u64) -> rustix::io::Result<Extents
         if extent.fe_flags & FIEMAP_EXTENT_ENCODED != 0 {
             found.encoded_bytes += bytes;
         }
-        if extent.fe_flags & PLACELESS == 0 {
+        if extent.fe_flags & WITHOUT_POSITION == 0 {
             let lowest_byte = extent.fe_physical;
             let place = DeviceSpan { lowest_byte, end_byte: lowest_byte.saturating_add(extent.fe_length) };
             found.place = join(found.place, Some(place));

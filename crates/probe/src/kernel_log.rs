@@ -61,13 +61,13 @@ fn open() -> Result<File, ProbeError> {
 }
 
 #[derive(Debug, Default, PartialEq)]
-struct Found {
+struct LogMessages {
     kept: Vec<String>,
     more: usize,
     overwritten: bool,
 }
 
-impl Found {
+impl LogMessages {
     fn see(&mut self, record: &str) {
         let Some(message) = message(record).filter(|message| is_trouble(message)) else { return };
         if self.kept.len() < LINES_MAX { self.kept.push(message.to_owned()) } else { self.more += 1 }
@@ -85,8 +85,8 @@ impl Found {
 }
 
 /// Each read returns one record. After `EPIPE`, records were overwritten, and the next read continues after them.
-fn read(log: &mut File) -> std::io::Result<Found> {
-    let mut found = Found::default();
+fn read(log: &mut File) -> std::io::Result<LogMessages> {
+    let mut found = LogMessages::default();
     let mut record = vec![0u8; RECORD_BYTES];
     for _ in 0..RECORDS_MAX {
         match log.read(&mut record) {
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(message(record), Some("I/O error, dev sda, sector 0"));
         assert_eq!(message("12,1,2,-;I/O error, dev sda"), None);
         assert_eq!(message("no record"), None);
-        let mut found = Found::default();
+        let mut found = LogMessages::default();
         for _ in 0..LINES_MAX + 3 {
             found.see(record);
         }

@@ -47,12 +47,12 @@ pub struct IoWatch {
     /// Page faults of reaped children of each process, before the watch.
     child_faults: BTreeMap<u32, u64>,
     /// Processes that earlier readings found.
-    met: BTreeMap<u32, Met>,
+    met: BTreeMap<u32, KnownProcess>,
 }
 
 /// A process of an earlier reading, which may have ended since.
 #[derive(Debug)]
-struct Met {
+struct KnownProcess {
     command: String,
     parent: u32,
     bytes: Bytes,
@@ -125,7 +125,7 @@ impl IoWatch {
             .by_pid
             .iter()
             .filter_map(|(pid, now)| {
-                let Moved { stat, mut io } = self.io_since_start(*pid, *now)?;
+                let ProcessActivity { stat, mut io } = self.io_since_start(*pid, *now)?;
                 if let Some(known) = inherited.get(pid)
                     && io.read_bytes >= known.read
                     && io.write_bytes >= known.written
@@ -189,7 +189,7 @@ impl IoWatch {
             return OthersSeen { named: Seen::no("no block device is below the targets"), hidden: None };
         }
         let after = census.io();
-        let moved: Vec<Moved> = after
+        let moved: Vec<ProcessActivity> = after
             .by_pid
             .iter()
             .filter(|(pid, _)| !own.contains(pid) && **pid != std::process::id())
@@ -201,7 +201,7 @@ impl IoWatch {
         for mut one in moved.into_iter().filter(|one| one.stat.is_kernel_thread || !are_elsewhere) {
             others.extend(self.ended_children(&mut one.io, after));
             let bytes = Bytes { read: one.io.read_bytes, written: one.io.write_bytes };
-            self.met.insert(one.io.pid, Met { command: one.stat.command, parent: one.stat.parent, bytes });
+            self.met.insert(one.io.pid, KnownProcess { command: one.stat.command, parent: one.stat.parent, bytes });
             others.push(one.io);
         }
         others.sort_by_key(|one| std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes)));
@@ -233,7 +233,7 @@ impl IoWatch {
         named.collect()
     }
 
-    fn since(&self, pid: u32, now: Bytes, own: &[u32]) -> Option<Moved> {
+    fn since(&self, pid: u32, now: Bytes, own: &[u32]) -> Option<ProcessActivity> {
         let moved = self.io_since_start(pid, now)?;
         let stat = &moved.stat;
         if stat.is_kernel_thread && !has_own_work(&stat.command) {
@@ -247,7 +247,7 @@ impl IoWatch {
     }
 
     /// Returns the I/O of a process since the start, if any.
-    fn io_since_start(&self, pid: u32, now: Bytes) -> Option<Moved> {
+    fn io_since_start(&self, pid: u32, now: Bytes) -> Option<ProcessActivity> {
         let before = self.before.by_pid.get(&pid).copied().unwrap_or(Bytes { read: 0, written: 0 });
         if now == before {
             return None;
@@ -262,12 +262,12 @@ impl IoWatch {
         // Without an earlier reading, this is unknown for a process unless it is new.
         let with_children = had_faults.or(is_new.then_some(0)).is_some_and(|had| stat.child_faults > had);
         (read_bytes + write_bytes > 0)
-            .then_some(Moved { stat, io: ProcessIo { pid, command, read_bytes, write_bytes, with_children } })
+            .then_some(ProcessActivity { stat, io: ProcessIo { pid, command, read_bytes, write_bytes, with_children } })
     }
 }
 
 /// A process that did I/O.
-struct Moved {
+struct ProcessActivity {
     stat: ProcessStat,
     io: ProcessIo,
 }

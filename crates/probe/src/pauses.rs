@@ -25,7 +25,7 @@ const SUSPENDED_NS: u64 = 50_000_000;
 /// Number of ticks between two readings of stolen time.
 const STEAL_TICKS: u32 = 100;
 /// Maximum number of pauses kept. Further ones are added to the last.
-const KEPT: usize = 1000;
+const PAUSES_MAX: usize = 1000;
 
 /// Watches this process for pauses while it lives.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ fn stolen_ns() -> Option<u64> {
 
 /// One reading of the watching thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Look {
+struct WaitsReading {
     monotonic_ns: u64,
     boot_ns: u64,
     /// Time that this thread was runnable and waited for a processor.
@@ -127,32 +127,32 @@ impl OwnWaits {
         }
     }
 
-    fn read(&self) -> Result<Look, ProbeError> {
+    fn read(&self) -> Result<WaitsReading, ProbeError> {
         let [waited_ns, _] = self.numbers()?;
         let (monotonic_ns, boot_ns) = platform::monotonic_and_boot();
-        Ok(Look { monotonic_ns, boot_ns, waited_ns, continues: platform::continues() })
+        Ok(WaitsReading { monotonic_ns, boot_ns, waited_ns, continues: platform::continues() })
     }
 }
 
 /// The pauses found so far. Pure, so that tests control the time.
 struct PausesFound {
     began_ns: u64,
-    last: Look,
+    last: WaitsReading,
     stolen_ns: Option<u64>,
     pauses: Vec<Pause>,
 }
 
 impl PausesFound {
-    fn new(began_ns: u64, first: Look, stolen_ns: Option<u64>) -> PausesFound {
+    fn new(began_ns: u64, first: WaitsReading, stolen_ns: Option<u64>) -> PausesFound {
         PausesFound { began_ns, last: first, stolen_ns, pauses: Vec::new() }
     }
 
-    fn overslept_ns(&self, now: &Look) -> u64 {
+    fn overslept_ns(&self, now: &WaitsReading) -> u64 {
         let slept = now.monotonic_ns.saturating_sub(self.last.monotonic_ns);
         slept.saturating_sub(TICK.as_nanos() as u64)
     }
 
-    fn see(&mut self, now: Look, stolen_ns: Option<u64>) {
+    fn see(&mut self, now: WaitsReading, stolen_ns: Option<u64>) {
         let overslept_ns = self.overslept_ns(&now);
         let waited_ns = now.waited_ns.saturating_sub(self.last.waited_ns);
         let boot_ns = now.boot_ns.saturating_sub(self.last.boot_ns);
@@ -172,9 +172,9 @@ impl PausesFound {
         self.last = now;
     }
 
-    fn add(&mut self, now: Look, length_ns: u64, cause: PauseCause) {
+    fn add(&mut self, now: WaitsReading, length_ns: u64, cause: PauseCause) {
         let until_ns = now.monotonic_ns.saturating_sub(self.began_ns);
-        let is_full = self.pauses.len() >= KEPT;
+        let is_full = self.pauses.len() >= PAUSES_MAX;
         match self.pauses.last_mut() {
             Some(last) if is_full => {
                 (last.until_ns, last.length_ns) = (until_ns, last.length_ns.saturating_add(length_ns));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     fn pauses(sleeps: &[Sleep]) -> Vec<(PauseCause, u64)> {
-        let mut now = Look { monotonic_ns: 7 * MS, boot_ns: 9 * MS, waited_ns: MS, continues: 3 };
+        let mut now = WaitsReading { monotonic_ns: 7 * MS, boot_ns: 9 * MS, waited_ns: MS, continues: 3 };
         let mut stolen_ns = 0;
         let mut state = PausesFound::new(now.monotonic_ns, now, Some(stolen_ns));
         for sleep in sleeps {
@@ -241,7 +241,7 @@ mod tests {
     fn many_short_stops_add_up() {
         let cycle = [Sleep { took: 10, ..Sleep::default() }, Sleep { took: 60, continued: true, ..Sleep::default() }];
         let seen = pauses(&cycle.repeat(2000));
-        assert_eq!(seen.len(), KEPT);
+        assert_eq!(seen.len(), PAUSES_MAX);
         assert_eq!(seen.iter().map(|(_, ms)| ms).sum::<u64>(), 2000 * 50);
     }
 

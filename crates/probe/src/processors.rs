@@ -112,7 +112,7 @@ impl ProcessorWatch {
             .iter()
             .filter(|(pid, _)| !is_own(**pid))
             .map(|(pid, stat)| (*pid, stat, self.time_since_start(&after, *pid, stat)));
-        let mut spent: Vec<(u32, &ProcessStat, Spent)> =
+        let mut spent: Vec<(u32, &ProcessStat, ProcessTicks)> =
             spent.filter(|(_, _, spent)| spent.own + spent.children > CHANCE_TICKS).collect();
         spent.sort_by_key(|(_, _, spent)| std::cmp::Reverse(spent.own + spent.children));
         spent.truncate(NAMED_MAX);
@@ -150,14 +150,14 @@ impl ProcessorWatch {
 
     /// Returns the time of a process since the start, and of its children that began and ended meanwhile. For
     /// children from before, their earlier time is subtracted.
-    fn time_since_start(&self, after: &BTreeMap<u32, ProcessStat>, pid: u32, now: &ProcessStat) -> Spent {
+    fn time_since_start(&self, after: &BTreeMap<u32, ProcessStat>, pid: u32, now: &ProcessStat) -> ProcessTicks {
         let is_new = self.at_ticks.is_some_and(|started| now.start_ticks > started);
         let Some(before) = self.programs.get(&pid).filter(|_| !is_new) else {
-            return Spent { own: now.cpu_ticks, children: now.children_ticks };
+            return ProcessTicks { own: now.cpu_ticks, children: now.children_ticks };
         };
         let ended = self.programs.iter().filter(|(child, stat)| stat.parent == pid && !after.contains_key(child));
         let known: u64 = ended.map(|(_, stat)| stat.cpu_ticks + stat.children_ticks).sum();
-        Spent {
+        ProcessTicks {
             own: now.cpu_ticks.saturating_sub(before.cpu_ticks),
             children: now.children_ticks.saturating_sub(before.children_ticks).saturating_sub(known),
         }
@@ -166,7 +166,7 @@ impl ProcessorWatch {
 
 /// Ticks of a process, and of its children that ended meanwhile.
 #[derive(Debug, Clone, Copy)]
-struct Spent {
+struct ProcessTicks {
     own: u64,
     children: u64,
 }

@@ -42,7 +42,7 @@ struct Cachestat {
 /// Returns [`Seen::No`] if the kernel hides it: since Linux 5.2 (`mincore`) and 6.14 (`cachestat`) only the owner,
 /// root, and users who may write the file can query it.
 pub fn of_fd(fd: BorrowedFd<'_>) -> Seen<Residency> {
-    read(fd, Means::Best).into()
+    read(fd, AllowedCalls::Best).into()
 }
 
 /// Sums several files. `Seen::No` if any of them is; `dirty_known` only if it is for all.
@@ -65,7 +65,7 @@ pub fn sum(parts: impl IntoIterator<Item = Seen<Residency>>) -> Seen<Residency> 
 
 /// System calls that may be used.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Means {
+enum AllowedCalls {
     /// `cachestat`, else `mincore`.
     Best,
     /// Only `mincore`, as on an old kernel.
@@ -73,12 +73,12 @@ enum Means {
     Mincore,
 }
 
-fn read(fd: BorrowedFd<'_>, means: Means) -> Result<Residency, ProbeError> {
+fn read(fd: BorrowedFd<'_>, means: AllowedCalls) -> Result<Residency, ProbeError> {
     let total_bytes = length(fd)?;
     if total_bytes == 0 {
         return Ok(Residency { dirty_known: true, ..Residency::default() });
     }
-    if means == Means::Best {
+    if means == AllowedCalls::Best {
         match cachestat(fd) {
             Ok(stat) => {
                 let page_bytes = rustix::param::page_size() as u64;
@@ -240,7 +240,7 @@ mod tests {
         file.sync_all().unwrap();
         for _ in 0..50 {
             rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
-            if read(file.as_fd(), Means::Mincore).unwrap().resident_bytes == 0 {
+            if read(file.as_fd(), AllowedCalls::Mincore).unwrap().resident_bytes == 0 {
                 return;
             }
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -277,15 +277,15 @@ mod tests {
     #[test]
     fn mincore_agrees_with_cachestat_without_dirty_counts() {
         let file = written_file();
-        let old = read(file.as_fd(), Means::Mincore).unwrap();
+        let old = read(file.as_fd(), AllowedCalls::Mincore).unwrap();
         assert_eq!(old.resident_bytes, LENGTH);
         assert!(!old.dirty_known);
         assert_eq!(old.dirty_bytes, 0);
         evict(&file);
         let mut byte = [0];
         std::os::unix::fs::FileExt::read_exact_at(&file, &mut byte, 0).unwrap();
-        let old = read(file.as_fd(), Means::Mincore).unwrap();
-        let new = read(file.as_fd(), Means::Best).unwrap();
+        let old = read(file.as_fd(), AllowedCalls::Mincore).unwrap();
+        let new = read(file.as_fd(), AllowedCalls::Best).unwrap();
         assert!(old.resident_bytes > 0 && old.resident_bytes < LENGTH);
         assert_eq!(old.resident_bytes, new.resident_bytes);
     }
@@ -296,7 +296,7 @@ mod tests {
         file.write_all(b"short").unwrap();
         let seen = of_fd(file.as_fd());
         assert_eq!(seen.value().expect("seen").resident_bytes, 5);
-        assert_eq!(read(file.as_fd(), Means::Mincore).unwrap().resident_bytes, 5);
+        assert_eq!(read(file.as_fd(), AllowedCalls::Mincore).unwrap().resident_bytes, 5);
     }
 
     #[test]
@@ -305,7 +305,7 @@ mod tests {
         let length = 2 * WINDOW_BYTES + 12_288;
         file.set_len(length).unwrap();
         std::os::unix::fs::FileExt::write_all_at(&file, &[1; 4096], length - 4096).unwrap();
-        let seen = read(file.as_fd(), Means::Mincore).unwrap();
+        let seen = read(file.as_fd(), AllowedCalls::Mincore).unwrap();
         assert_eq!(seen.total_bytes, length);
         assert!((4096..=1 << 20).contains(&seen.resident_bytes), "{seen:?}");
     }

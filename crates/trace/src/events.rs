@@ -20,11 +20,11 @@ const CALLING_MAX: usize = 1 << 16;
 pub(crate) struct Events {
     blocks: Blocks,
     world: World,
-    calling: HashMap<u32, Calling>,
+    calling: HashMap<u32, PendingCall>,
 }
 
 /// A call that has not returned.
-struct Calling {
+struct PendingCall {
     call: &'static Call,
     arguments: Vec<Value>,
     began_ns: u64,
@@ -140,7 +140,7 @@ impl Events {
         };
         let Some(call) = Call::named(name) else { return Ok(()) };
         if ends {
-            let Some(Calling { call: begun, arguments, began_ns, ticket }) = self.calling.remove(&thread) else {
+            let Some(PendingCall { call: begun, arguments, began_ns, ticket }) = self.calling.remove(&thread) else {
                 return Ok(());
             };
             let text = fields.trim_start_matches("->").trim();
@@ -183,7 +183,7 @@ impl Events {
             // Without its path, an open only shows the descriptor that it returned.
             let begins = matches!(call.effect, Effect::Act(act) if act != RecordedAct::Open);
             let ticket = begins.then(|| sink.pending.reserve());
-            self.calling.insert(thread, Calling { call, arguments, began_ns: at_ns, ticket });
+            self.calling.insert(thread, PendingCall { call, arguments, began_ns: at_ns, ticket });
         }
         Ok(())
     }

@@ -73,12 +73,12 @@ pub struct FileOutline {
 /// Returns the problem with the recording.
 pub fn outline(mut reader: impl Recorded) -> Result<Outline, TraceError> {
     let mut outline = Outline::default();
-    let mut touched: Vec<Touched> = Vec::new();
+    let mut touched: Vec<FileUse> = Vec::new();
     for record in reader.by_ref() {
         let record = record?;
         let number = record.file as usize;
         if touched.len() <= number {
-            touched.resize(number + 1, Touched::default());
+            touched.resize(number + 1, FileUse::default());
         }
         let file = &mut touched[number];
         outline.end_ns = outline.end_ns.max(end_of(&record));
@@ -102,8 +102,8 @@ pub fn outline(mut reader: impl Recorded) -> Result<Outline, TraceError> {
         .names()
         .files()
         .iter()
-        .zip(touched.into_iter().chain(std::iter::repeat(Touched::default())))
-        .map(|(name, Touched { end_bytes, reads, writes, trims })| FileOutline {
+        .zip(touched.into_iter().chain(std::iter::repeat(FileUse::default())))
+        .map(|(name, FileUse { end_bytes, reads, writes, trims })| FileOutline {
             name: name.clone(),
             end_bytes,
             reads,
@@ -115,7 +115,7 @@ pub fn outline(mut reader: impl Recorded) -> Result<Outline, TraceError> {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Touched {
+struct FileUse {
     end_bytes: u64,
     reads: u64,
     writes: u64,

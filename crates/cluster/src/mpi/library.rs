@@ -366,9 +366,9 @@ fn loader_message() -> String {
 /// Whether a variable that is already set is overwritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Overwrite {
-    /// Keep a value that is already set.
+    /// Keeps a value that is already set.
     Default,
-    /// Overwrite any value with Plumb's.
+    /// Overwrites any value with Plumb's.
     Always,
 }
 

@@ -35,7 +35,7 @@ fn run_on_all<T: Send>(stars: &[Star], body: impl Fn(&Star) -> T + Sync) -> Vec<
 
 const LONG: Duration = Duration::from_secs(60);
 
-// Protects: more ranks than a tree has children all report to the leader, know each other, and leave run_on_all.
+// Protects: more ranks than a tree has children all report to the leader, know each other, and leave together.
 #[test]
 fn ranks_know_each_other() {
     let stars = stars(40, LONG);

@@ -256,7 +256,7 @@ impl RunSurroundings<'_> {
 
 impl RunFiles {
     fn new(state: &Path) -> Result<RunFiles, HostError> {
-        let dir = DirectoryClaim::new(state, ROOM_PREFIX)
+        let dir = DirectoryClaim::new(state, RUN_DIR_PREFIX)
             .map_err(|error| failed(format!("cannot make a directory in {}: {error}", state.display())))?;
         Ok(RunFiles { db: dir.path().join(DB), dir })
     }
@@ -273,7 +273,7 @@ impl RunFiles {
     }
 }
 
-const ROOM_PREFIX: &str = "run-";
+const RUN_DIR_PREFIX: &str = "run-";
 /// Plumb's data directory for a run, which registers test directories.
 const DATA: &str = "data";
 const DB: &str = "plumb.db";
@@ -293,7 +293,7 @@ fn clean(program: &Path, files: &Path) {
 /// Removes the files and test data of runs whose agent was killed. The files name the test data, so they stay until
 /// all of it is removed.
 pub(crate) fn remove_left(state: &Path) -> Vec<PathBuf> {
-    DirectoryClaim::remove_left(state, ROOM_PREFIX, |files| {
+    DirectoryClaim::remove_left(state, RUN_DIR_PREFIX, |files| {
         let test_dirs = TestDirs::new(files.join(DATA).join("plumb/testdirs"));
         test_dirs.clean(None).is_ok_and(|report| report.living.is_empty() && report.kept.is_empty())
     })

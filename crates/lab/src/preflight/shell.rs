@@ -1,7 +1,7 @@
 //! Guesses the programs that a shell line calls. A missing one is only a warning.
 
 /// Words that are not programs: the shell's grammar and its built-ins. Source: POSIX, "Shell Command Language".
-const OWN_WORDS: &[&str] = &[
+const SHELL_WORDS: &[&str] = &[
     "if", "then", "else", "elif", "fi", "while", "until", "do", "done", "in", "!", "time", "{", "}", ":", ".", "[",
     "[[", "alias", "bg", "break", "cd", "command", "continue", "echo", "eval", "exec", "exit", "export", "false", "fg",
     "getopts", "hash", "jobs", "kill", "local", "printf", "pwd", "read", "readonly", "return", "set", "shift",
@@ -23,7 +23,8 @@ pub(super) fn programs(line: &str) -> Vec<String> {
         let Some(word) = words.next() else { continue };
         let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./+".contains(c));
         let is_path = word.contains('/');
-        if is_plain && !is_path && !OWN_WORDS.contains(&word) && word != "for" && !found.iter().any(|one| one == word) {
+        if is_plain && !is_path && !SHELL_WORDS.contains(&word) && word != "for" && !found.iter().any(|one| one == word)
+        {
             found.push(word.to_owned());
         }
     }

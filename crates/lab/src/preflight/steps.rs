@@ -29,30 +29,30 @@ pub(crate) fn of_builds(builds: &[PlannedBuild], ground: &dyn Ground) -> Vec<Obj
 }
 
 fn of_build(build: &PlannedBuild, ground: &dyn Ground) -> Vec<Objection> {
-    let mut look = Look { layout: Layout::on(ground), ground, found: Vec::new() };
+    let mut check = StepCheck { layout: Layout::on(ground), ground, found: Vec::new() };
     if !ground.is_root()
         && let Some((number, step)) = build.steps.iter().enumerate().find(|(_, step)| needs_root(step))
     {
         let text = format!("{} needs root, and this user is not", place(number, step));
-        look.found.push(Objection::new(ObjectionKind::NeedsRoot, text));
+        check.found.push(Objection::new(ObjectionKind::NeedsRoot, text));
     }
     for (number, step) in build.steps.iter().enumerate() {
         let place = place(number, step);
-        let sizes = look.step(step, &place).unwrap_or_else(|cause| {
-            look.found.push(Objection::of_cause(&place, &cause));
+        let sizes = check.step(step, &place).unwrap_or_else(|cause| {
+            check.found.push(Objection::of_cause(&place, &cause));
             // Check later steps as if this one had worked.
             vec![None; count_items(step)]
         });
-        look.layout.add(step, sizes);
+        check.layout.add(step, sizes);
     }
     for work in &build.work {
         let (place, has, usable) = match &work.place {
             WorkPlace::Simulated => continue,
-            WorkPlace::Device(name) => match look.layout.first_of(name) {
+            WorkPlace::Device(name) => match check.layout.first_of(name) {
                 Some(bytes) => (format!("@{name}"), bytes, bytes),
                 None => continue,
             },
-            WorkPlace::Directory(dir) => match look.layout.mount_above(Path::new(dir)) {
+            WorkPlace::Directory(dir) => match check.layout.mount_above(Path::new(dir)) {
                 Some((target, Some(bytes))) => {
                     (format!("what is mounted at {}", target.display()), bytes, usable_bytes(bytes))
                 }
@@ -62,8 +62,8 @@ fn of_build(build: &PlannedBuild, ground: &dyn Ground) -> Vec<Objection> {
                     Ok(None) => continue,
                     Err(why) => {
                         let objection = Objection::new(ObjectionKind::Wrong, format!("{dir}: {why}"));
-                        if !look.found.contains(&objection) {
-                            look.found.push(objection);
+                        if !check.found.contains(&objection) {
+                            check.found.push(objection);
                         }
                         continue;
                     }
@@ -71,10 +71,10 @@ fn of_build(build: &PlannedBuild, ground: &dyn Ground) -> Vec<Objection> {
             },
         };
         if let Some(bytes) = work.bytes.filter(|bytes| *bytes > usable) {
-            look.found.push(does_not_fit(work, bytes, &place, has));
+            check.found.push(does_not_fit(work, bytes, &place, has));
         }
     }
-    look.found
+    check.found
 }
 
 /// Returns the number of items that a step makes, as far as it specifies.
@@ -99,13 +99,13 @@ fn needs_root(step: &Step) -> bool {
     !matches!(step, Step::Cmd(_) | Step::Fill(_) | Step::Age(_))
 }
 
-struct Look<'a> {
+struct StepCheck<'a> {
     layout: Layout<'a>,
     ground: &'a dyn Ground,
     found: Vec<Objection>,
 }
 
-impl Look<'_> {
+impl StepCheck<'_> {
     /// Checks a step and returns the sizes of what it would make.
     fn step(&mut self, step: &Step, place: &str) -> Result<Vec<Option<u64>>, Cause> {
         if let Some(name) = step.name() {

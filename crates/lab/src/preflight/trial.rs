@@ -18,12 +18,12 @@ pub struct NoTrial {
     pub number: usize,
     pub kind: &'static str,
     /// The thing that it touches.
-    touches: Touches,
+    touches: SideEffect,
 }
 
 /// Things that a step touches and that the lab did not make.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-enum Touches {
+enum SideEffect {
     #[error("destroys what is on {0}")]
     Device(String),
     #[error("runs a command of the study")]
@@ -62,21 +62,21 @@ pub fn trial_of(steps: &[Step], disposable: bool) -> Result<Trial, NoTrial> {
     Ok(trial)
 }
 
-fn touches(step: &Step) -> Option<Touches> {
+fn touches(step: &Step) -> Option<SideEffect> {
     let foreign = |names: &Names| {
         let mut foreign = names.as_slice().iter().filter(|name| {
             let name = name.strip_prefix('@').map(|name| name.split('.').next().unwrap_or_default());
             name.is_none_or(|name| ["expendable", "disks"].contains(&name))
         });
-        foreign.next().map(|name| Touches::Device(name.clone()))
+        foreign.next().map(|name| SideEffect::Device(name.clone()))
     };
     let one = |name: &String| foreign(&Names::One(name.clone()));
     match step {
-        Step::Cmd(_) => Some(Touches::Command),
-        Step::Sysctl(_) | Step::Link(_) => Some(Touches::Machine),
-        Step::Queue(step) => foreign(&step.device).map(|_| Touches::Settings),
-        Step::Readahead(step) => foreign(&step.device).map(|_| Touches::Settings),
-        Step::Nfs(_) => Some(Touches::Export),
+        Step::Cmd(_) => Some(SideEffect::Command),
+        Step::Sysctl(_) | Step::Link(_) => Some(SideEffect::Machine),
+        Step::Queue(step) => foreign(&step.device).map(|_| SideEffect::Settings),
+        Step::Readahead(step) => foreign(&step.device).map(|_| SideEffect::Settings),
+        Step::Nfs(_) => Some(SideEffect::Export),
         Step::Partition(step) => one(&step.device),
         Step::Mdadm(step) => foreign(&step.devices).or_else(|| step.spares.as_ref().and_then(&foreign)),
         Step::Rebuild(step) => one(&step.member),

@@ -88,7 +88,7 @@ impl Trouble {
 mod tests {
     use super::*;
 
-    const CHANGED: [&str; 6] = [
+    const CHANGED_HOST_KEY: [&str; 6] = [
         "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @",
         "IT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!",
         "Offending ED25519 key in /home/me/.ssh/known_hosts:3",
@@ -101,7 +101,11 @@ mod tests {
     #[test]
     fn each_cause_is_one_sentence() {
         let cases: [(&[&str], &str, bool); 9] = [
-            (&CHANGED, "host key has changed; if the host was reinstalled, remove the old key: ssh-keygen -f", false),
+            (
+                &CHANGED_HOST_KEY,
+                "host key has changed; if the host was reinstalled, remove the old key: ssh-keygen -f",
+                false,
+            ),
             (
                 &["Host key verification failed."],
                 "host key is unknown; connect once by hand and check it: ssh root@box",

@@ -7,7 +7,7 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Programs whose version affects their result, each with the option that prints it.
-const ASKED: &[(&str, &str)] = &[
+const VERSION_OPTIONS: &[(&str, &str)] = &[
     ("losetup", "--version"),
     ("lvm", "version"),
     ("mdadm", "--version"),
@@ -24,7 +24,7 @@ const ASKED: &[(&str, &str)] = &[
 
 /// Returns the command that prints a program's version; `None` if the version does not matter.
 pub(crate) fn command(program: &str) -> Option<Command> {
-    let (program, word) = ASKED.iter().find(|(known, _)| *known == program)?;
+    let (program, word) = VERSION_OPTIONS.iter().find(|(known, _)| *known == program)?;
     Some(Command::new(program, [*word]).within(LIMIT))
 }
 

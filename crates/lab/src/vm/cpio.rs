@@ -53,8 +53,8 @@ impl<W: Write> Archive<W> {
         write!(self.to, "{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}", 0, 0, device.0, device.1, name.len() + 1, 0)?;
         self.to.write_all(name.as_bytes())?;
         self.to.write_all(&[0])?;
-        const HEAD: usize = 110;
-        self.pad(HEAD + name.len() + 1)?;
+        const HEADER_BYTES: usize = 110;
+        self.pad(HEADER_BYTES + name.len() + 1)?;
         self.to.write_all(content)?;
         self.pad(content.len())
     }

@@ -26,10 +26,10 @@ const PACKER: &str = "mkfs.ext4";
 const ROOT_END: &str = ".ext4";
 
 /// Minimum bytes that ext4 uses per file: an inode, and the rest of its last block.
-const BYTES_A_FILE: u64 = 256 + 4096;
+const BYTES_PER_FILE: u64 = 256 + 4096;
 
 /// Space for the file system's own tables and for rounding.
-const ROOM_BYTES: u64 = 32 << 20;
+const RESERVE_BYTES: u64 = 32 << 20;
 
 /// Format of a disk's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl RootTree {
     }
 
     fn image_bytes(&self) -> u64 {
-        let needed = self.bytes + self.files * BYTES_A_FILE + ROOM_BYTES;
+        let needed = self.bytes + self.files * BYTES_PER_FILE + RESERVE_BYTES;
         (needed + needed / 8).next_multiple_of(1 << 20)
     }
 }

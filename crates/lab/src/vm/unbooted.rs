@@ -78,7 +78,7 @@ pub fn outlook(spec: &VmSpec, surroundings: &Surroundings, of: impl FnOnce(u64) 
         Some(root) if root.is_dir() => RootTools::In(root),
         Some(_) => RootTools::Unknown,
     };
-    let ground = Unbooted { tools, tree, release: release.unwrap_or_default(), disks, ram_bytes };
+    let ground = UnbootedMachine { tools, tree, release: release.unwrap_or_default(), disks, ram_bytes };
     objections.extend(preflight::of_builds(&of(ram_bytes).builds, &ground));
     VmOutlook { what, objections }
 }
@@ -101,7 +101,7 @@ enum RootTools<'a> {
     Unknown,
 }
 
-struct Unbooted<'a> {
+struct UnbootedMachine<'a> {
     tools: RootTools<'a>,
     /// `None` if its kernel does not exist, which is reported already.
     tree: Option<ModuleTree>,
@@ -110,7 +110,7 @@ struct Unbooted<'a> {
     ram_bytes: u64,
 }
 
-impl Unbooted<'_> {
+impl UnbootedMachine<'_> {
     fn lacks(&self, module: &str, what: &str) -> Option<String> {
         let tree = self.tree.as_ref()?;
         let module = module.replace('-', "_");
@@ -124,7 +124,7 @@ impl Unbooted<'_> {
     }
 }
 
-impl Ground for Unbooted<'_> {
+impl Ground for UnbootedMachine<'_> {
     fn lacks_program(&self, program: &str) -> Option<String> {
         match self.tools {
             RootTools::Unknown => None,

@@ -6,7 +6,7 @@ mod calls;
 pub(super) mod faults;
 
 use crate::sys::{self, Stat, V, nr};
-use faults::{Faults, Instead};
+use faults::{Faults, WrongAnswer};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -92,14 +92,14 @@ struct Server {
     next: u64,
     defect: Arc<AtomicUsize>,
     list: &'static [Defect],
-    pending: Option<Later>,
+    pending: Option<DelayedRename>,
     faults: Option<Arc<Mutex<Faults>>>,
     /// User of the current request.
     uid: u32,
 }
 
 /// A rename that is made after some more requests were answered.
-struct Later {
+struct DelayedRename {
     from: i32,
     old: Vec<u8>,
     to: i32,
@@ -193,12 +193,12 @@ impl Server {
             self.uid = request.uid;
             let answer = self.answer_or_fail(&request);
             match pending {
-                Some(Later { from, old, to, new, requests: 0 }) => {
+                Some(DelayedRename { from, old, to, new, requests: 0 }) => {
                     let args = [V::Fd(from), V::S(&old), V::Fd(to), V::S(&new), V::N(0)];
                     let _ = sys::call(nr!(renameat2), &args);
                 }
                 // A missing name is looked up twice.
-                Some(later) => self.pending = Some(Later { requests: later.requests - 1, ..later }),
+                Some(later) => self.pending = Some(DelayedRename { requests: later.requests - 1, ..later }),
                 None => {}
             }
             if matches!(opcode, 2 | 36 | 42) || self.is(Defect::Hangs) && opcode == 5 {
@@ -228,9 +228,11 @@ impl Server {
         let lock = || faults.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let instead = lock().before(request.opcode, name);
         let answer = match instead {
-            Instead::Nothing(answer) => answer,
-            Instead::Not(errno) => self.answer(request).map_err(|error| if error == errno { libc::EIO } else { error }),
-            Instead::Right => self.answer(request),
+            WrongAnswer::Nothing(answer) => answer,
+            WrongAnswer::Not(errno) => {
+                self.answer(request).map_err(|error| if error == errno { libc::EIO } else { error })
+            }
+            WrongAnswer::Right => self.answer(request),
         };
         lock().after(request.opcode, name, &answer);
         answer

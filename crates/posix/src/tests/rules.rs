@@ -3,14 +3,14 @@
 //! are listed with the reason.
 
 use super::broken::{DEFECTS, is_failure};
-use super::fuse::faults::{Fault, Faults, Field, Seen, Values, Wrong};
+use super::fuse::faults::{AttributeFault, Fault, Faults, Field, Seen, Values};
 use super::fuse::{self, Defect};
 use crate::access::{ACCESSES, CLASSES, Class};
 use crate::ctx::{A, B};
 use crate::effects::EFFECTS;
 use crate::run::{Report, Request, run};
 use crate::sticky::StickyOp;
-use crate::{Case, Outcome, What, cases, errors, selects};
+use crate::{Case, CaseKind, Outcome, cases, errors, selects};
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -189,7 +189,7 @@ fn attributes(faults: &Faults, case: usize) -> Vec<Fault> {
         from(values.answers).map(|from| Fault::Attribute {
             name: name.clone(),
             field: *field,
-            how: Wrong::Shifted { from },
+            how: AttributeFault::Shifted { from },
         })
     };
     seen.into_iter().flat_map(of_file).collect()
@@ -204,7 +204,7 @@ fn number(name: &str) -> Option<i32> {
 fn planned(case: usize, of: &Case, faults: &Faults, counts_subdirectories: bool) -> Vec<Planned> {
     let one = |name: String, tries: Vec<Fault>, expected: ExpectedMessage| Planned { case, name, tries, expected };
     match of.what {
-        What::Error { rule, .. } => {
+        CaseKind::Error { rule, .. } => {
             let errno = errors::RULES[rule].errno;
             let expected = match errno {
                 "none" => ExpectedMessage::Anything,
@@ -217,13 +217,13 @@ fn planned(case: usize, of: &Case, faults: &Faults, counts_subdirectories: bool)
             }
             vec![one(of.id.clone(), tries, expected)]
         }
-        What::Hand(_) => {
+        CaseKind::Hand(_) => {
             let mut tries = answers(faults, case, None);
             tries.extend(attributes(faults, case));
             vec![one(of.id.clone(), tries, ExpectedMessage::Anything)]
         }
-        What::Effect { row, .. } => effects(case, of, &EFFECTS[row], faults, counts_subdirectories),
-        What::Access { row, class } => (0..8)
+        CaseKind::Effect { row, .. } => effects(case, of, &EFFECTS[row], faults, counts_subdirectories),
+        CaseKind::Access { row, class } => (0..8)
             .map(|bits| {
                 let access = &ACCESSES[row];
                 let (class, shift) = match CLASSES[class].0 {
@@ -243,7 +243,7 @@ fn planned(case: usize, of: &Case, faults: &Faults, counts_subdirectories: bool)
                 )
             })
             .collect(),
-        What::Sticky(op) => sticky(case, of, op),
+        CaseKind::Sticky(op) => sticky(case, of, op),
     }
 }
 
@@ -278,9 +278,9 @@ fn effects(case: usize, of: &Case, effect: &crate::effects::Effect, faults: &Fau
             let values = faults.values.get(&case).and_then(|values| values.get(&(name.as_bytes().to_vec(), field)));
             let (distinct, answers) = values.map_or((0, 0), |values| (values.distinct.len(), values.answers));
             let tries = match letter {
-                'M' | 'C' | '+' | '-' | 's' | 'r' => vec![Wrong::Frozen { values: distinct }],
+                'M' | 'C' | '+' | '-' | 's' | 'r' => vec![AttributeFault::Frozen { values: distinct }],
                 // From the last answer, which may belong to the search for another file, to earlier ones.
-                _ => (1..=12.min(answers)).map(|back| Wrong::Shifted { from: answers - back }).collect(),
+                _ => (1..=12.min(answers)).map(|back| AttributeFault::Shifted { from: answers - back }).collect(),
             };
             all.push(Planned {
                 case,
@@ -295,7 +295,7 @@ fn effects(case: usize, of: &Case, effect: &crate::effects::Effect, faults: &Fau
             [(Field::Access, "access"), (Field::Modification, "modification"), (Field::Change, "change")]
         {
             let what = format!("time of {what} of the new file");
-            let fault = Fault::Attribute { name: b"n".to_vec(), field, how: Wrong::Early };
+            let fault = Fault::Attribute { name: b"n".to_vec(), field, how: AttributeFault::Early };
             all.push(Planned {
                 case,
                 name: format!("{}: {what}", of.id),
@@ -312,7 +312,7 @@ const TOGETHER: usize = 6;
 
 /// Results for the defects of some cases.
 #[derive(Default)]
-struct Found {
+struct DefectResults {
     /// Cases that do not pass without a fault, with their outcome.
     untested: Vec<(usize, Outcome)>,
     planned: usize,
@@ -321,10 +321,10 @@ struct Found {
 }
 
 /// Tries every defect of these cases; `None` if the file system cannot be mounted.
-fn every_defect(all: &[Case], chosen: &[usize]) -> Option<Found> {
+fn every_defect(all: &[Case], chosen: &[usize]) -> Option<DefectResults> {
     let mut mounted = Mounted::new()?;
     let right = mounted.run(all, HashMap::new(), chosen);
-    let mut found = Found::default();
+    let mut found = DefectResults::default();
     let mut open: Vec<Planned> = Vec::new();
     for done in right.done {
         if done.outcome == Outcome::Pass {
@@ -385,7 +385,7 @@ fn root_each_rule_is_caught_by_its_case() {
     // Two halves at a time.
     let halves = [0, 1].map(|half| (0..all.len()).step_by(step).filter(|case| case / step % 2 == half).collect());
     let halves: [Vec<usize>; 2] = halves;
-    let found: Option<Vec<Found>> = std::thread::scope(|scope| {
+    let found: Option<Vec<DefectResults>> = std::thread::scope(|scope| {
         let running = halves.each_ref().map(|half| scope.spawn(|| every_defect(&all, half)));
         running.into_iter().map(|half| half.join().unwrap()).collect()
     });

@@ -110,7 +110,7 @@ impl ConditionWatch {
         let processes = Processes::read(sys, census, wanted);
         let upkeep = match &processes {
             Ok(processes) => self.places.read(sys, processes),
-            Err(error) => upkeep::Look { upkeep: Seen::no(error.to_string()), unseen: Vec::new() },
+            Err(error) => upkeep::UpkeepReading { upkeep: Seen::no(error.to_string()), unseen: Vec::new() },
         };
         let named = |leaf: &String| leaf.clone();
         Conditions {

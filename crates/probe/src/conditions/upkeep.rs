@@ -36,7 +36,7 @@ pub(super) struct Places {
 
 /// State at one moment.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct UpkeepReading {
     pub(super) upkeep: Seen<Vec<Upkeep>>,
     pub(super) unseen: Vec<String>,
 }
@@ -103,9 +103,9 @@ impl Places {
     }
 
     /// Returns all work that is running now.
-    pub(super) fn read(&self, sys: &Sysroot, processes: &Processes) -> Look {
+    pub(super) fn read(&self, sys: &Sysroot, processes: &Processes) -> UpkeepReading {
         if sys.is_real() && !HAS_PROC {
-            return Look { upkeep: Err(ProbeError::NotHere).into(), unseen: Vec::new() };
+            return UpkeepReading { upkeep: Err(ProbeError::NotHere).into(), unseen: Vec::new() };
         }
         let mut upkeep = self.visible_work(sys);
         let mut unseen = self.unseen.clone();
@@ -124,7 +124,7 @@ impl Places {
                 None => unseen.push(format!("the state of the pool {pool}: {POOLS} has none")),
             }
         }
-        Look { upkeep: Seen::Yes(upkeep), unseen }
+        UpkeepReading { upkeep: Seen::Yes(upkeep), unseen }
     }
 
     /// Returns the work visible in a few sysfs files, for every second of a run.

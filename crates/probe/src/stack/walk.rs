@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const DEPTH_MAX: u32 = 16;
 
 /// The storage under a path.
-pub(super) struct Under {
+pub(super) struct PathStorage {
     pub(super) filesystem: FileSystem,
     /// Names of the block devices directly under the file system.
     pub(super) tops: Vec<String>,
@@ -61,7 +61,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the file system of an existing path, and everything below it.
-    pub(super) fn storage_under(&mut self, path: &Path) -> Result<Under, ProbeError> {
+    pub(super) fn storage_under(&mut self, path: &Path) -> Result<PathStorage, ProbeError> {
         if self.depth >= DEPTH_MAX {
             return Err(ProbeError::unavailable(
                 path.display().to_string(),
@@ -74,7 +74,7 @@ impl<'a> Walk<'a> {
         under
     }
 
-    fn under(&mut self, path: &Path) -> Result<Under, ProbeError> {
+    fn under(&mut self, path: &Path) -> Result<PathStorage, ProbeError> {
         let (mount, unlisted) = self.mount_of(path)?;
         let mount = &mount;
         let mut found = filesystem::describe(self.sys, mount, path, &mut self.unseen);
@@ -91,7 +91,7 @@ impl<'a> Walk<'a> {
         filesystem::describe_on(self.sys, mount, path, &tops, &mut found, &mut self.unseen);
         // Last: the storage itself matters more.
         self.unseen.extend(unlisted.map(|why| format!("the mount options of {}: {why}", mount.point.display())));
-        Ok(Under { filesystem: found, tops })
+        Ok(PathStorage { filesystem: found, tops })
     }
 
     /// Returns the mount of a path from the kernel's table. Otherwise from statfs(2), with the reason

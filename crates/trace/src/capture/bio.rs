@@ -2,7 +2,7 @@
 
 /// A bio that was stored while the device worked on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct PendingBio {
     pub(super) begin_ns: u64,
     /// Process and thread, packed like the kernel does.
     pub(super) task: u64,
@@ -13,12 +13,12 @@ pub(super) struct Kept {
     pub(super) device: u32,
 }
 
-impl Kept {
+impl PendingBio {
     /// Reads an entry of the programs' table: the bio's number, and the fields in their order. `None`
     /// if the entry is free.
-    pub(super) fn new([number, begin_ns, task, sector, lengths, device]: [u64; 6]) -> Option<Kept> {
+    pub(super) fn new([number, begin_ns, task, sector, lengths, device]: [u64; 6]) -> Option<PendingBio> {
         let (length, operation) = (lengths as u32, (lengths >> 32) as u32);
-        (number != 0).then_some(Kept { begin_ns, task, sector, length, operation, device: device as u32 })
+        (number != 0).then_some(PendingBio { begin_ns, task, sector, length, operation, device: device as u32 })
     }
 }
 
@@ -75,9 +75,9 @@ mod tests {
     #[test]
     fn entries_of_bios_are_read() {
         let entry = [5, 100, 7 << 32 | 8, 2048, 1 << 32 | 4096, 9];
-        let kept = Kept { begin_ns: 100, task: 7 << 32 | 8, sector: 2048, length: 4096, operation: 1, device: 9 };
-        assert_eq!(Kept::new(entry), Some(kept));
-        assert_eq!(Kept::new([0, 100, 1, 2, 3, 4]), None, "the entry is free");
+        let kept = PendingBio { begin_ns: 100, task: 7 << 32 | 8, sector: 2048, length: 4096, operation: 1, device: 9 };
+        assert_eq!(PendingBio::new(entry), Some(kept));
+        assert_eq!(PendingBio::new([0, 100, 1, 2, 3, 4]), None, "the entry is free");
     }
 
     /// Compares with the kernel's own output.

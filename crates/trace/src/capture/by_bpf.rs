@@ -1,7 +1,7 @@
 //! Records with programs in the kernel (BPF): stops no calls, and slows each by a fraction of a microsecond. Linux on
 //! x86-64, and only with the right to load such programs. The sources are in `bpf/`; `cargo xtask bpf` compiles them.
 
-use super::bio::Kept;
+use super::bio::PendingBio;
 use super::event::{self, paths_of};
 use super::kernel::{SharedTables, idle_calls_ns};
 use super::records::{
@@ -21,8 +21,8 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 /// The programs for calls and for block requests, compiled by `cargo xtask bpf`.
-static OF_CALLS: &[u8] = include_bytes_aligned!("../../bpf/calls.bpf.o");
-static OF_REQUESTS: &[u8] = include_bytes_aligned!("../../bpf/blocks.bpf.o");
+static CALL_PROGRAMS: &[u8] = include_bytes_aligned!("../../bpf/calls.bpf.o");
+static REQUEST_PROGRAMS: &[u8] = include_bytes_aligned!("../../bpf/blocks.bpf.o");
 
 /// A program and its tracepoint.
 type Attached = (&'static str, &'static str);
@@ -113,7 +113,7 @@ impl Recorder {
         let count = numbers.len() as u32;
         let mut loader = EbpfLoader::new();
         loader.override_global("devices", &table, true).override_global("devices_count", &count, true);
-        let mut loaded = Loaded::new(OF_REQUESTS, &mut loader, REQUEST_TABLES_BYTES)?;
+        let mut loaded = Loaded::new(REQUEST_PROGRAMS, &mut loader, REQUEST_TABLES_BYTES)?;
         let has_queue = |device: &u32| {
             std::fs::exists(format!("/sys/dev/block/{}:{}/mq", device >> 20, device & 0xf_ffff)).unwrap_or(true)
         };
@@ -136,7 +136,7 @@ impl Recorder {
         let calls = recorded_calls();
         let mut loader = EbpfLoader::new();
         loader.override_global("calls", &calls, true);
-        let mut loaded = Loaded::new(OF_CALLS, &mut loader, CALL_TABLES_BYTES)?;
+        let mut loaded = Loaded::new(CALL_PROGRAMS, &mut loader, CALL_TABLES_BYTES)?;
         loaded.attach_all(types, &AT_CALLS)?;
         // Older kernels have other events.
         let has_rings = AT_RING_ENDS.iter().any(|program| loaded.attach(types, *program).is_ok())
@@ -174,11 +174,11 @@ impl Recorder {
     }
 
     /// Returns the block requests that are not complete.
-    pub(super) fn unfinished(&self) -> Vec<Kept> {
+    pub(super) fn unfinished(&self) -> Vec<PendingBio> {
         let word = |at| self.loaded.tables.word(at).load(Ordering::Relaxed);
         let places = if self.slots.is_some() { 0..KEPT_MAX } else { 0..0 };
         places
-            .filter_map(|place| Kept::new(std::array::from_fn(|n| word(KEPT_AT + place * KEPT_BYTES + 8 * n))))
+            .filter_map(|place| PendingBio::new(std::array::from_fn(|n| word(KEPT_AT + place * KEPT_BYTES + 8 * n))))
             .collect()
     }
 

@@ -1,6 +1,6 @@
 //! Makes records of block requests, from the kernel's events or from whole bios.
 
-use super::bio::{Kept, error_of_status};
+use super::bio::{PendingBio, error_of_status};
 use super::session::{HELD_MAX, Session};
 use crate::blocks::{BlockEvent, SECTOR_BYTES, Step, letters};
 use crate::record::{Record, RecordedAct, Task, UNKNOWN_NS, flag};
@@ -45,8 +45,8 @@ impl<W: Write> Session<W> {
     }
 
     /// Handles a whole request.
-    pub(super) fn bio(&mut self, known: Kept, took_ns: u64, status: u32) -> io::Result<()> {
-        let Kept { begin_ns, task, sector, length, operation, device } = known;
+    pub(super) fn bio(&mut self, known: PendingBio, took_ns: u64, status: u32) -> io::Result<()> {
+        let PendingBio { begin_ns, task, sector, length, operation, device } = known;
         let length = u64::from(length);
         let Some((act, flags)) = letters(&self.bits.letters(operation), length) else { return Ok(()) };
         // A request without bytes that is not a flush is a marker of the kernel.
@@ -67,7 +67,7 @@ impl<W: Write> Session<W> {
     }
 
     /// Handles a request that was not complete when recording ended.
-    pub(super) fn unfinished_bio(&mut self, known: Kept) -> io::Result<()> {
+    pub(super) fn unfinished_bio(&mut self, known: PendingBio) -> io::Result<()> {
         self.bio(known, UNKNOWN_NS, 0)
     }
 

@@ -1,6 +1,6 @@
 //! Converts the kernel's events to records, ordered by start time, using the tracked state of each process.
 
-use super::bio::{Kept, RequestBits, error_of_status};
+use super::bio::{PendingBio, RequestBits, error_of_status};
 use super::records::{
     BIO, BIO_BEGAN, BIO_ENDED, BITS, BLOCK_RECORD_BYTES, CALL, CALLS_MAX, COMPLETED, ENDED, FORK, FROM_STRUCTURES,
     LIBAIO, NAMED, PATH_BYTES, QUEUED, RECORD_BYTES, REGISTERED, SUBMITTED,
@@ -74,7 +74,7 @@ pub(super) struct Session<W> {
     /// Bits of operations read from the kernel's structures.
     pub(super) bits: RequestBits,
     /// Block requests that arrived in two parts, by the number of their bio.
-    begun_bios: HashMap<u64, Kept>,
+    begun_bios: HashMap<u64, PendingBio>,
     pub(super) records: u64,
     pub(super) uses_io_uring: bool,
     pub(super) maps_files: bool,
@@ -158,7 +158,7 @@ impl<W: Write> Session<W> {
                 return self.request(step, begin_ns, word(4), range, &letters, (process, thread));
             }
             kind @ (BIO | BIO_BEGAN) => {
-                let known = Kept {
+                let known = PendingBio {
                     begin_ns,
                     task: long(24),
                     sector: long(40),
@@ -332,7 +332,7 @@ mod tests {
     }
 
     const CLOEXEC: u64 = 0o2_000_000;
-    const HERE: u64 = -100_i64 as u64;
+    const AT_FDCWD: u64 = -100_i64 as u64;
 
     /// Protects: a child has its parent's descriptors and directory until it executes another program. An unknown
     /// descriptor counts as a pipe.
@@ -340,7 +340,7 @@ mod tests {
     fn descriptors_are_followed_through_forks_and_programs() {
         let thread = |process: u64| process << 32 | process;
         let open = |at, flags, result, name| {
-            record(CALL, libc::SYS_openat, [at, 5, thread(7), result], [HERE, 0, flags, 0, 0, 0], &[name])
+            record(CALL, libc::SYS_openat, [at, 5, thread(7), result], [AT_FDCWD, 0, flags, 0, 0, 0], &[name])
         };
         let write = |at, process, descriptor| {
             record(CALL, libc::SYS_write, [at, 5, thread(process), 3], [descriptor, 0, 3, 0, 0, 0], &[])
@@ -398,7 +398,7 @@ mod tests {
     fn descriptors_belong_to_one_file_after_another() {
         let thread = |thread: u64| 7 << 32 | thread;
         let open = |at, took, result, name| {
-            record(CALL, libc::SYS_openat, [at, took, thread(8), result], [HERE, 0, 2, 0, 0, 0], &[name])
+            record(CALL, libc::SYS_openat, [at, took, thread(8), result], [AT_FDCWD, 0, 2, 0, 0, 0], &[name])
         };
         let call = |number, at, took, result, descriptor| {
             record(CALL, number, [at, took, thread(7), result], [descriptor, result, 3, 0, 0, 0], &[])
@@ -432,7 +432,7 @@ mod tests {
         list.resize(PATH_BYTES, 0);
         registers.extend_from_slice(&list);
         let events = [
-            record(CALL, libc::SYS_openat, [100, 5, thread, 3], [HERE, 0, 2, 0, 0, 0], &["a"]),
+            record(CALL, libc::SYS_openat, [100, 5, thread, 3], [AT_FDCWD, 0, 2, 0, 0, 0], &["a"]),
             op(0, 110, 23, 0xff00, [3, 0, 4096, 8192, 0, ring]),
             op(0, 120, 22 | FIXED, 0xff80, [5, 0, 512, 0, 0, ring]),
             op(0, 125, 3, 0xffc0, [3, 0, 0, 0, 1, ring]),
@@ -440,8 +440,8 @@ mod tests {
             record(REGISTERED, 0, [0, 0, thread, ring], [0; 6], &[]),
             registers,
             op(0, 160, 22 | FIXED, 0xee00, [1, 0, 256, 0, 0, ring]),
-            record(SUBMITTED, 0, [170, 18, thread, 0xee10], [HERE, 0, 1, 0, 0, ring], &["b"]),
-            record(SUBMITTED, 0, [171, 18, thread, 0xee20], [HERE, 0, 1, 0, 5, ring], &["c"]),
+            record(SUBMITTED, 0, [170, 18, thread, 0xee10], [AT_FDCWD, 0, 1, 0, 0, ring], &["b"]),
+            record(SUBMITTED, 0, [171, 18, thread, 0xee20], [AT_FDCWD, 0, 1, 0, 5, ring], &["c"]),
             end(0, 200, 0xff80, 512),
             end(0, 210, 0xff00, -28),
             end(1, 220, 0x40, 1024),

@@ -29,7 +29,7 @@ const DATA_ONLY: i64 = 1;
 
 /// Index of an open that takes any free slot among the registered files. Source:
 /// linux/io_uring.h, IORING_FILE_INDEX_ALLOC.
-const ANY_PLACE: u32 = u32::MAX;
+const ANY_SLOT: u32 = u32::MAX;
 
 /// Maximum ops tracked in flight. The ends of further ones are lost.
 const IN_FLIGHT_MAX: usize = 1 << 16;
@@ -88,7 +88,7 @@ impl<W: Write> Session<W> {
         };
         let result = match opens {
             // The result is the index only if any slot would do.
-            Some((ring, ANY_PLACE)) if result >= 0 => fixed(ring, result as u32),
+            Some((ring, ANY_SLOT)) if result >= 0 => fixed(ring, result as u32),
             Some((ring, place)) if result >= 0 => fixed(ring, place - 1),
             _ => result.into(),
         };

@@ -195,7 +195,7 @@ impl Drawn {
         Some(pause.ns).filter(|ns| *ns > 0)
     }
 
-    /// Chooses the file of an op. A removed file can only be created find_reuse.
+    /// Chooses the file of an op. A removed file can only be created again.
     fn file(&mut self, thread: usize, state: &mut State) -> u32 {
         let is_first = state.placement == Placement::First;
         let may_be_gone = state.act == RecordedAct::Open && state.aux & open_flag::CREATE != 0;
@@ -331,7 +331,7 @@ impl Drawn {
             },
             _ => self.draw_jump(state, file, length),
         };
-        // A busy file that was removed must be created find_reuse first.
+        // A busy file that was removed must first be created again.
         let act = if known.is_gone { RecordedAct::Open } else { state.act };
         let mut record = Record::ranged(at_ns, file, act, offset, length);
         record.aux = if is_data { 0 } else { state.aux };

@@ -141,7 +141,7 @@ pub fn fit(path: &Path, waits: Waits, format: Option<Format>, level: u8) -> Resu
     let mean_gap = sheet.value("arrivals", "mean gap").unwrap_or(0.0) as u64;
     let changes = changes(&sheet.rates);
     let (left_out, first_ns) = (surveyed.left_out, surveyed.first_ns.unwrap_or(0));
-    let mut gathers = Gathers::new(busy, level, mean_gap.saturating_mul(starts.len().max(1) as u64), surveyed);
+    let mut gathers = FitState::new(busy, level, mean_gap.saturating_mul(starts.len().max(1) as u64), surveyed);
     let mut phases: Vec<Vec<Gathered>> =
         starts.iter().map(|_| (0..=changes.len()).map(|_| Gathered::default()).collect()).collect();
     for record in open_as(path, waits, format)? {
@@ -177,7 +177,7 @@ fn is_directory(record: &Record) -> bool {
 
 /// Known state of a file.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct FileState {
     /// Offset where the last op ended.
     end: u64,
     /// Its length, as far as it was seen.
@@ -188,7 +188,7 @@ struct Seen {
 
 /// Known state of a thread.
 #[derive(Clone, Copy, Default)]
-struct Acting {
+struct ThreadState {
     last_ns: Option<u64>,
     /// Last file that is not one of the busiest.
     file: Option<u32>,
@@ -197,8 +197,8 @@ struct Acting {
     run: u32,
 }
 
-/// How the use of a file begins, or the last op on one of the busiest: the act, the kind of file, its open flags
-/// or placement, and a magnitude.
+/// The op that begins a use of a file, or the last op on one of the busiest files: its act, the kind of file, the
+/// open flags or placement, and a magnitude.
 type Entry = (RecordedAct, Target, u64, u8);
 
 /// Returns the number of a key, from 1; 0 if there are too many.
@@ -220,13 +220,13 @@ fn run_class(run: u32) -> u8 {
 }
 
 /// State shared by all phases while a recording is read.
-struct Gathers {
+struct FitState {
     busy: Vec<usize>,
     level: u8,
     mean_gap: u64,
     directories: Vec<bool>,
-    files: Vec<Seen>,
-    threads: Vec<Acting>,
+    files: Vec<FileState>,
+    threads: Vec<ThreadState>,
     /// Recently used files, the last one first.
     recent: VecDeque<u32>,
     entries: HashMap<Entry, u16>,
@@ -242,15 +242,15 @@ struct Gathers {
     used: u64,
 }
 
-impl Gathers {
-    fn new(busy: Vec<usize>, level: u8, mean_gap: u64, surveyed: Surveyed) -> Gathers {
-        Gathers {
+impl FitState {
+    fn new(busy: Vec<usize>, level: u8, mean_gap: u64, surveyed: Surveyed) -> FitState {
+        FitState {
             busy,
             level,
             mean_gap,
             directories: surveyed.directories,
             files: Vec::new(),
-            threads: vec![Acting::default(); THREADS_MAX],
+            threads: vec![ThreadState::default(); THREADS_MAX],
             recent: VecDeque::new(),
             entries: HashMap::new(),
             before: [0; BUSY_MAX],
@@ -307,7 +307,7 @@ impl Gathers {
         let other = has_other_file(record.act).then_some(record.aux as usize);
         let most = file.max(other.unwrap_or(0));
         if self.files.len() <= most {
-            self.files.resize(most + 1, Seen::default());
+            self.files.resize(most + 1, FileState::default());
         }
         let seen = self.files[file];
         let (target, back) = self.target(thread, record);

@@ -25,7 +25,7 @@ pub(super) struct Class {
     pub(super) size: u8,
     /// Class of the number of data ops before it in this use of the file.
     pub(super) run: u8,
-    /// How this use of the file began.
+    /// Number of the kind of op that began this use of the file.
     pub(super) entry: u16,
     /// Last op on each of the busiest files.
     pub(super) before: u16,

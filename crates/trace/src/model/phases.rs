@@ -9,7 +9,7 @@ const OPS_MIN: u64 = 256;
 const PHASES_MAX: usize = 8;
 
 /// Minimum information gain per op for a change, in nats.
-const GAIN_EACH: f64 = 0.1;
+const GAIN_PER_OP_MIN: f64 = 0.1;
 
 /// Returns the log-likelihood of ops arriving evenly, without terms that are the same for all splits.
 fn evenness(pieces: &[Counts]) -> f64 {
@@ -27,7 +27,7 @@ pub(super) fn changes(rates: &Rates) -> Vec<u64> {
         for part in edges.windows(2) {
             let all = &pieces[part[0]..part[1]];
             let ops = |pieces: &[Counts]| sum(pieces).iter().sum::<u64>();
-            let least = GAIN_EACH * ops(all) as f64;
+            let least = GAIN_PER_OP_MIN * ops(all) as f64;
             for at in 1..all.len() {
                 let (before, after) = all.split_at(at);
                 let gain = evenness(before) + evenness(after) - evenness(all);

@@ -17,7 +17,7 @@ const REQUEST_BLOCKS_MAX: u64 = 1 << 16;
 
 /// Number of followed accesses after which the threshold is halved, if enough blocks remain. This bounds the time.
 const ACCESSES_MAX: u64 = 1 << 21;
-const FOLLOWED_ENOUGH: usize = 2048;
+const FOLLOWED_MIN: usize = 2048;
 
 /// Number of bits by which hashes are compared.
 const HASH_BITS: u32 = 32;
@@ -143,7 +143,7 @@ impl Reuse {
             self.lower(self.threshold / 8 * 7);
         } else if self.followed >= self.next_limit {
             self.next_limit += ACCESSES_MAX;
-            if self.blocks.len() > FOLLOWED_ENOUGH {
+            if self.blocks.len() > FOLLOWED_MIN {
                 self.lower(self.threshold / 2);
             }
         }

@@ -1,6 +1,6 @@
 //! The file system's handling of each request that changes or reads something.
 
-use super::{Defect, EMPTY_PATH, Later, Request, Server, opened};
+use super::{Defect, DelayedRename, EMPTY_PATH, Request, Server, opened};
 use crate::sys::{self, V, nr};
 
 impl Server {
@@ -149,7 +149,7 @@ impl Server {
             Defect::RenameRefusesTarget if is_there => return Err(libc::EEXIST),
             Defect::RenameWithGap if is_there => {
                 sys::call(nr!(unlinkat), &[V::Fd(to), V::S(&new), V::N(0)])?;
-                self.pending = Some(Later { from, old, to, new, requests: 4 });
+                self.pending = Some(DelayedRename { from, old, to, new, requests: 4 });
                 return Ok(Vec::new());
             }
             Defect::RenameKeepsOld if !is_there => {

@@ -24,7 +24,7 @@ pub(crate) enum Fault {
         name: Vec<u8>,
         field: Field,
         /// The way in which it is wrong.
-        how: Wrong,
+        how: AttributeFault,
     },
     /// Shows this user another mode of the file `f` while it has this one, and optionally another owner.
     Mode {
@@ -77,7 +77,7 @@ impl Field {
 
 /// The way in which an attribute is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum AttributeFault {
     /// Its last change is missing. `values` is the number of distinct values in a run without faults.
     Frozen { values: usize },
     /// From this answer on it has changed, although nothing changes it.
@@ -135,7 +135,7 @@ const UNCOUNTED: [u32; 6] = [2, 18, 25, 29, 36, 42];
 const BARE: [u32; 8] = [10, 11, 12, 21, 24, 34, 43, 45];
 
 /// Replacement for a right answer.
-pub(crate) enum Instead {
+pub(crate) enum WrongAnswer {
     /// Answer this without executing the request.
     Nothing(Result<Vec<u8>, i32>),
     /// Execute the request, but never answer this error.
@@ -146,7 +146,7 @@ pub(crate) enum Instead {
 
 impl Faults {
     /// Called before a request is answered.
-    pub(crate) fn before(&mut self, opcode: u32, name: &[u8]) -> Instead {
+    pub(crate) fn before(&mut self, opcode: u32, name: &[u8]) -> WrongAnswer {
         if opcode == LOOKUP
             && let Some(current) = &mut self.current
             && current.name == name
@@ -156,19 +156,19 @@ impl Faults {
                 self.end();
             }
         }
-        let Some(current) = &mut self.current else { return Instead::Right };
+        let Some(current) = &mut self.current else { return WrongAnswer::Right };
         if UNCOUNTED.contains(&opcode) {
-            return Instead::Right;
+            return WrongAnswer::Right;
         }
         let count = current.of_kind.get(&opcode).copied().unwrap_or(0);
         for fault in self.of_case.get(&current.case).into_iter().flatten() {
             let Fault::Answer { opcode: kind, nth, right, errno } = fault else { continue };
             if current.is_wrong {
-                return Instead::Not(*errno);
+                return WrongAnswer::Not(*errno);
             }
             if *kind == opcode && *nth == count {
                 current.is_wrong = true;
-                return Instead::Nothing(match right {
+                return WrongAnswer::Nothing(match right {
                     0 if opcode == LOOKUP => Err(libc::ENOENT),
                     0 => Err(libc::EIO),
                     _ if BARE.contains(&opcode) => Ok(Vec::new()),
@@ -176,7 +176,7 @@ impl Faults {
                 });
             }
         }
-        Instead::Right
+        WrongAnswer::Right
     }
 
     /// Called after a request: making a directory for a case begins that case.
@@ -264,14 +264,14 @@ impl Faults {
                 _ => None,
             };
             match faults.iter().find_map(of_this) {
-                Some(Wrong::Frozen { values: all }) if values.distinct.len() >= all && all >= 2 => {
+                Some(AttributeFault::Frozen { values: all }) if values.distinct.len() >= all && all >= 2 => {
                     set(stat, field, values.distinct[all - 2]);
                 }
-                Some(Wrong::Shifted { from }) if values.answers > from => {
+                Some(AttributeFault::Shifted { from }) if values.answers > from => {
                     let wrong = if field == Field::Mode { right ^ field.step() } else { right + field.step() };
                     set(stat, field, wrong);
                 }
-                Some(Wrong::Early) => set(stat, field, right - 3_600_000_000_000),
+                Some(AttributeFault::Early) => set(stat, field, right - 3_600_000_000_000),
                 _ => {}
             }
         }
