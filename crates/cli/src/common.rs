@@ -1,5 +1,3 @@
-//! Options of every command.
-
 use clap::Args;
 use std::path::PathBuf;
 
@@ -33,7 +31,7 @@ pub struct Common {
 }
 
 impl Common {
-    /// From the environment only, for another tool's command line.
+    /// Reads the options from the environment only, for another tool's command line.
     pub fn of_environment() -> Common {
         let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         Common {
