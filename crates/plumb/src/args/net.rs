@@ -4,7 +4,6 @@ use super::ReportFile;
 use clap::Args;
 use plumb_workload::net::Passing;
 
-/// Arguments of `plumb net`.
 #[derive(Debug, Args)]
 pub(crate) struct NetArguments {
     /// The other end, where `plumb net --serve` runs: HOST or HOST:PORT, `unix:PATH` or `vsock:CID:PORT`.
@@ -55,7 +54,6 @@ pub(crate) struct NetArguments {
     /// Measure nothing: show what is stored of this host.
     #[arg(long, conflicts_with = "serve")]
     pub stored: bool,
-    /// Write a report with charts over time as well.
     #[command(flatten)]
     pub report: ReportFile,
 }

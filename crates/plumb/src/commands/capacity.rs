@@ -1,4 +1,4 @@
-//! `plumb verify-capacity`: whether storage holds as many bytes as it claims.
+//! `plumb verify-capacity`: checks that storage holds as many bytes as it claims.
 
 use crate::args::CapacityArguments;
 use plumb_capacity::{CapacityError, Covered, Direct, Files, FilesError, Medium, Pass, Probe, Progress, Step, Verdict};
@@ -17,17 +17,17 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What is printed, as JSON.
+/// JSON output of the command.
 #[derive(Debug, Serialize)]
 struct CapacityReport<'a> {
     path: String,
     claimed_bytes: u64,
-    /// What of it could be written to.
+    /// Bytes that could be written to.
     covered_bytes: u64,
-    /// Whether reads went around this machine's page cache.
+    /// Whether reads bypassed this machine's page cache.
     direct: bool,
     verdict: &'a str,
-    /// Absent where nothing says how much that is.
+    /// Absent where the capacity could not be determined.
     #[serde(skip_serializing_if = "Option::is_none")]
     holds_bytes: Option<u64>,
     probe: Part,
@@ -35,7 +35,7 @@ struct CapacityReport<'a> {
     whole: Option<Part>,
 }
 
-/// What one of the two looks found.
+/// Bytes checked by the probe or by the full pass.
 #[derive(Debug, Serialize)]
 struct Part {
     asked_bytes: u64,
@@ -63,7 +63,6 @@ impl Part {
     }
 }
 
-/// Checks a device, or the free space below a directory.
 pub(crate) fn run(arguments: &CapacityArguments, common: &Common) -> Result<End, Stopped> {
     let path = &arguments.path;
     let guard = write_guard(session::permissions(common)?);
@@ -112,7 +111,7 @@ fn checked(
     common: &Common,
 ) -> Result<End, Stopped> {
     let line = StatusLine::on_standard_error();
-    // Another seed each time: what an earlier check left is not taken for this one's.
+    // A new seed for each check, so that data of an earlier check is recognised as old.
     let seed = RandomState::new().build_hasher().finish();
     line.say("asking a few blocks".to_owned());
     let found = plumb_capacity::probe(medium, seed, &mut || !stop.requested());
@@ -127,7 +126,7 @@ fn checked(
             }
             let (done, total) = (progress.done_bytes as f64, progress.total_bytes as f64);
             let then = if progress.step == Step::Writing { ", then reading back" } else { "" };
-            line.say(format!("{}{}{then}", said(&progress), left_by_share(began.1, done, total)));
+            line.say(format!("{}{}{then}", progress_text(&progress), left_by_share(began.1, done, total)));
             !stop.requested()
         };
         match uninterrupted(plumb_capacity::check(medium, seed.wrapping_add(1), &mut goes_on), &line)? {
@@ -146,7 +145,7 @@ fn checked(
     Ok(if verdict == Verdict::Holds { End::Done } else { End::AssertedFalse })
 }
 
-/// `None` where the user interrupted it, which is said.
+/// Returns `None` after an interruption, and prints a message.
 fn uninterrupted<T>(found: Result<T, CapacityError>, line: &StatusLine) -> Result<Option<T>, Stopped> {
     match found {
         Ok(found) => Ok(Some(found)),
@@ -160,7 +159,7 @@ fn uninterrupted<T>(found: Result<T, CapacityError>, line: &StatusLine) -> Resul
     }
 }
 
-fn said(progress: &Progress) -> String {
+fn progress_text(progress: &Progress) -> String {
     let verb = match progress.step {
         Step::Writing => "writing",
         Step::Reading => "reading back",
@@ -196,7 +195,6 @@ fn report<'a>(
     }
 }
 
-/// What is checked, and what follows.
 struct About<'a> {
     path: &'a Path,
     covered: Covered,

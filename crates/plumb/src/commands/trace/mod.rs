@@ -1,4 +1,4 @@
-//! `plumb trace`: recordings of I/O.
+//! `plumb trace`: records, shows, converts and replays I/O.
 
 mod convert;
 mod fit;
@@ -21,7 +21,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
 
-/// Creates an output file, which must not exist yet.
 fn new_file(output: OutputFile<'_>) -> Result<File, Stopped> {
     output.create_new().map_err(|error| match error {
         OutputError::Exists { .. } => Stopped::usage(error),
@@ -29,7 +28,6 @@ fn new_file(output: OutputFile<'_>) -> Result<File, Stopped> {
     })
 }
 
-/// What to do with recordings.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
     /// Record what a program, or processes that run, do to files, or what block devices are asked for.
@@ -38,10 +36,8 @@ pub(crate) enum TraceCommand {
     Show {
         /// The recording.
         file: PathBuf,
-        /// How it is read.
         #[command(flatten)]
         input: InputArguments,
-        /// Write a report with charts as well.
         #[command(flatten)]
         report: ReportFile,
     },
@@ -51,10 +47,8 @@ pub(crate) enum TraceCommand {
         a: PathBuf,
         /// The second.
         b: PathBuf,
-        /// How they are read.
         #[command(flatten)]
         input: InputArguments,
-        /// Write a report with charts of both as well.
         #[command(flatten)]
         report: ReportFile,
     },
@@ -77,13 +71,11 @@ pub(crate) enum TraceCommand {
         /// With --anonymise: keep what is behind the last dot of a name, up to four letters.
         #[arg(long, requires = "anonymise")]
         keep_extensions: bool,
-        /// How it is read.
         #[command(flatten)]
         input: InputArguments,
     },
 }
 
-/// Arguments of `plumb trace record`.
 #[derive(Debug, Args)]
 pub(crate) struct RecordArguments {
     /// The file to write, which must not exist yet [default: the program's name with `.trace`].
@@ -104,7 +96,6 @@ pub(crate) struct RecordArguments {
     command: Vec<OsString>,
 }
 
-/// Arguments of `plumb trace replay`.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
     /// The recording.
@@ -134,7 +125,6 @@ pub(crate) struct ReplayArguments {
     /// How files that are read get their blocks: write, allocate or sparse.
     #[arg(long, default_value = "write", value_name = "HOW")]
     pub prepare: String,
-    /// Options for recordings that hold reads and writes only.
     #[command(flatten)]
     pub data: DataReplayArguments,
     /// Replay N copies at the same time: reads and writes alone in N places one behind another, calls on files of their own. Several
@@ -156,7 +146,6 @@ pub(crate) struct ReplayArguments {
     /// The waits of fio's version 2 are milliseconds since the start, as fio reads them.
     #[arg(long)]
     pub waits_as_fio: bool,
-    /// Repeats, and where the page goes.
     #[command(flatten)]
     pub report: PageArguments,
     /// Print the workload that replays it, and do not run it.
@@ -164,7 +153,6 @@ pub(crate) struct ReplayArguments {
     pub translate: bool,
 }
 
-/// Replay options for recordings that hold reads and writes only.
 #[derive(Debug, Default, Args)]
 pub(crate) struct DataReplayArguments {
     /// Of reads and writes alone: ops in flight at most; those beyond wait, and are counted [default: 256].
@@ -188,7 +176,7 @@ pub(crate) struct DataReplayArguments {
 }
 
 impl ReplayArguments {
-    /// A replay of a file, in which nothing is asked for.
+    /// Returns a replay of a file with default options.
     fn plain(file: PathBuf, at: PathBuf) -> ReplayArguments {
         let report_file = ReportFile { path: None };
         let report = PageArguments { runs: 1, name: None, output: None, report_file, live_output: Default::default() };
@@ -214,7 +202,6 @@ impl ReplayArguments {
     }
 }
 
-/// Arguments of `plumb trace fit`.
 #[derive(Debug, Args)]
 pub(crate) struct FitArguments {
     /// The recording.
@@ -232,12 +219,10 @@ pub(crate) struct FitArguments {
     /// Write a job file of fio as well, which must not exist yet.
     #[arg(long, value_name = "FILE")]
     pub fio: Option<PathBuf>,
-    /// How it is read.
     #[command(flatten)]
     pub input: InputArguments,
 }
 
-/// How a recording is read.
 #[derive(Debug, Args)]
 pub(crate) struct InputArguments {
     /// The format, by name or as a description of a table's columns, such as `, time:us,op,offset:512,length`
@@ -260,7 +245,7 @@ impl InputArguments {
     }
 }
 
-/// A recording that cannot be read is the caller's error; a device that fails is the system's.
+/// Maps an unreadable recording to the caller's error, and a failed device to an I/O error.
 fn stopped(error: TraceError) -> Stopped {
     match &error {
         TraceError::Io { source, .. } if source.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => {
@@ -270,7 +255,6 @@ fn stopped(error: TraceError) -> Stopped {
     }
 }
 
-/// Does it.
 pub(crate) fn run(command: &TraceCommand, common: &Common) -> Result<End, Stopped> {
     match command {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
