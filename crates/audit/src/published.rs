@@ -71,7 +71,7 @@ mod tests {
 
     // Protects: missing numbers, and numbers of another side or test, are not returned.
     #[test]
-    fn what_is_missing_is_no_number() {
+    fn missing_numbers_are_not_returned() {
         assert_eq!(numbers("linux", Some("bonnie-files")), []);
         assert_eq!(numbers("linux", Some("dd-1g-read")), []);
         assert_eq!(numbers("openbsd", None), []);

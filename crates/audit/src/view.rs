@@ -355,7 +355,7 @@ mod tests {
 
     /// Compares with tables of Student's distribution.
     #[test]
-    fn student_is_the_tables() {
+    fn student_matches_the_tables() {
         for (degrees, t) in [(5.0, 2.571), (9.0, 2.262), (20.0, 2.086), (100.0, 1.984)] {
             assert!((student_95(degrees) / t - 1.0).abs() < 0.01, "{degrees}: {}", student_95(degrees));
         }

@@ -24,8 +24,8 @@ pub struct Common {
     #[arg(long, global = true)]
     pub no_store: bool,
 
-    /// What may be overwritten: files, directories, paths or serials of devices, separated by commas. Their contents will
-    /// be destroyed.
+    /// Files, directories, and paths or serials of devices that may be overwritten, separated by
+    /// commas. Their contents will be destroyed.
     #[arg(long, global = true, value_name = "PATH-OR-SERIAL,…", env = "PLUMB_ALLOW", hide_env_values = true)]
     pub plumb_allow: Option<String>,
 }

@@ -214,7 +214,7 @@ mod tests {
     const TEXT: &str = "allow = [\"/data/bench\", \"S4EVNX0M1\", \"loop:/x.img\"]\nfill = [\"/data\"]\n";
 
     #[test]
-    fn paths_and_serials_are_told_apart_and_a_bare_word_is_no_file_of_whatever_directory() {
+    fn paths_and_serials_are_distinguished_and_a_bare_word_is_a_serial() {
         let config = Config::parse("c", TEXT).unwrap();
         let serial = |name: &str| Allow::Serial(name.to_owned());
         let expected = [Allow::Path("/data/bench".into()), serial("S4EVNX0M1"), serial("loop:/x.img")];
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_a_file_and_a_line() {
+    fn errors_name_file_and_line() {
         for (text, line, says) in [
             ("allow = [\n  \"/a\",\n  \"./b\",\n]\n", 3, "absolute path"),
             ("allow = [\"~/b\"]", 1, "absolute path"),
@@ -240,24 +240,24 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_could_have_written_is_not_believed() {
+    fn a_file_that_others_could_have_written_is_not_trusted() {
         let (dir, path) = written(TEXT);
-        let believed = |user| Config::at(&path, user).unwrap().1 != Config::default();
-        assert!(believed(me()));
-        assert_eq!(believed(me() + 1), me() == 0, "root's file is trusted by everyone");
+        let trusted = |user| Config::at(&path, user).unwrap().1 != Config::default();
+        assert!(trusted(me()));
+        assert_eq!(trusted(me() + 1), me() == 0, "root's file is trusted by everyone");
         std::fs::set_permissions(&path, Mode::from_mode(0o664)).unwrap();
-        assert!(!believed(me()), "its group can write to it");
+        assert!(!trusted(me()), "its group can write to it");
         std::fs::set_permissions(&path, Mode::from_mode(0o600)).unwrap();
-        assert!(believed(me()));
+        assert!(trusted(me()));
         std::fs::set_permissions(dir.path(), Mode::from_mode(0o777)).unwrap();
-        assert!(!believed(me()), "everyone can replace it");
+        assert!(!trusted(me()), "everyone can replace it");
         assert!(matches!(Config::at(&path, me()).unwrap().0, ConfigFile::Ignored { .. }));
         let (file, absent) = Config::at(&dir.path().join("absent"), me()).unwrap();
         assert_eq!((file.to_string().as_str(), absent), ("does not exist", Config::default()));
         if me() == 0 {
             std::fs::set_permissions(dir.path(), Mode::from_mode(0o755)).unwrap();
             std::os::unix::fs::chown(&path, Some(1234), None).unwrap();
-            assert!(!believed(0), "root trusts no other user's file");
+            assert!(!trusted(0), "root trusts no other user's file");
         }
     }
 }

@@ -36,10 +36,10 @@ pub struct HostsArguments {
     /// needs nothing there. `local` or unix:PATH is an agent of yours on this host. Paths are those of the hosts.
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub hosts: Vec<String>,
-    /// The same from a file, a host a line.
+    /// Hosts from a file, one per line.
     #[arg(long, value_name = "FILE")]
     pub hosts_file: Option<PathBuf>,
-    /// What the agents were started with keys for: the client.keys that `plumb agent --init` made.
+    /// Keys for agents that were started with --keys: the client.keys that `plumb agent --init` made.
     #[arg(long, value_name = "FILE", env = "PLUMB_HOSTS_KEYS", hide_env_values = true)]
     pub hosts_keys: Option<PathBuf>,
 }

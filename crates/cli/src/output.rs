@@ -99,7 +99,7 @@ pub fn lost() -> Option<&'static str> {
     LOST.get().map(String::as_str)
 }
 
-/// Why a command that prints reports until stopped ended early.
+/// Reason for the early end of a command that prints reports until stopped.
 pub enum Early {
     /// The reader closed the pipe.
     Unread,
@@ -176,7 +176,7 @@ mod tests {
 
     // Protects pipelines: a file name with a line feed cannot inject a runner command, and `::1` stays readable.
     #[test]
-    fn data_is_no_command_of_a_runner() {
+    fn data_is_never_a_runner_command() {
         let text = "error: a\n::error::x\n  ::set-env name=A::b\n##[error]c\n##vso[task.x]d\n::1 port\n## title\n";
         assert_eq!(
             without_commands(text),

@@ -373,7 +373,7 @@ mod tests {
 
     // Protects: the remaining time covers the whole run, and is unknown if the amount of work ends the current phase.
     #[test]
-    fn what_is_left_is_of_all_phases() {
+    fn the_remaining_time_covers_all_phases() {
         let mut phases = PhaseClock { times_ns: vec![None, Some(4), Some(3)], begun: 1 };
         assert_eq!((phases.place().as_str(), phases.left_ns(1)), ("phase 1 of 3", None));
         phases.begins();
@@ -391,7 +391,7 @@ mod tests {
 
     // Protects: the text promises no end time if the amount of work decides it.
     #[test]
-    fn what_is_left_is_said_with_its_bound() {
+    fn the_remaining_time_names_its_bound() {
         const S: u64 = 1_000_000_000;
         let mut phases = PhaseClock { times_ns: vec![None, Some(4 * S), Some(3 * S)], begun: 0 };
         assert_eq!(phases.left(9 * S).as_deref(), Some("at least 7.0 s left"));

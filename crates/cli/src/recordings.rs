@@ -187,7 +187,7 @@ impl<'a> Asked<'a> {
                     .map(|(path, copy)| MergedPart { path: path.to_owned(), percent: 100.0, times: self.loops, copy })
                     .collect();
                 let merged =
-                    MergedRecording::of_calls(&parts, waits, &|file, copy, time| below.again(file, copy, time));
+                    MergedRecording::of_calls(&parts, waits, &|file, copy, time| below.copy_name(file, copy, time));
                 merged.map(|merged| Box::new(merged) as _)
             }
         };
@@ -211,7 +211,7 @@ impl Below {
     }
 
     /// Returns a file's name in another copy or repeat of the recording. A file that is not replayed keeps its name.
-    fn again(&self, file: &FileName, copy: u32, time: u32) -> FileName {
+    fn copy_name(&self, file: &FileName, copy: u32, time: u32) -> FileName {
         match (file, self.path(file)) {
             (FileName::Path(_), Some(path)) if copy > 0 || time > 0 => {
                 let mut name = self.0.join("/");
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_lies_below_is_replayed_under_what_is_left_of_its_name() {
+    fn files_below_the_directory_are_replayed_under_their_relative_names() {
         let below = |directory: &str| Below(path_names(directory).into_iter().map(str::to_owned).collect());
         let path = |path: &str| FileName::Path(path.to_owned());
         assert_eq!(below("/a/b/").path(&path("/a/b/c/d")).as_deref(), Some("c/d"));
@@ -485,16 +485,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_replayed_once_more_is_below_as_well() {
+    fn repeats_stay_below_the_directory() {
         let below = Below(vec!["a".to_owned()]);
-        let named = |path: &str, copy, time| below.again(&FileName::Path(path.to_owned()), copy, time).to_string();
+        let named = |path: &str, copy, time| below.copy_name(&FileName::Path(path.to_owned()), copy, time).to_string();
         assert_eq!([named("/a/b", 0, 0), named("/a/b", 0, 2), named("/c", 1, 2)], ["/a/b", "a/again-2/b", "/c"]);
         assert_eq!([named("/a/b", 3, 0), named("/a/b", 3, 2)], ["a/copy-3/b", "a/copy-3/again-2/b"]);
         assert_eq!(below.path(&FileName::Path(named("/a/b", 0, 2))).as_deref(), Some("again-2/b"));
     }
 
     #[test]
-    fn an_op_beyond_four_gigabytes_is_told() {
+    fn an_op_beyond_four_gigabytes_is_an_error() {
         assert!(op(Ok(Record { length: 1 << 33, ..WRITE }), &recording(|_| {})).unwrap().is_err());
     }
 }

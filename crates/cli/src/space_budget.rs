@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_room_what_was_asked_for_is_had() {
+    fn with_enough_room_the_requested_size_is_granted() {
         let small = SpaceBudget { most_bytes: 5, share: FREE_SHARE };
         let sizes = SpaceBudget::UNLIMITED.together(Bytes(1 << 30));
         assert_eq!(sizes, DataSizes { file_bytes: 1 << 30, files: FILES });

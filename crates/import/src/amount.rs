@@ -111,7 +111,7 @@ mod tests {
 
     // Protects: a comma is a decimal point in localised output, and 1024 is not 1000.
     #[test]
-    fn amounts_are_what_was_printed() {
+    fn amounts_parse_as_printed() {
         assert_eq!(decimal("49,02"), Some(49.02));
         assert_eq!(decimal("1,234,567"), Some(1_234_567.0));
         assert_eq!((decimal("nan"), decimal("+++++"), decimal("1e400"), decimal("")), (None, None, None, None));

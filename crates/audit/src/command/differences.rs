@@ -31,7 +31,7 @@ pub(crate) fn differences(first: (&str, &[CommandAction]), second: (&str, &[Comm
     if launched != launched_other {
         let shown = |words: String| if words.is_empty() { "nothing".to_owned() } else { words };
         let subjects = ["cpu", "cpus", "priority", "nice", "numa"];
-        found.push(FieldDifference::new("what starts it", &subjects, shown(launched), shown(launched_other)));
+        found.push(FieldDifference::new("launcher", &subjects, shown(launched), shown(launched_other)));
     }
     found
 }
@@ -203,7 +203,7 @@ mod tests {
         assert_differs(dd, "conv=fsync", "oflag=direct", &["flushes (yes | no)", "direct I/O (no | yes)"]);
         assert_differs(dd, "count=4096", "count=512", &["amount of data (4 GiB | 512 MiB)"]);
         assert_differs(dd, "bs=1M count=4096", "bs=4M count=1024", &["block size (1MiB | 4MiB)"]);
-        assert_differs(dd, "of=/mnt/a/f", "of=/dev/sdb", &["what it works on (a file | a device)"]);
+        assert_differs(dd, "of=/mnt/a/f", "of=/dev/sdb", &["kind of target (a file | a device)"]);
         let iozone = "iozone -s 16g -r 1m -i 0 -e -f /mnt/a/f";
         assert_differs(iozone, "-r 1m", "-r 4k", &["block size (1MiB | 4KiB)"]);
         let bonnie = "bonnie++ -d /mnt/a -s 32g -n 0 -u root";
@@ -220,8 +220,8 @@ mod tests {
     }
 
     #[test]
-    fn what_starts_a_command_and_what_surrounds_it_is_compared() {
-        assert_eq!(fields(FIO, &format!("taskset -c 0 {FIO}")), ["what starts it (nothing | taskset -c 0)"]);
+    fn launchers_and_surrounding_commands_are_compared() {
+        assert_eq!(fields(FIO, &format!("taskset -c 0 {FIO}")), ["launcher (nothing | taskset -c 0)"]);
         let dropped = format!("echo 3 > /proc/sys/vm/drop_caches; {FIO}");
         assert_eq!(fields(FIO, &dropped), ["commands around it (none | echo 3 > /proc/sys/vm/drop_caches)"]);
         let programs =

@@ -75,7 +75,7 @@ const FIELDS: &[Field] = &[
     (&["cpus", "process"], "CPUs and priorities", &["cpu", "cpus", "priority", "nice", "numa"]),
     (&["buffers"], "buffers", &["buffer", "memory", "huge pages"]),
     (&["number-of-files"], "number of files", &["files", "nrfiles"]),
-    (&["kind-of-target"], "what it works on", &["target", "layer", "device"]),
+    (&["kind-of-target"], "kind of target", &["target", "layer", "device"]),
     (&["seek", "skip", "count", "length", "bytes", "size"], AMOUNT, SIZES),
     (&["phases"], "number of phases", &["phases"]),
 ];

@@ -110,7 +110,7 @@ mod tests {
 
     // Protects: a benchmark is found under any launcher.
     #[test]
-    fn launchers_are_told_from_commands() {
+    fn launchers_are_split_from_commands() {
         let of = |line: &str| (launcher(line), without_launcher(line).join(" "));
         let pair = |launcher: &str, command: &str| (launcher.to_owned(), command.to_owned());
         assert_eq!(of("fio --name=x"), pair("", "fio --name=x"));

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences_that_keep_the_best_are_told_from_others() {
+    fn sentences_that_keep_the_best_are_recognised() {
         for text in [
             "The best of five runs is shown.",
             "Best-of-3 throughout.",
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_about_bars_are_told_from_others() {
+    fn sentences_about_bars_are_recognised() {
         for text in [
             "The meaning of the error bars is not stated.",
             "Error bars are drawn without explanation.",

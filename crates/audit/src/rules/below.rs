@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_written_is_followed() {
+    fn unwritten_files_are_tracked() {
         assert_eq!(left(&["truncate -s 64g /mnt/f"]), ["/mnt/f by truncate"]);
         assert_eq!(left(&["sudo fallocate -l 64g /mnt/f"]), ["/mnt/f by fallocate"]);
         assert_eq!(left(&["truncate -s 64g /mnt/f", "dd if=/dev/urandom of=/mnt/f bs=1M"]), [] as [&str; 0]);

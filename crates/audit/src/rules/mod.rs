@@ -123,7 +123,7 @@ mod tests {
 
     /// Protects: code and rule together identify a finding, in tests and in the JSON.
     #[test]
-    fn every_rule_has_a_name_of_its_own_and_its_words() {
+    fn every_rule_has_a_unique_name_and_its_texts() {
         let mut names = BTreeSet::new();
         for rule in RULES {
             assert!(names.insert((rule.code, rule.name)), "{} {} appears twice", rule.code, rule.name);

@@ -452,7 +452,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn partitions_are_told_from_disks() {
+    fn partitions_are_distinguished_from_disks() {
         for (device, part) in [
             ("/dev/sdb1", true),
             ("/dev/sdb", false),

@@ -243,7 +243,7 @@ fn iops_are_compared_with_their_bytes_and_their_ops() {
 
 // Protects: a dd without a count reads what an earlier one wrote, so its size is known.
 #[test]
-fn what_dd_reads_to_its_end_has_the_size_that_was_written() {
+fn a_dd_without_count_reads_the_size_that_was_written() {
     let text = r#"
         study.title = "dd"
         machine.ram = "8GiB"
@@ -266,7 +266,7 @@ fn what_dd_reads_to_its_end_has_the_size_that_was_written() {
 
 // Protects: a command whose parts all show that nothing was measured does not support a claim.
 #[test]
-fn a_second_of_reads_at_a_depth_in_name_only_bears_no_claim() {
+fn a_second_of_reads_at_an_ineffective_depth_supports_no_claim() {
     let text =
         CLEAN_FIO.replace("--time_based --runtime=60 --ioengine=io_uring --direct=1", "--runtime=1 --ioengine=psync");
     let audit = audited("published", &text);

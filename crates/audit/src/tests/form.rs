@@ -41,7 +41,7 @@ fn errors_name_line_key_value_and_way_out() {
 /// Protects: the schema has the keys that the documentation describes.
 #[cfg(feature = "schema")]
 #[test]
-fn the_schema_is_of_the_form() {
+fn the_schema_has_the_documented_keys() {
     let schema = schema().to_string();
     for key in ["host-ram", "mean-over", "quoted", "asserts", "beyond-memory", "partition-start"] {
         assert!(schema.contains(&format!("\"{key}\"")), "{key}");

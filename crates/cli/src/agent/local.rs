@@ -124,7 +124,7 @@ mod tests {
 
     // Protects: both ends recognise the same user, and only the stale socket of a dead agent is replaced.
     #[test]
-    fn a_socket_is_its_agents_while_that_lives() {
+    fn a_socket_belongs_to_its_living_agent() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agent.sock");
         let living = LocalListener::bind(&path).unwrap();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_sockets_are_told_from_others() {
+    fn socket_addresses_are_distinguished_from_tcp() {
         assert_eq!(socket_of("unix:/run/a").unwrap(), Some("/run/a".into()));
         assert!(socket_of("unix:").is_err());
         for tcp in ["127.0.0.1", "localhost", "local.example", "[::1]:9"] {

@@ -189,7 +189,7 @@ mod tests {
 
     // Protects: a path that cannot be a stream is refused before any measurement.
     #[test]
-    fn what_cannot_be_opened() {
+    fn unusable_destinations_are_refused() {
         let refusal = FileSink::open(&Destination::File("/nosuch/dir/f".into()), printed).err().unwrap();
         assert!(refusal.message.contains("/nosuch/dir/f"), "{}", refusal.message);
     }

@@ -188,7 +188,7 @@ mod tests {
     proptest! {
         // Fuzz test of the reader: any input gets an answer, but never the page without the token.
         #[test]
-        fn whatever_comes_is_answered(head in proptest::collection::vec(any::<u8>(), 0..400)) {
+        fn any_request_is_answered(head in proptest::collection::vec(any::<u8>(), 0..400)) {
             let token = Token::new(SECRET).unwrap();
             prop_assert_ne!(status(&head, Some(&token)), "200");
         }

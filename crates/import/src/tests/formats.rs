@@ -82,7 +82,7 @@ fn bonnie_lines_are_runs() {
 
 // Form: mdtest 1.9, whose rows end with a colon.
 #[test]
-fn mdtest_of_old() {
+fn old_mdtest() {
     let text = "-- started at 01/02/2015 10:00:00 --\n\nmdtest-1.9.3 was launched with 8 total task(s) on 2 node(s)\nSUMMARY: (of 3 \
                 iterations)\n   File creation     :       2000.500       1000.250       1500.125          10.000\n";
     let run = one("mdtest", "old.txt", text.as_bytes());

@@ -60,7 +60,7 @@ fn iperf3_text() {
 
 // Form: iperf 3.7 with --bidir has both directions under the same keys (esnet/iperf#952).
 #[test]
-fn keys_that_are_there_twice_are_not_lost() {
+fn repeated_keys_are_not_lost() {
     let sum = |bytes: u64| format!(r#"{{"seconds":10,"bits_per_second":{}}}"#, bytes * 8);
     let json = format!(
         r#"{{"start":{{"version":"iperf 3.7"}},"end":{{"sum_sent":{},"sum_received":{},"sum_sent":{},"sum_received":{}}}}}"#,

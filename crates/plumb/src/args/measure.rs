@@ -46,7 +46,7 @@ pub(crate) struct FitForArguments {
     /// A limit of your own, such as `play/read.bw >= 400MB/s`; may be given several times.
     #[arg(long = "limit", value_name = "CONDITION")]
     pub limits: Vec<String>,
-    /// How often to measure; fewer where they would take more than a minute, but at least 3.
+    /// Number of runs; fewer if they would take more than a minute, but at least 3.
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(3..=100))]
     pub runs: u32,
     /// Seed of all random choices.
@@ -148,8 +148,8 @@ pub(crate) struct SweepArguments {
     /// Change a setting of the work, as in `plumb run`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Open loop: ops arrive at random times (Poisson) at this rate, whatever else is swept; `auto`: 10 % to 120 % of the
-    /// highest rate reached in a closed loop.
+    /// Open loop: ops arrive at random times (Poisson) at this rate, also while another parameter is swept; `auto`: 10
+    /// % to 120 % of the highest rate of a closed loop.
     #[arg(long, value_name = "RATE|auto")]
     pub rate: Option<plumb_study::sweep::plan::RateOption>,
     /// Find the highest rate with a p99 of at most this.

@@ -346,17 +346,17 @@ pub(crate) enum Tool {
 pub(crate) enum Form {
     /// A workload file.
     Workload,
-    /// What a recording is like.
+    /// The description of a recording.
     TraceSheet,
-    /// How two recordings differ.
+    /// The comparison of two recordings.
     TraceCompare,
-    /// How like its recording a model is.
+    /// The similarity of a model to its recording.
     TraceFit,
     /// The named workloads.
     Workloads,
     /// A named workload, and where its numbers come from.
     WorkloadExplained,
-    /// What storage may be good enough for.
+    /// The uses that `plumb fit-for` knows.
     Uses,
     /// The result of a run.
     Result,
@@ -380,7 +380,7 @@ pub(crate) enum Form {
     Watch,
     /// The report of `plumb posix`.
     Posix,
-    /// What `plumb net` measured.
+    /// The result of `plumb net`.
     Net,
     /// The description of a published study, for `plumb audit`.
     Audit,

@@ -137,7 +137,7 @@ fn show(comparison: &Comparison, common: &Common) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Returns `true` if the checks rejected so many runs that too few are left. Otherwise the numbers are too noisy.
+/// Returns `true` if the checks rejected most runs and too few are left. Otherwise the numbers are too noisy.
 fn is_too_little(comparison: &Comparison, rule: &StopRule) -> bool {
     comparison.contrasts.iter().filter(|contrast| !contrast.rejected).all(|contrast| match contrast.unit {
         Replicate::Block | Replicate::Run => contrast.blocks < rule.blocks_min,

@@ -43,7 +43,7 @@ pub(super) struct Bench {
     pub datagram_rate: u64,
     /// Longest time that round trips poll before they sleep, µs.
     pub busy_poll_us: u32,
-    /// How streams pass bytes to and from the kernel.
+    /// Method by which streams pass bytes to and from the kernel.
     pub tx: Passing,
     pub rx: Passing,
     pub multipath: bool,

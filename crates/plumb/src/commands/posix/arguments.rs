@@ -72,7 +72,7 @@ pub(crate) enum PosixCommand {
     Diff {
         /// The earlier report: JSON of `plumb posix`, or a stored one by its id or `last`.
         before: PathBuf,
-        /// The later one.
+        /// The later report, in the same form.
         after: PathBuf,
     },
     /// Write a matrix of file systems and rules as HTML.

@@ -176,7 +176,7 @@ mod tests {
 
     // Protects: the built-in list parses, and each entry names a case, a reason and an address.
     #[test]
-    fn what_is_known_can_be_read() {
+    fn known_failures_parse() {
         let known = Expectations::known().unwrap();
         assert!(known.expected.len() > 5);
         for expected in &known.expected {

@@ -264,7 +264,7 @@ mod tests {
 
     // Protects: the advice is an option that the command accepts, with ten times the current limit.
     #[test]
-    fn the_way_out_can_be_typed() {
+    fn the_remedy_is_a_valid_option() {
         let message = not_judged(Duration::from_secs(30));
         assert_eq!(message, "did not end within 30 s: not judged; repeat with `--limit 5m`");
         let option = message.split('`').nth(1).unwrap();

@@ -17,7 +17,7 @@ const SUDO_FINDS: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
 
 pub(super) struct CheckRequest<'a> {
     pub plan: &'a Plan,
-    /// What the user allowed to be destroyed, in addition to the file.
+    /// Paths and serials that the command line allows to be destroyed, in addition to the file's.
     pub typed: &'a str,
     pub depth: Depth,
     pub stop: StopFlag,
@@ -129,7 +129,7 @@ mod tests {
 
     // Protects: all problems are printed at once, one per line, with the command to run as root.
     #[test]
-    fn problems_are_told_at_once() {
+    fn all_problems_are_printed_at_once() {
         let found = Preflight {
             problems: vec![
                 problem(&["local"], "step 1 (loop) needs root, and this user is not", ProblemKind::NeedsRoot),

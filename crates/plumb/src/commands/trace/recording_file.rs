@@ -130,7 +130,7 @@ mod tests {
 
     /// Protects: the name does not exist until the recording is complete, and a file that takes the name meanwhile is kept.
     #[test]
-    fn a_name_is_given_to_the_whole_alone_and_replaces_nothing() {
+    fn only_a_complete_recording_gets_the_name_and_replaces_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.trace");
         let mut recording = RecordingFile::create(&path, &Facts::default()).unwrap();
@@ -150,7 +150,7 @@ mod tests {
 
     /// Protects: without `O_TMPFILE`, a kill during the recording leaves a readable recording instead of an empty file.
     #[test]
-    fn a_name_that_is_made_first_holds_a_recording_without_ops() {
+    fn a_placeholder_is_a_recording_without_ops() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.trace");
         let mut recording = RecordingFile::named(&path, &Facts::default()).unwrap();

@@ -93,10 +93,9 @@ fn check(path: &Path, arguments: &ReplayArguments) -> Result<(), Stopped> {
     }
 }
 
-/// Place of a replay.
 pub(super) enum At {
     Place(Place),
-    /// An existing file.
+    /// A file that exists already.
     File(PathBuf),
     Device(PathBuf),
 }
