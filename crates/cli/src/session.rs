@@ -193,7 +193,7 @@ pub fn incomplete(bench: &Bench, what: &str, common: &Common) -> bool {
         report_unstored(not_stored, &format!("{what}, or a run of it,"), common);
     }
     if let Some(error) = &bench.series.cut_by {
-        error_line!("error: {error}; {what} is of the runs before it");
+        error_line!("error: {error}; {what} covers the runs before it");
     }
     bench.results.not_stored.is_some() || bench.series.cut_by.is_some()
 }

@@ -20,7 +20,7 @@ pub enum ImportError {
         tools: String,
     },
     /// The reader found something unexpected.
-    #[error("not read as results of {tool}: {source}; {}. If another tool made it, say which: --from TOOL", source.help)]
+    #[error("not read as results of {tool}: {source}; {}. If another tool wrote it, name it with --from TOOL", source.help)]
     Unread {
         tool: &'static str,
         /// Place, problem and remedy.

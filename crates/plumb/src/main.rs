@@ -73,7 +73,7 @@ fn command() -> u8 {
     if let Some(ended) = as_tool {
         return exit_code(ended, true);
     }
-    // clap counts options that the environment sets as typed.
+    // clap treats options from the environment as typed.
     if std::env::args_os().len() <= 1 {
         error_text!("{}", help::groups::FIRST_PAGE);
         return exit_code(Ok(End::Usage), false);

@@ -113,7 +113,7 @@ fn checked(
     let line = StatusLine::on_standard_error();
     // A new seed for each check, so that data of an earlier check is recognised as old.
     let seed = RandomState::new().build_hasher().finish();
-    line.say("asking a few blocks".to_owned());
+    line.say("checking a few blocks".to_owned());
     let found = plumb_capacity::probe(medium, seed, &mut || !stop.requested());
     let Some(probe) = uninterrupted(found, &line)? else { return Ok(End::Interrupted) };
     let whole = if arguments.quick || probe.verdict != Verdict::Holds {
@@ -151,7 +151,7 @@ fn uninterrupted<T>(found: Result<T, CapacityError>, line: &StatusLine) -> Resul
         Ok(found) => Ok(Some(found)),
         Err(CapacityError::Interrupted) => {
             line.end();
-            error_line!("interrupted: nothing is known of what was not read back");
+            error_line!("interrupted: blocks that were not read back are unverified");
             Ok(None)
         }
         Err(error @ CapacityError::TooSmall { .. }) => Err(Stopped::usage(error)),
@@ -229,7 +229,7 @@ fn page(about: &About<'_>, probe: &Probe, whole: Option<&Pass>, style: &Style) -
     let all = about.covered.bytes == about.covered.of_bytes;
     let conclusion = match about.verdict {
         Verdict::Holds if whole.is_none() => {
-            "Nothing wrong in the few blocks that were asked. That proves little: without --quick all of it is checked."
+            "The few blocks that were checked are right. That proves little: without --quick, all of it is checked."
                 .to_owned()
         }
         Verdict::Holds if all => {
@@ -241,7 +241,7 @@ fn page(about: &About<'_>, probe: &Probe, whole: Option<&Pass>, style: &Style) -
             exact(holds_bytes)
         ),
         Verdict::Ends { holds_bytes } => {
-            format!("It holds {}: what is written behind that is lost.", exact(holds_bytes))
+            format!("It holds {}: writes beyond that are lost.", exact(holds_bytes))
         }
         Verdict::Damaged { wrong_bytes } => {
             format!("It is damaged: {} between good ones did not come back as written.", exact(wrong_bytes))

@@ -113,7 +113,7 @@ fn refuse(name: &str, arguments: &RunArguments) -> Result<(), Stopped> {
     match given.iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
         Some((option, _)) => Err(Stopped::usage(format!(
-            "`{name}` is repeated, and {option} is about a single run; add --once to run its phases once"
+            "`{name}` is repeated, and {option} applies to a single run; add --once to run its phases once"
         ))),
     }
 }

@@ -335,7 +335,7 @@ fn read_results(file: &ForeignFile<'_>, from: Option<&str>) -> Result<Vec<RunRes
         ResultFileError::Syntax(_) | ResultFileError::Foreign if from.is_none() => {
             let tools: Vec<&str> = plumb_import::TOOLS.iter().map(|tool| tool.name).collect();
             format!(
-                "{error}; nor of a tool that is recognised. If one of these made it, say --from TOOL: {}",
+                "{error}; no tool is recognised either. If one of these wrote it, use --from TOOL: {}",
                 tools.join(", ")
             )
         }

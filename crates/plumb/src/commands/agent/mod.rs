@@ -94,7 +94,7 @@ fn init_keys(directory: &Path) -> Result<End, Stopped> {
     let (server, client) = (server.display(), client.display());
     output::print(&format!(
         "{server}: key and token of all agents, whose certificate is\n  {fingerprint}\n{client}: that fingerprint and the token, for \
-         who may measure with them\n\non each host:    plumb agent --listen 0.0.0.0 --keys {server}\nwhere you type:  plumb run \
+         those who may measure with them\n\non each host:    plumb agent --listen 0.0.0.0 --keys {server}\nwhere you type:  plumb run \
          WORKLOAD --at DIR --hosts a,b --hosts-keys {client}\n"
     ));
     Ok(End::Done)
@@ -140,7 +140,7 @@ fn become_program(parent: u32, gently: bool, program: &[OsString]) -> Stopped {
     }
     // A parent that died before the call above sends no signal.
     if getppid().map(Pid::as_raw_nonzero).map(|pid| pid.get().cast_unsigned()) != Some(parent) {
-        return Stopped::io(format!("process {parent}, which started this, is gone"));
+        return Stopped::io(format!("the parent process {parent} has exited"));
     }
     let error = std::process::Command::new(name).args(words).exec();
     Stopped::io(format!("cannot start {}: {error}", name.to_string_lossy()))

@@ -119,7 +119,7 @@ fn init(dir: &Path) -> Result<End, Stopped> {
     let (server, client) = (server.display(), client.display());
     output::print(&format!(
         "{server}: key and token of the server, whose certificate is\n  {}\n{client}: that fingerprint and the token, \
-         to be copied to who may measure\n\nplumb net --serve --bind ADDRESS --keys {server}\nplumb net ADDRESS --keys \
+         to be copied to the hosts that may measure\n\nplumb net --serve --bind ADDRESS --keys {server}\nplumb net ADDRESS --keys \
          {client}\n",
         fingerprint
     ));

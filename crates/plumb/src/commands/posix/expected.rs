@@ -69,7 +69,7 @@ impl Expectations {
         for expected in &file.expected {
             if !cases.iter().any(|case| plumb_posix::selects(&expected.id, &case.id)) {
                 return Err(Stopped::usage(format!(
-                    "{name}: `{}` is the id of no case; `plumb posix explain` lists all",
+                    "{name}: `{}` is not the id of a case; `plumb posix explain` lists all",
                     expected.id
                 )));
             }

@@ -82,7 +82,7 @@ pub(super) fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     let finished = spool.file.finish().map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
     if finished != path {
         error_line!(
-            "warning: {} was made by something else during the recording, which is in {}",
+            "warning: {} was created by another process during the recording, which is now in {}",
             path.display(),
             finished.display()
         );
@@ -94,8 +94,8 @@ pub(super) fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     report_missing(&recorded.captured);
     if has_spilled {
         error_line!(
-            "note: the recording was written while it was made, because it was too large for memory ({}); if {} lies on what was \
-             recorded, some of these writes disturbed it",
+            "note: the recording was too large for memory ({}), so parts of it were written early; if {} is on the recorded \
+             storage, these writes disturbed it",
             plumb_report::format::bytes_iec(memory_bytes as f64),
             finished.display()
         );
@@ -115,7 +115,7 @@ fn subject(arguments: &RecordArguments) -> Result<Subject, Stopped> {
         }
         (true, false, _) => Subject::Processes(arguments.pid.clone()),
         (false, true, _) => Subject::Command(arguments.command.clone()),
-        _ => return Err(Stopped::usage("name a program behind `--`, processes with --pid, or devices with --dev")),
+        _ => return Err(Stopped::usage("name a program after `--`, processes with --pid, or devices with --dev")),
     };
     let is_gone = |pid: &&u32| !std::fs::exists(format!("/proc/{pid}")).unwrap_or(false);
     match arguments.pid.iter().find(is_gone) {
@@ -206,7 +206,7 @@ fn report_missing(captured: &Captured) {
         error_line!("warning: io_uring was used; its reads and writes are not in the recording");
     }
     if captured.maps_files {
-        error_line!("note: files were mapped; what is read and written through maps is not in the recording");
+        error_line!("note: files were mapped; reads and writes through mappings are not in the recording");
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &ReplayArguments, common: &Common) -> Result<End, S
     let different = if arguments.strict { measured.replayed_differently() } else { 0 };
     let end = measured.present(&[], &arguments.report, bench.results.store.as_ref(), common)?;
     if different > 0 && !matches!(end, End::Interrupted) {
-        error_line!("error: {different} ops came to something else than when they were recorded (--strict)");
+        error_line!("error: {different} ops had another outcome than when they were recorded (--strict)");
         return Ok(End::AssertedFalse);
     }
     Ok(end)
@@ -187,7 +187,9 @@ fn of_ops(
             Some(speed_percent.round() as u32)
         }
         Timing::Recorded { speed_percent } => {
-            return Err(Stopped::usage(format!("{speed_percent} % is no speed for reads and writes; use 1 or more")));
+            return Err(Stopped::usage(format!(
+                "{speed_percent} % is not a speed for reads and writes; use 1 or more"
+            )));
         }
         Timing::AsFastAsPossible | Timing::InFlight => None,
         Timing::ThinkTimes => {
