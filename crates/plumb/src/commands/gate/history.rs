@@ -109,7 +109,7 @@ fn before(reference: &Reference, arguments: &GateArguments, common: &Common) -> 
         let found = results.len();
         results.retain(|result| wanted.contains(&result.workload.name.as_str()));
         if results.is_empty() && found > 0 {
-            return Err(Stopped::usage(format!("no run of {name} is of `{names}`")));
+            return Err(Stopped::usage(format!("no run of {name} measured `{names}`")));
         }
     }
     Ok(HistorySide { name, source, results })
