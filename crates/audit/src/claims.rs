@@ -1,4 +1,4 @@
-//! What the authors concluded, held against the numbers.
+//! Checks the authors' conclusions against their numbers.
 
 use crate::command::CommandAction;
 use crate::form::{Claim, PublishedAssertion};
@@ -8,14 +8,14 @@ use plumb_result::{AuditFinding, AuditedClaim, Better, ClaimVerdict, Level};
 use plumb_trust::MIN_RUNS_TO_CLAIM;
 use plumb_trust::text::{bytes, count, percent};
 
-/// Student's t, two-sided 95 %, at 5 degrees of freedom: the fewest that two sides of six runs leave (Welch). More runs
-/// have a smaller one, so this errs towards "cannot tell".
+/// Student's t, two-sided 95 %, at 5 degrees of freedom: the fewest that two sides with six runs have (Welch). With
+/// more runs it is smaller, so this constant errs towards "cannot tell".
 const T_95: f64 = 2.571;
-/// Sides closer than this share one value.
+/// Relative difference below which two sides count as equal.
 const TIE: f64 = 0.005;
-/// Readings off a chart are this uncertain.
+/// Uncertainty of a value that was read off a chart.
 const ABOUT: f64 = 0.03;
-/// The spread between runs that is assumed where none was measured.
+/// Assumed spread between runs if none was measured.
 const ASSUMED_SPREAD: f64 = 0.05;
 
 pub(crate) static CACHE_REMAINS: Rule = Rule {
@@ -23,7 +23,7 @@ pub(crate) static CACHE_REMAINS: Rule = Rule {
     name: "cache-remains",
     what: "Flags that are said to bypass the cache but do not.",
     fix: "Flush within the measured time, and read with cold caches.",
-    look: AppliedTo::Claim,
+    stage: AppliedTo::Claim,
 };
 
 pub(crate) static NOT_BEYOND_MEMORY: Rule = Rule {
@@ -31,15 +31,15 @@ pub(crate) static NOT_BEYOND_MEMORY: Rule = Rule {
     name: "not-beyond-memory",
     what: "Files that are said to exceed memory but fit in it.",
     fix: "Compare memory with the files that exist at one time, not with the bytes transferred.",
-    look: AppliedTo::Claim,
+    stage: AppliedTo::Claim,
 };
 
-pub(crate) static BENEATH_NOISE: Rule = Rule {
+pub(crate) static BELOW_NOISE: Rule = Rule {
     code: "E1",
     name: "beneath-noise",
     what: "A difference that noise alone can cause with this number of runs.",
     fix: "Repeat each side at least six times, and claim no difference below the spread.",
-    look: AppliedTo::Claim,
+    stage: AppliedTo::Claim,
 };
 
 pub(crate) static NOT_REPEATED: Rule = Rule {
@@ -47,7 +47,7 @@ pub(crate) static NOT_REPEATED: Rule = Rule {
     name: "not-repeated",
     what: "A difference larger than usual noise, but not shown to be reproducible.",
     fix: "Repeat each side at least six times, on at least two plots.",
-    look: AppliedTo::Claim,
+    stage: AppliedTo::Claim,
 };
 
 pub(crate) static AVERAGED_DIFFERENCE: Rule = Rule {
@@ -55,7 +55,7 @@ pub(crate) static AVERAGED_DIFFERENCE: Rule = Rule {
     name: "averaged-difference",
     what: "One difference, averaged over tests that differ by other amounts.",
     fix: "State the difference of each test.",
-    look: AppliedTo::Claim,
+    stage: AppliedTo::Claim,
 };
 
 pub(crate) static DIRECTION: Rule = Rule {
@@ -63,7 +63,7 @@ pub(crate) static DIRECTION: Rule = Rule {
     name: "direction",
     what: "A metric read in the wrong direction: its smaller value is taken as better, or the reverse.",
     fix: "Take the direction from the metric, not from the number.",
-    look: AppliedTo::Claim,
+    stage: AppliedTo::Claim,
 };
 
 pub(crate) static DIFFERENCE: Rule = Rule {
@@ -71,7 +71,7 @@ pub(crate) static DIFFERENCE: Rule = Rule {
     name: "difference",
     what: "A stated difference that the numbers do not show.",
     fix: "Compute differences from the printed numbers.",
-    look: AppliedTo::Claim,
+    stage: AppliedTo::Claim,
 };
 
 pub(crate) static CONTRADICTED: Rule = Rule {
@@ -79,17 +79,17 @@ pub(crate) static CONTRADICTED: Rule = Rule {
     name: "contradicted",
     what: "A conclusion contradicted by rows of the same study.",
     fix: "Conclude only what every row says, or name the rows it holds for.",
-    look: AppliedTo::Claim,
+    stage: AppliedTo::Claim,
 };
 
-/// A claim, and what was found while it was checked.
-pub(crate) struct Looked {
+/// A checked claim, with the findings of the check.
+pub(crate) struct CheckedClaim {
     pub(crate) claim: AuditedClaim,
     pub(crate) findings: Vec<AuditFinding>,
 }
 
-/// Looks at one claim. `findings` are those of the rules, which bear on it where they touch its numbers.
-pub(crate) fn look(view: &View<'_>, claim: &Claim, findings: &[AuditFinding]) -> Looked {
+/// Checks one claim. `findings` come from the rules, and affect the claim if they concern its numbers.
+pub(crate) fn check(view: &View<'_>, claim: &Claim, findings: &[AuditFinding]) -> CheckedClaim {
     let cells: Vec<&CellView<'_>> = view.cells.iter().filter(|cell| is_about(claim, cell)).collect();
     let mut state = State { verdict: ClaimVerdict::Stands, because: Vec::new(), findings: Vec::new() };
     if let Some(better) = &claim.better {
@@ -107,13 +107,13 @@ pub(crate) fn look(view: &View<'_>, claim: &Claim, findings: &[AuditFinding]) ->
         .filter(|finding| finding.level >= Level::Warn)
         .filter(|finding| finding.cells.is_empty() || finding.cells.iter().any(|cell| ids.contains(cell)))
         .collect();
-    // What is said of sizes and flags is decided by sizes and flags alone.
+    // Claims about sizes and flags depend on sizes and flags only.
     if !touching.is_empty() && claim.better.is_some() {
         state.lower(ClaimVerdict::Unsupported);
     }
     let mut names: Vec<String> = touching.iter().map(|finding| format!("{} {}", finding.code, finding.rule)).collect();
     names.dedup();
-    Looked {
+    CheckedClaim {
         claim: AuditedClaim {
             text: claim.text.clone(),
             verdict: state.verdict,
@@ -142,7 +142,7 @@ impl State {
     }
 }
 
-/// Whether a claim's `on` names a cell: `test`, or `test.metric`.
+/// Returns `true` if a claim's `on` names a cell: `test`, or `test.metric`.
 pub(crate) fn is_about(claim: &Claim, cell: &CellView<'_>) -> bool {
     claim.on.is_empty()
         || claim
@@ -173,11 +173,10 @@ fn direction(claim: &Claim, cells: &[&CellView<'_>], state: &mut State) {
     );
 }
 
-/// A pair of sides on one row.
 struct SidePair<'a, 'v> {
     claimed: &'a CellView<'v>,
     other: &'a CellView<'v>,
-    /// How much better the claimed side is: above 1 is better, whatever the direction.
+    /// Ratio by which the claimed side is better: above 1 is better, in either direction of the metric.
     ratio: f64,
 }
 
@@ -207,7 +206,7 @@ fn who_is_better(view: &View<'_>, claim: &Claim, better: &str, cells: &[&CellVie
     }
     contradictions(view, better, &pairs, state);
     stated_difference(claim, &pairs, state);
-    // What the numbers deny needs no word on noise.
+    // If the numbers contradict the claim, noise is irrelevant.
     if state.verdict != ClaimVerdict::Contradicted {
         noise(&pairs, state);
     }
@@ -251,7 +250,7 @@ fn contradictions(view: &View<'_>, better: &str, pairs: &[SidePair<'_, '_>], sta
 
 fn stated_difference(claim: &Claim, pairs: &[SidePair<'_, '_>], state: &mut State) {
     let Some(stated) = claim.difference else { return };
-    // People state a difference against either side.
+    // Authors state a difference relative to either side.
     let real: Vec<f64> =
         pairs.iter().flat_map(|pair| [pair.ratio - 1.0, 1.0 - 1.0 / pair.ratio]).map(|share| share * 100.0).collect();
     let near = |share: &f64| (share.abs() - stated.0).abs() <= 0.5 + stated.0 * 0.05;
@@ -282,11 +281,11 @@ fn stated_difference(claim: &Claim, pairs: &[SidePair<'_, '_>], state: &mut Stat
         Level::Warn,
         cells,
         parts.join(", "),
-        format!("The difference is said to be {} %; the numbers give {}.", stated.0, listed(&parts)),
+        format!("The stated difference is {} %; the numbers give {}.", stated.0, listed(&parts)),
     );
 }
 
-/// The differences of several comparisons in percent, against either side; none where there is nothing to average.
+/// Returns the differences of several comparisons in percent, relative to either side; empty if there is nothing to average.
 fn averaged(pairs: &[SidePair<'_, '_>]) -> Vec<Vec<f64>> {
     if pairs.len() < 2 {
         return Vec::new();
@@ -321,13 +320,13 @@ fn noise(pairs: &[SidePair<'_, '_>], state: &mut State) {
             ("A difference of", " comes from")
         };
         let rests = format!("{which} {}{rest} {} a side{stated}", percent(difference), count(u64::from(fewest), "run"));
-        // Beyond this, no usual spread between runs makes such a difference; one provisioning a side still may.
+        // Below this, the usual spread between runs cannot cause the difference; one provisioning per side still may.
         const CHANCE_MIN: f64 = 0.01;
         let (rule, message) = if chance >= CHANCE_MIN {
             let often = percent(chance);
             let spread = percent(ASSUMED_SPREAD);
             (
-                &BENEATH_NOISE,
+                &BELOW_NOISE,
                 format!("{rests}: if runs spread by {spread}, equal systems show it in {often} of such comparisons."),
             )
         } else {
@@ -347,7 +346,7 @@ fn noise(pairs: &[SidePair<'_, '_>], state: &mut State) {
         if difference.abs() <= half {
             state.lower(ClaimVerdict::Unsupported);
             state.find(
-                &BENEATH_NOISE,
+                &BELOW_NOISE,
                 Level::Warn,
                 vec![pair.claimed.id(), pair.other.id()],
                 format!("{} ± {}", percent(difference.exp() - 1.0), percent(half.exp() - 1.0)),

@@ -1,4 +1,4 @@
-//! The file of a published study: what was printed, and nothing that anybody concluded from it since.
+//! The file format of a published study: what the study printed, without later conclusions by others.
 
 use crate::numbers::{PrintedNumber, PrintedUnit};
 use plumb_result::{Better, CellMetric};
@@ -6,125 +6,124 @@ use plumb_workload::Bytes;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
-/// A published study.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PublishedStudy {
-    /// What the study is.
+    /// Title, authors and design of the study.
     pub study: StudyHead,
-    /// The machine that it ran on.
+    /// The machine that ran the tests.
     #[serde(default)]
     pub machine: TestMachine,
-    /// The things compared.
+    /// The systems that the study compares.
     pub side: Vec<ComparedThing>,
-    /// What was varied, apart from the sides.
+    /// Factors that were varied, apart from the sides.
     #[serde(default)]
     pub factor: Vec<VariedFactor>,
-    /// Commands that prepared the system, in their order, before the tests.
+    /// Commands that prepared the system, in order, before the tests.
     #[serde(default)]
     pub setup: Vec<PreparationStep>,
-    /// The tests, in the order in which they were run.
+    /// The tests, in the order in which they ran.
     pub test: Vec<PublishedTest>,
-    /// What the authors concluded.
+    /// Conclusions that the authors draw.
     #[serde(default)]
     pub claim: Vec<Claim>,
 }
 
-/// What the study is.
+/// Title, authors and design of a study.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StudyHead {
-    /// What it is called.
+    /// Title of the study, as printed.
     pub title: String,
-    /// Who wrote it.
+    /// Names of the authors, as printed.
     #[serde(default)]
     pub authors: Option<String>,
-    /// Where it can be read.
+    /// Citation or URL of the publication.
     #[serde(default)]
     pub source: Option<String>,
-    /// When it appeared.
+    /// Year in which it was published.
     #[serde(default)]
     pub year: Option<i32>,
-    /// The facts of a side that were meant to differ: `["os"]`. Any other that differs confounds.
+    /// Facts that the sides were meant to differ in: `["os"]`. Any other fact that differs is a confounder.
     #[serde(default)]
     pub compares: Vec<String>,
-    /// In which order the sides were tested.
+    /// Order in which the sides were tested.
     #[serde(default)]
     pub order: TestOrder,
-    /// How often each test was run, where a test does not say so itself.
+    /// Repetitions of each test that does not state its own.
     #[serde(default)]
     pub repetitions: Option<u32>,
     /// Meaning of the spread of its numbers: of error bars, or of the number after `±`.
     #[serde(default)]
     pub spread_is: Option<SpreadMeaning>,
-    /// What the authors admit.
+    /// Limitations that the authors admit.
     #[serde(default)]
     pub admits: Vec<String>,
-    /// What in this file does not stand in the study: commands that were filled in, facts from elsewhere, claims that are
-    /// told in other words. The page says it, so that nobody takes it for the authors' own.
+    /// Parts of this file that are not in the study: commands that were filled in, facts from other sources,
+    /// paraphrased claims. The page lists them, so that they are not attributed to the authors.
     #[serde(default)]
     pub added: Vec<String>,
 }
 
-/// In which order the sides were tested.
+/// Order in which the sides were tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TestOrder {
-    /// The study does not say.
+    /// The study does not state it.
     #[default]
     NotStated,
-    /// All of one side, then all of the next.
+    /// All tests of one side, then all of the next.
     Fixed,
-    /// Drawn by lot, or in blocks that hold every side.
+    /// Random order, or blocks that contain every side.
     Randomised,
 }
 
-/// The machine that the tests ran on.
+/// The machine that ran the tests.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TestMachine {
-    /// Memory of the system under test; of the guest where it is a virtual machine.
+    /// Memory of the system under test; of the guest if it is a virtual machine.
     #[serde(default)]
     pub ram: Option<Bytes>,
-    /// Memory of the machine beneath a virtual one.
+    /// Memory of the host of a virtual machine.
     #[serde(default)]
     pub host_ram: Option<Bytes>,
-    /// The processor.
+    /// Model of the processor, as stated.
     #[serde(default)]
     pub cpu: Option<String>,
-    /// The disks.
+    /// Number and models of the disks.
     #[serde(default)]
     pub disks: Option<String>,
-    /// What the narrowest link to the disks carries at most, in bytes a second: `"133MB/s"`.
+    /// Bandwidth of the slowest link to the disks, in bytes per second: `"133MB/s"`.
     #[serde(default)]
     pub link: Option<LinkRate>,
-    /// Size of the cache in the disk, or in the controller before it.
+    /// Cache size of the disk, or of the controller in front of it.
     #[serde(default)]
     pub device_cache: Option<Bytes>,
     /// Size of a physical sector of the disks.
     #[serde(default)]
     pub sector: Option<Bytes>,
-    /// What virtualises it; absent on bare metal.
+    /// Hypervisor; absent on bare metal.
     #[serde(default, rename = "virtual")]
     pub virtual_by: Option<String>,
-    /// Where the disks are.
+    /// Location of the disks, relative to the machine.
     #[serde(default)]
     pub storage: Storage,
 }
 
-/// Where the disks are.
+/// Location of the disks, relative to the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Storage {
-    /// In the machine.
+    /// Attached to the machine itself.
     #[default]
     Local,
-    /// On another machine.
+    /// Attached to another machine, over the network.
     Network,
 }
 
@@ -132,41 +131,41 @@ pub enum Storage {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkRate(pub f64);
 
-/// One of the things compared.
+/// A system or configuration that is compared.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ComparedThing {
-    /// A short name, for cells to refer to.
+    /// Short name that cells refer to.
     pub id: String,
-    /// What it is called in full.
+    /// Full name, for sentences and tables.
     #[serde(default)]
     pub name: Option<String>,
-    /// What is known of it: `os`, `kernel`, `fs`, `mount`, `raid` … A fact that both sides state and that differs was
-    /// either meant to (`compares`) or confounds.
+    /// Known facts: `os`, `kernel`, `fs`, `mount`, `raid` … A fact that both sides state with different values is
+    /// either intended (`compares`) or a confounder.
     #[serde(default)]
     pub facts: BTreeMap<String, String>,
-    /// Versions of the tools on it: `{ "bonnie++" = "1.03" }`.
+    /// Versions of its tools: `{ "bonnie++" = "1.03" }`.
     #[serde(default)]
     pub tools: BTreeMap<String, String>,
-    /// The devices that the file system lay on: `["/dev/sdb1"]`.
+    /// Devices under the file system: `["/dev/sdb1"]`.
     #[serde(default)]
     pub devices: Vec<String>,
-    /// The first sector of the partition, counted in 512 bytes.
+    /// First sector of the partition, in units of 512 bytes.
     #[serde(default)]
     pub partition_start: Option<u64>,
 }
 
-/// Something that was varied, apart from the sides.
+/// A factor that was varied, apart from the sides.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct VariedFactor {
-    /// What it is called.
+    /// Name of the factor, such as `journal mode`.
     pub name: String,
-    /// The levels that were run.
+    /// Levels that were run, published or not.
     pub run: Vec<String>,
-    /// The levels whose numbers were published.
+    /// Levels whose numbers were published.
     pub shown: Vec<String>,
 }
 
@@ -175,151 +174,151 @@ pub struct VariedFactor {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PreparationStep {
-    /// As printed.
+    /// Command line, exactly as printed.
     pub command: String,
-    /// The side it was for; all when absent.
+    /// Side that it prepared; all sides if absent.
     #[serde(default)]
     pub side: Option<String>,
 }
 
-/// A test: one command, or the same on every side, and the numbers that came of it.
+/// A test: one command, or the same one on every side, with its numbers.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PublishedTest {
-    /// A short name, for claims to refer to.
+    /// Short name that claims refer to.
     pub id: String,
-    /// The program that measured: `dd`, `bonnie++`, `iozone`, `postmark` …
+    /// Program that measured: `dd`, `bonnie++`, `iozone`, `postmark` …
     pub tool: String,
-    /// Its version, where it was the same on every side.
+    /// Version of the tool, if it was the same on every side.
     #[serde(default)]
     pub version: Option<String>,
-    /// For which processor it was built: `i386`.
+    /// Architecture that the tool was built for: `i386`.
     #[serde(default)]
     pub build: Option<String>,
-    /// The command as printed; for PostMark its settings, parted by `;`.
+    /// Command line as printed; for PostMark its settings, separated by `;`.
     #[serde(default)]
     pub command: Option<String>,
-    /// Size of the file or of all files, where the command does not say.
+    /// Size of the file, or of all files, if the command does not state it.
     #[serde(default)]
     pub file_size: Option<Bytes>,
-    /// How the writes were made durable within the measured time, where the command does not say.
+    /// Durability of the writes within the measured time, if the command does not show it.
     #[serde(default)]
     pub durability: Option<Durability>,
-    /// Meaning of the spread of its numbers; the study's when absent.
+    /// Meaning of the spread of its numbers; the study's if absent.
     #[serde(default)]
     pub spread_is: Option<SpreadMeaning>,
-    /// What was done about cached data before reads.
+    /// Handling of cached data before reads.
     #[serde(default)]
     pub cache: CacheControl,
-    /// How often it was run.
+    /// Number of repetitions of the test.
     #[serde(default)]
     pub repetitions: Option<u32>,
-    /// What the column of its numbers was headed with, where that names a unit.
+    /// Heading of the column of its numbers, if it names a unit.
     #[serde(default)]
     pub heading: Option<String>,
-    /// What the authors say that it moved altogether, such as `1.4GB`.
+    /// Total transfer that the authors state, such as `1.4GB`.
     #[serde(default)]
     pub moved: Option<Bytes>,
-    /// How the authors explain options of the command.
+    /// The authors' explanations of the command's options.
     #[serde(default)]
     pub explained: Vec<Explained>,
-    /// The numbers.
+    /// Numbers that the test produced.
     pub cell: Vec<PublishedCell>,
 }
 
-/// How writes were made durable within the measured time.
+/// Durability of writes within the measured time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Durability {
-    /// Not at all.
+    /// No flush and no close.
     None,
     /// The files were closed, which flushes nothing on a local file system.
     Close,
-    /// Flushed once, at the end.
+    /// One flush at the end.
     FlushAtEnd,
-    /// Every write was flushed.
+    /// A flush after every write.
     FlushEach,
     /// Written past the page cache, without a flush of the device.
     Direct,
 }
 
-/// What was done about cached data before reads.
+/// Handling of cached data before reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheControl {
-    /// Nothing that the study mentions.
+    /// None mentioned in the study.
     #[default]
     None,
-    /// Caches were dropped, or the file system unmounted.
+    /// Caches were dropped, or the file system was unmounted.
     Cold,
-    /// The page cache was passed by.
+    /// Reads bypassed the page cache.
     Direct,
 }
 
-/// How the authors explain an option.
+/// The authors' explanation of an option.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Explained {
-    /// The option: `-n`.
+    /// Option as printed, such as `-n`.
     pub option: String,
-    /// Their words.
+    /// Explanation in the authors' words.
     #[serde(rename = "as")]
     pub words: String,
 }
 
-/// One published number.
+/// One published number, with its context.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PublishedCell {
-    /// The side it is of.
+    /// Side that the number belongs to.
     pub side: String,
-    /// What it is a number of.
+    /// Metric that the number measures.
     pub metric: CellMetric,
-    /// The number as printed. Text keeps the digits: `"38.0"`.
+    /// Number as printed. Text keeps the digits: `"38.0"`.
     #[serde(default)]
     pub value: Option<PrintedNumber>,
-    /// The upper end, where a range was printed.
+    /// Upper end of a printed range.
     #[serde(default)]
     pub to: Option<PrintedNumber>,
-    /// True where the text says "about", or the number was read off a chart.
+    /// Whether the text says "about", or the number was read off a chart.
     #[serde(default)]
     pub about: bool,
-    /// The unit as printed: `MB/s`, `K/sec`, `/s`.
+    /// Unit as printed: `MB/s`, `K/sec`, `/s`.
     #[serde(default)]
     pub unit: Option<String>,
-    /// Bytes moved, as the tool printed them.
+    /// Transferred bytes, as the tool printed them.
     #[serde(default)]
     pub bytes: Option<u64>,
-    /// Seconds it took, as the tool printed them.
+    /// Seconds that it took, as the tool printed them.
     #[serde(default)]
     pub seconds: Option<PrintedNumber>,
-    /// Operations done, as the tool printed them.
+    /// Number of operations, as the tool printed it.
     #[serde(default)]
     pub ops: Option<u64>,
-    /// The command, where it is not the test's.
+    /// Command line, if it differs from the test's.
     #[serde(default)]
     pub command: Option<String>,
-    /// How often it was measured, where it is not the test's.
+    /// Number of repetitions, if it differs from the test's.
     #[serde(default)]
     pub repetitions: Option<u32>,
-    /// The spread between repetitions: a share of the value (`0.03`, `"3%"`), or a value with its unit (`"4.1 MB/s"`).
+    /// Spread between repetitions: a share of the value (`0.03`, `"3%"`), or a value with its unit (`"4.1 MB/s"`).
     #[serde(default)]
     pub spread: Option<Spread>,
-    /// Meaning of that spread; the test's when absent.
+    /// Meaning of that spread; the test's if absent.
     #[serde(default)]
     pub spread_is: Option<SpreadMeaning>,
-    /// What it is a mean over, other than repetitions: `record sizes 4 KiB to 16 MiB`.
+    /// Conditions that it is a mean over, other than repetitions: `record sizes 4 KiB to 16 MiB`.
     #[serde(default)]
     pub mean_over: Option<String>,
-    /// Why there is no number.
+    /// Reason why the number is missing.
     #[serde(default)]
     pub missing: Option<String>,
-    /// What a chart or table shows in place of a missing number.
+    /// Value that a chart or table shows instead of a missing number.
     #[serde(default)]
     pub drawn: Option<PrintedNumber>,
     /// Other places of the study that state the same number.
@@ -327,87 +326,86 @@ pub struct PublishedCell {
     pub quoted: Vec<Quoted>,
 }
 
-/// The meaning of a spread, or of an error bar.
+/// Meaning of a spread, or of an error bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SpreadMeaning {
     /// The standard deviation between repetitions.
     StandardDeviation,
-    /// The standard error of the mean.
+    /// Standard error of the mean.
     StandardError,
     /// Half of a 95 % confidence interval of the mean.
     #[serde(rename = "confidence-95")]
     Confidence95,
-    /// Half of the distance between the smallest and the largest repetition.
+    /// Half of the difference between the largest and the smallest repetition.
     HalfRange,
-    /// The study shows a spread and does not say what it is.
+    /// The study shows a spread without stating its meaning.
     NotStated,
 }
 
-/// A spread as it was printed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Spread {
-    /// A share of the value it belongs to: 0.03 is 3 %.
+    /// Share of the number that it belongs to: 0.03 is 3 %.
     Share(f64),
-    /// A value of its own.
+    /// A number with a unit.
     Value(PrintedNumber, PrintedUnit),
 }
 
-/// The same number in another place of the study.
+/// The same number, in another place of the study.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Quoted {
-    /// Where: `prose`, `table`, `abstract`.
+    /// Kind of place: `prose`, `table`, `abstract`.
     #[serde(rename = "in")]
     pub place: String,
-    /// The number there.
+    /// The number as stated there.
     #[serde(default)]
     pub value: Option<PrintedNumber>,
-    /// Its unit there; that of the cell when absent.
+    /// Unit stated there; that of the cell if absent.
     #[serde(default)]
     pub unit: Option<String>,
-    /// The block size stated there.
+    /// The block size as stated there.
     #[serde(default)]
     pub block: Option<Bytes>,
 }
 
-/// What the authors concluded.
+/// A conclusion of the authors.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Claim {
-    /// Their words, or what they come to where `added` says so.
+    /// The authors' words, or a paraphrase if `added` says so.
     pub text: String,
-    /// The numbers it is about: `test`, or `test.metric`; all when absent.
+    /// Numbers that the claim is about: `test`, or `test.metric`; all if absent.
     #[serde(default)]
     pub on: Vec<String>,
-    /// The side said to be better.
+    /// Side that is claimed to be better.
     #[serde(default)]
     pub better: Option<String>,
-    /// The sides it is said to be better than; all others when absent.
+    /// Sides that it is claimed to be better than; all others if absent.
     #[serde(default)]
     pub than: Vec<String>,
-    /// How much better: `9%`.
+    /// Claimed difference: `9%`.
     #[serde(default)]
     pub difference: Option<Percent>,
-    /// Which direction of the numbers the authors take for the better one, where they say so.
+    /// Direction that the authors take for better, if they state it.
     #[serde(default)]
     pub reads: Option<Better>,
-    /// What else is said of the tests.
+    /// Other statement about the tests.
     #[serde(default)]
     pub asserts: Option<PublishedAssertion>,
 }
 
-/// Something that can be said about a test, apart from who won.
+/// A statement about a test, other than which side is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PublishedAssertion {
-    /// Its files exceed memory, so that caching plays no part.
+    /// The files exceed memory, so that caching plays no part.
     BeyondMemory,
-    /// Its flags take the cache out of the writes.
+    /// The flags remove the effect of the cache on writes.
     CacheRemoved,
 }
 
@@ -495,7 +493,7 @@ impl SpreadMeaning {
 }
 
 impl Durability {
-    /// In words.
+    /// Returns the description that sentences use.
     pub const fn words(self) -> &'static str {
         match self {
             Durability::None => "no flush",
@@ -506,7 +504,7 @@ impl Durability {
         }
     }
 
-    /// Whether the measured time holds a flush, or passes the cache by.
+    /// Returns `true` if the measured time includes a flush, or the writes bypass the cache.
     pub(crate) const fn reaches_device(self) -> bool {
         matches!(self, Durability::FlushAtEnd | Durability::FlushEach | Durability::Direct)
     }

@@ -1,9 +1,9 @@
-//! The audit of published numbers: what was printed comes in, what can be recomputed from it comes out.
+//! Audits published numbers: takes what was printed, and returns what can be recomputed from it.
 //!
-//! A [`PublishedStudy`] is the file of a study (`docs/audit.md`), which holds only what was published: facts, commands,
-//! numbers and conclusions; [`problems`] checks it. [`audit`] recomputes, applies [`RULES`], and says of each conclusion
-//! whether it stands. Nothing here runs a command or touches the system. The question is that of `plumb_trust`, whether a
-//! number can be believed: findings carry the codes of its checks, and thresholds are theirs.
+//! A [`PublishedStudy`] is the file of a study (`docs/audit.md`). It holds only what was published: facts, commands,
+//! numbers and conclusions; [`problems`] checks it. [`audit`] recomputes, applies [`RULES`], and decides whether each
+//! conclusion stands. Nothing here runs a command or touches the system. Like `plumb_trust`, it asks whether a number
+//! can be believed: findings carry the codes of its checks and use its thresholds.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 
@@ -37,7 +37,7 @@ use plumb_result::{Audit, AuditFinding, Level, RunVerdict};
 use plumb_trust::text::paragraph;
 use view::{CellView, View};
 
-/// The JSON Schema of a study's file.
+/// Returns the JSON Schema of a study's file.
 #[cfg(feature = "schema")]
 pub fn schema() -> serde_json::Value {
     let mut schema = serde_json::Value::from(schemars::schema_for!(PublishedStudy));
@@ -47,21 +47,21 @@ pub fn schema() -> serde_json::Value {
     schema
 }
 
-/// Recomputes what can be recomputed of a study.
+/// Recomputes everything that a study's numbers allow.
 pub fn audit(study: &PublishedStudy) -> Audit {
     let view = View::new(study);
     let mut findings = rules::findings(&view);
     let mut claims = Vec::new();
     for claim in &study.claim {
-        let looked = claims::look(&view, claim, &findings);
-        for finding in looked.findings {
+        let checked = claims::check(&view, claim, &findings);
+        for finding in checked.findings {
             if !findings.contains(&finding) {
                 findings.push(finding);
             }
         }
-        claims.push(looked.claim);
+        claims.push(checked.claim);
     }
-    // Worst first; alike ones in the order of the rules.
+    // Worst first; equal levels in the order of the rules.
     let place =
         |finding: &AuditFinding| RULES.iter().position(|rule| rule.code == finding.code && rule.name == finding.rule);
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.level), place(finding)));
@@ -85,13 +85,12 @@ pub fn audit(study: &PublishedStudy) -> Audit {
     }
 }
 
-/// The rules of a code, in either case of letters; none for a code that no rule has.
+/// Returns the rules with a code, in upper or lower case; empty if no rule has it.
 pub fn rules_of(code: &str) -> Vec<&'static Rule> {
     RULES.iter().filter(|rule| rule.code.eq_ignore_ascii_case(code.trim())).copied().collect()
 }
 
-/// What the rules of a code look for in published numbers, in lines of at most `width` columns; `None` for a code that no
-/// rule has.
+/// Explains the rules with a code, in lines of at most `width` columns; `None` if no rule has it.
 pub fn explanation(code: &str, width: usize) -> Option<String> {
     let rules = rules_of(code);
     let first = rules.first()?;
@@ -103,7 +102,7 @@ pub fn explanation(code: &str, width: usize) -> Option<String> {
     Some(text)
 }
 
-/// The table of rules in `docs/audit.md`.
+/// Returns the table of rules in `docs/audit.md`.
 #[cfg(test)]
 fn rules_table() -> String {
     let mut text = String::from("| code | rule | what it finds | what would be right |\n|---|---|---|---|\n");

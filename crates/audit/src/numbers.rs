@@ -1,4 +1,4 @@
-//! Numbers as they were printed, and the units behind them.
+//! Printed numbers and their units.
 
 use plumb_document::{Scalar, read_scalar};
 #[cfg(feature = "schema")]
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 use std::fmt;
 
-/// A number with the digits that were printed: `38.0` says more than `38`.
+/// A number with the digits that were printed: `38.0` is more precise than `38`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrintedNumber {
     text: String,
@@ -17,7 +17,7 @@ pub struct PrintedNumber {
 }
 
 impl PrintedNumber {
-    /// Reads a number, and how many digits stand behind its point.
+    /// Parses a number, and counts the digits after its decimal point.
     pub fn parse(text: &str) -> Option<PrintedNumber> {
         let text = text.trim();
         let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-');
@@ -26,19 +26,18 @@ impl PrintedNumber {
         Some(PrintedNumber { text: text.to_owned(), value, decimals })
     }
 
-    /// The number.
     pub fn value(&self) -> f64 {
         self.value
     }
 
-    /// One unit of its last printed digit.
+    /// Returns one unit of its last printed digit.
     pub(crate) fn last_digit(&self) -> f64 {
         10_f64.powi(-(self.decimals as i32))
     }
 
-    /// Whether `exact` prints as this, rounded or cut off.
+    /// Returns `true` if `exact`, rounded or truncated, prints as this number.
     pub fn prints(&self, exact: f64) -> bool {
-        // Cutting off errs by up to a whole unit, downwards; a hair for what the division itself rounds.
+        // Truncation errs by up to a whole unit, downwards. `hair` covers the rounding of the division itself.
         let off = exact - self.value;
         let unit = self.last_digit();
         let hair = exact.abs() * 1e-9;
@@ -87,12 +86,12 @@ impl schemars::JsonSchema for PrintedNumber {
     }
 }
 
-/// What a unit's letters `k`, `M`, `G` stand for.
+/// Meaning of the prefixes `k`, `M` and `G` of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Base {
-    /// 1000 each.
+    /// Powers of 1000, such as `kB`.
     Decimal,
-    /// 1024 each.
+    /// Powers of 1024, such as `KiB`.
     Binary,
 }
 
@@ -105,34 +104,33 @@ impl Base {
     }
 }
 
-/// A unit as printed.
+/// A unit of a printed number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrintedUnit {
-    /// Bytes per second, with a prefix of `power` steps. `base` is known where the letters say it (`MiB/s`).
+    /// Bytes per second, with a prefix of `power` steps. `base` is known if the letters state it (`MiB/s`).
     Bytes {
         /// 0 for B, 1 for k, 2 for M, 3 for G, 4 for T.
         power: u8,
-        /// What a step is, where the letters say it.
+        /// Meaning of a step, if the letters state it.
         base: Option<Base>,
     },
-    /// A number per second.
     PerSecond {
         /// 0 for 1, 1 for thousands, 2 for millions.
         power: u8,
     },
-    /// A length of time, in units of 10^-`thousandths` thousandths of seconds: 0 for s, 1 for ms, 2 for µs, 3 for ns.
+    /// A duration: 0 for s, 1 for ms, 2 for µs, 3 for ns.
     Time {
-        /// How often to divide a second by 1000.
+        /// Number of times that a second is divided by 1000.
         thousandths: u8,
     },
 }
 
-/// What it may look like, for errors.
+/// Examples of units for error messages.
 pub(crate) const UNIT_EXAMPLES: &str =
     "a unit such as `MB/s`, `MiB/s`, `K/sec`, `Mbytes/sec`, `IOPS`, `/s`, `s` or `ms`";
 
 impl PrintedUnit {
-    /// Reads a unit as tools and papers write it.
+    /// Parses a unit as tools and papers write it.
     pub fn parse(text: &str) -> Option<PrintedUnit> {
         let text = text.trim();
         let lower = text.to_lowercase();
@@ -174,12 +172,12 @@ impl PrintedUnit {
         Some(PrintedUnit::Bytes { power, base })
     }
 
-    /// What one of it is in bytes per second, for a rate of bytes.
+    /// Returns the bytes per second of a unit; `None` unless it is a rate of bytes.
     pub fn bytes_per_second(self, base: Base) -> Option<f64> {
         matches!(self, PrintedUnit::Bytes { .. }).then(|| self.factor(base))
     }
 
-    /// What one of it is in its plain unit: bytes per second, a number per second, or seconds.
+    /// Returns the factor to the plain unit: bytes per second, counts per second, or seconds.
     pub fn factor(self, base: Base) -> f64 {
         match self {
             PrintedUnit::Bytes { power, base: stated } => stated.unwrap_or(base).step().powi(i32::from(power)),
@@ -188,12 +186,12 @@ impl PrintedUnit {
         }
     }
 
-    /// Whether both are rates of bytes, numbers per second, or times.
+    /// Returns `true` if both are rates of bytes, counts per second, or times.
     pub(crate) fn is_same_kind(self, other: PrintedUnit) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 
-    /// How it is written without doubt: `MiB/s`.
+    /// Returns the unambiguous spelling: `MiB/s`.
     pub fn clear(self, base: Base) -> &'static str {
         match self {
             PrintedUnit::Bytes { power, base: stated } => {
@@ -208,7 +206,7 @@ impl PrintedUnit {
     }
 }
 
-/// The power of 1000 that a prefix of a count stands for.
+/// Returns the power of 1000 of a count's prefix.
 fn thousands(prefix: &str) -> Option<u8> {
     match prefix {
         "" => Some(0),
@@ -218,8 +216,8 @@ fn thousands(prefix: &str) -> Option<u8> {
     }
 }
 
-/// What a tool's letters stand for where they do not say. Bonnie++, IOzone and PostMark count 1024; `dd` and most others
-/// count 1000. Sources: the tools' own code; IOzone shifts by 10, PostMark's "megabytes" are 2^20.
+/// Returns the base of a tool's ambiguous prefixes. Bonnie++, IOzone and PostMark use 1024; `dd` and most others use
+/// 1000. Sources: the tools' own code; IOzone shifts by 10, PostMark's "megabytes" are 2^20.
 pub(crate) fn base_of_tool(tool: &str) -> Base {
     match tool.to_lowercase().as_str() {
         "bonnie++" | "bonnie" | "iozone" | "postmark" => Base::Binary,
@@ -227,23 +225,22 @@ pub(crate) fn base_of_tool(tool: &str) -> Base {
     }
 }
 
-/// Which unit explains a printed rate.
+/// The reading of a unit that explains a printed rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Explanation {
-    /// The one that was printed, read with this base.
+    /// The printed unit, read with this base.
     Base(Base),
-    /// That, with the point moved by this many digits: the printed number times 10^`digits` is right.
+    /// The same with a shifted decimal point: the printed number times 10^`digits` is right.
     Moved {
-        /// What the letters stand for.
         base: Base,
-        /// How many digits the point moved.
+        /// Digits by which the point is shifted.
         digits: i32,
     },
-    /// None.
+    /// No reading explains the printed rate.
     Nothing,
 }
 
-/// Explains a printed rate by the bytes per second that it should be. The usual base of the tool is tried first.
+/// Explains a printed rate by the exact bytes per second. Tries the tool's usual base first.
 pub(crate) fn explain(
     printed: &PrintedNumber,
     unit: PrintedUnit,
@@ -260,7 +257,7 @@ pub(crate) fn explain(
     for digits in [-3, 3, -1, 1, -2, 2] {
         for base in bases {
             let moved = unit.bytes_per_second(base).map(|factor| factor * 10_f64.powi(digits));
-            // Two digits at least, or chance explains anything.
+            // Needs at least two digits: with one, chance can explain anything.
             let says_something = printed.value().abs() >= 10.0 * printed.last_digit();
             if says_something && moved.is_some_and(|factor| printed.prints(exact_bytes_per_second / factor)) {
                 return Explanation::Moved { base, digits };
@@ -279,7 +276,7 @@ mod tests {
         PrintedNumber::parse(text).unwrap()
     }
 
-    /// GNU dd's own line, and a rate of FreeBSD's that somebody divided by 2^20.
+    /// Covers GNU dd's own line, and a rate of FreeBSD's that was divided by 2^20.
     #[test]
     fn the_unit_that_explains_a_rate_is_found() {
         let unit = PrintedUnit::parse("MB/s").unwrap();
@@ -289,7 +286,7 @@ mod tests {
         assert_eq!(explain(&printed("49.02"), unit, Base::Decimal, bsd), Explanation::Base(Base::Binary));
         assert_eq!(explain(&printed("35.0"), unit, Base::Decimal, 1_073_741_824.0 / 28.2238), Explanation::Nothing);
         let moved = explain(&printed("69.002"), unit, Base::Binary, 69_002.0 * 1024.0);
-        assert_eq!(moved, Explanation::Nothing, "thousands of 1024 are neither");
+        assert_eq!(moved, Explanation::Nothing, "thousands of 1024 fit neither base");
         assert_eq!(
             explain(&printed("331"), unit, Base::Decimal, gnu),
             Explanation::Moved { base: Base::Decimal, digits: -1 }
@@ -330,7 +327,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is printed with some digits is explained by what it was printed from, in the unit it was printed in.
+        /// Protects: a printed rate of any precision is explained by its exact value, in its own unit.
         #[test]
         fn a_printed_rate_is_explained(bytes in 1_u64..1 << 44, seconds in 0.001_f64..100_000.0, decimals in 0_usize..4,
                                        power in 0_u8..4, binary: bool) {

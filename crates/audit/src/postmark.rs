@@ -1,23 +1,23 @@
-//! What a PostMark run moves, from its settings alone.
+//! Computes what a PostMark run transfers, from its settings alone.
 //!
-//! PostMark draws everything from one Mersenne Twister that it seeds with 42, so a configuration fixes the sequence of
-//! operations and every byte, on any machine. The sequence itself is [`PostmarkDraws`], which runs of PostMark's load take too.
+//! PostMark draws everything from one Mersenne Twister that it seeds with 42. So a configuration fixes the sequence of
+//! operations and every byte, on any machine. [`PostmarkDraws`] is that sequence; runs of PostMark's load use it, too.
 
 use plumb_tools_classic::postmark::{PostmarkSettings, run_of};
 use plumb_workload::program::postmark::PostmarkDraws;
 
 pub(crate) use plumb_workload::program::postmark::Totals;
 
-/// Why a run cannot be replayed on paper.
+/// Reason why a run cannot be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotReplayable {
     /// PostMark divides by a tenth of the transactions.
     #[error("PostMark itself crashes with fewer than 10 transactions")]
     TooFew,
-    /// A file of size 0 counts as none, and a largest size below the smallest draws nothing.
+    /// A file of size 0 counts as missing, and a largest size below the smallest draws nothing.
     #[error("the smallest size must be at least 1, and the largest not below it")]
     Sizes,
-    /// Settings that nobody runs.
+    /// Settings beyond any real run.
     #[error(
         "the settings are beyond what PostMark can run: at most 2^29 bytes, 4 million files, 20 million transactions"
     )]
@@ -27,7 +27,7 @@ pub(crate) enum NotReplayable {
     OutOfFiles,
 }
 
-/// Replays a run on paper.
+/// Computes the totals of a run.
 pub(crate) fn replay(settings: &PostmarkSettings) -> Result<Totals, NotReplayable> {
     const SIZE_MAX_BYTES: u32 = 1 << 29;
     const FILES_MAX: u32 = 4_000_000;
@@ -55,7 +55,7 @@ mod tests {
         PostmarkSettings { low, high, number, transactions, ..PostmarkSettings::default() }
     }
 
-    /// What PostMark 1.53 printed for the same settings: files created, read, appended, left; MiB read and written.
+    /// Output of PostMark 1.53 for the same settings: files created, read, appended, left; MiB read and written.
     #[test]
     fn totals_are_those_of_the_real_tool() {
         for (settings, counts, mib_read, mib_written) in [
@@ -66,7 +66,7 @@ mod tests {
         ] {
             let totals = replay(&settings).unwrap();
             assert_eq!([totals.created, totals.read, totals.appended, totals.left], counts, "{settings:?}");
-            // PostMark adds in single precision, which errs in the second decimal of large totals.
+            // PostMark adds in single precision, with errors in the second decimal of large totals.
             let close = |bytes: u64, mib: f64| (bytes as f64 / (1 << 20) as f64 - mib).abs() < 0.006 + mib * 1e-4;
             assert!(close(totals.bytes_read, mib_read) && close(totals.bytes_written, mib_written), "{totals:?}");
         }

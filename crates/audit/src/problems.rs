@@ -1,4 +1,4 @@
-//! What in a study's file makes no sense, with the way out.
+//! Finds inconsistencies in a study's file, each with a remedy.
 
 use crate::form::{PublishedCell, PublishedStudy, Spread};
 use crate::numbers::{PrintedUnit, UNIT_EXAMPLES};
@@ -6,7 +6,7 @@ use plumb_workload::suggest::nearest;
 use plumb_workload::{KeyPath, Problem};
 use std::collections::BTreeSet;
 
-/// Returns what in a study's file makes no sense.
+/// Returns the inconsistencies in a study's file.
 pub fn problems(study: &PublishedStudy) -> Vec<Problem> {
     let mut found = Found::default();
     let sides: Vec<&str> = study.side.iter().map(|side| side.id.as_str()).collect();
@@ -65,7 +65,7 @@ pub fn problems(study: &PublishedStudy) -> Vec<Problem> {
         if claim.better.is_none() && claim.asserts.is_none() {
             found.add(
                 path.with("text"),
-                "this claim says nothing that numbers could bear out".to_owned(),
+                "this claim says nothing that numbers could support".to_owned(),
                 "add `better = \"side\"`, or `asserts = \"beyond-memory\"`".to_owned(),
             );
         }
@@ -152,7 +152,7 @@ impl Found {
         }
         if cell.seconds.as_ref().is_some_and(|seconds| seconds.value() <= 0.0) {
             let help = "give the time that the tool printed, or leave it out".to_owned();
-            self.add(path.with("seconds"), "nothing takes no time".to_owned(), help);
+            self.add(path.with("seconds"), "no test takes 0 s".to_owned(), help);
         }
     }
 }

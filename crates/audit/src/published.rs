@@ -1,4 +1,4 @@
-//! The numbers of a published study, for those who compare their own with them.
+//! The numbers of a published study, for comparisons with other results.
 
 use crate::form::PublishedStudy;
 use crate::numbers::PrintedUnit;
@@ -6,8 +6,8 @@ use crate::rules::side_name;
 use crate::view::{CellView, View};
 use plumb_result::{PublishedNumber, Unit as PlainUnit};
 
-/// What a study printed of one side, of one test or of all, in the order of the file. Where bytes and seconds were printed,
-/// a rate is what they come to, as in the audit; units are read as the tool means them.
+/// Returns the printed numbers of one side, of one test or of all, in the order of the file. If bytes and seconds were
+/// printed, a rate is computed from them, as in the audit. Units are read as the tool means them.
 pub fn published(study: &PublishedStudy, side: &str, test: Option<&str>) -> Vec<PublishedNumber> {
     let view = View::new(study);
     let is_meant =
@@ -22,14 +22,14 @@ fn number(study: &PublishedStudy, cell: &CellView<'_>) -> Option<PublishedNumber
         PrintedUnit::PerSecond { .. } => (PlainUnit::OpsPerSecond, 1.0),
         PrintedUnit::Time { .. } => (PlainUnit::Nanoseconds, NS_PER_S),
     };
-    // Bytes and seconds make a rate of bytes, and nothing else.
+    // Bytes and seconds determine a rate of bytes, and no other value.
     let value = if unit == PlainUnit::BytesPerSecond { cell.value? } else { cell.printed_value()? };
     let number =
         PublishedNumber::new(cell.cell.metric, cell.printed()?, value * factor, unit, conditions(study, cell))?;
     Some(PublishedNumber { about: cell.cell.about, ..number })
 }
 
-/// `bonnie on RAID 4: bonnie++ -d /mnt/raid …, mean over …`.
+/// Describes the conditions: `bonnie on RAID 4: bonnie++ -d /mnt/raid …, mean over …`.
 fn conditions(study: &PublishedStudy, cell: &CellView<'_>) -> String {
     let mut text = format!("{} on {}", cell.test.id, side_name(study, &cell.cell.side));
     let command = cell.cell.command.as_ref().or(cell.test.command.as_ref());
@@ -54,7 +54,7 @@ mod tests {
         published(&crate::tests::read("mirrors.toml", MIRRORS).unwrap(), side, test)
     }
 
-    // Protects: rates are in the unit that their tool meant, and what bytes and seconds come to where both were printed.
+    // Protects: rates are in the unit that their tool means, and are computed from bytes and seconds if both were printed.
     #[test]
     fn numbers_are_read_in_the_unit_that_was_meant() {
         let bonnie = numbers("linux", Some("bonnie"));
@@ -69,9 +69,9 @@ mod tests {
         assert!(mean.conditions.ends_with("16MiB, mean over record sizes from 4 kB to 16 MB"), "{}", mean.conditions);
     }
 
-    // Protects: what is missing in a study, or is of another side or test, is no number.
+    // Protects: missing numbers, and numbers of another side or test, are not returned.
     #[test]
-    fn what_is_missing_is_no_number() {
+    fn missing_numbers_are_not_returned() {
         assert_eq!(numbers("linux", Some("bonnie-files")), []);
         assert_eq!(numbers("linux", Some("dd-1g-read")), []);
         assert_eq!(numbers("openbsd", None), []);

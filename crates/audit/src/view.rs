@@ -1,4 +1,4 @@
-//! A study with everything that follows from its words: what the commands do, what the rates are, how large the sets.
+//! A study with everything that follows from it: the commands' actions, the rates, the sizes of file sets.
 
 use crate::command::{self, CommandAction};
 use crate::form::{
@@ -8,7 +8,7 @@ use crate::numbers::{Base, Explanation, PrintedUnit, base_of_tool, explain};
 use crate::postmark::{Totals, replay};
 use plumb_result::CellMetric;
 
-/// A study, read closely.
+/// A study with derived facts.
 pub(crate) struct View<'a> {
     pub(crate) study: &'a PublishedStudy,
     pub(crate) tests: Vec<TestView<'a>>,
@@ -16,39 +16,37 @@ pub(crate) struct View<'a> {
     pub(crate) cells: Vec<CellView<'a>>,
 }
 
-/// A test, read closely.
+/// A test with derived facts.
 pub(crate) struct TestView<'a> {
     pub(crate) test: &'a PublishedTest,
-    /// What its command does.
     pub(crate) actions: Vec<CommandAction>,
-    /// What its PostMark settings move.
+    /// Bytes that its PostMark settings transfer.
     pub(crate) totals: Option<Totals>,
 }
 
-/// A cell, read closely.
+/// A cell with derived facts.
 pub(crate) struct CellView<'a> {
     pub(crate) cell: &'a PublishedCell,
     pub(crate) test: &'a PublishedTest,
-    /// Place of its test.
     pub(crate) test_index: usize,
     pub(crate) side: Option<&'a ComparedThing>,
-    /// What its own command, or its test's, does.
+    /// Actions of its own command, or of its test's.
     pub(crate) actions: Vec<CommandAction>,
     pub(crate) unit: Option<PrintedUnit>,
     /// Bytes divided by seconds, as printed.
     pub(crate) exact: Option<f64>,
-    /// Which unit explains the printed rate, where bytes and seconds were printed.
+    /// Reading of the unit that explains the printed rate, if bytes and seconds were printed.
     pub(crate) explanation: Option<Explanation>,
-    /// The best value there is: bytes per second, a number per second, or seconds.
+    /// Most precise value available: bytes per second, counts per second, or seconds.
     pub(crate) value: Option<f64>,
-    /// Size of the file, or of all files at the most.
+    /// Size of the file, or at most of all files.
     pub(crate) set_bytes: Option<u64>,
-    /// The same at the start, where files come and go.
+    /// Size at the start, if files are created and deleted.
     pub(crate) set_bytes_start: Option<u64>,
-    /// How its writes became durable within the measured time; `None` where that is unknown.
+    /// Durability of its writes within the measured time; `None` if unknown.
     pub(crate) durability: Option<Durability>,
     pub(crate) repetitions: Option<u32>,
-    /// The declared meaning of its spread.
+    /// Declared meaning of its spread.
     pub(crate) spread_is: Option<SpreadMeaning>,
     /// Standard deviation between repetitions, as a share of the value.
     pub(crate) spread: Option<f64>,
@@ -67,7 +65,7 @@ impl<'a> View<'a> {
         view
     }
 
-    /// Cells of one test and metric, a side each.
+    /// Returns the cells of each test and metric, one per side.
     pub(crate) fn rows(&self) -> Vec<Vec<&CellView<'a>>> {
         let mut rows: Vec<Vec<&CellView<'a>>> = Vec::new();
         for cell in &self.cells {
@@ -82,19 +80,18 @@ impl<'a> View<'a> {
         rows
     }
 
-    /// Cells of a test.
     pub(crate) fn of_test(&self, test_index: usize) -> impl Iterator<Item = &CellView<'a>> {
         self.cells.iter().filter(move |cell| cell.test_index == test_index)
     }
 
-    /// Whether a side runs Linux, as far as it says.
+    /// Returns `true` if a side states an operating system that may be Linux.
     pub(crate) fn is_linux(side: &ComparedThing) -> bool {
         let os = side.facts.get("os").map(|os| os.to_lowercase()).unwrap_or_default();
         let elsewhere = ["bsd", "solaris", "darwin", "macos", "windows"].iter().any(|name| os.contains(name));
         !os.is_empty() && !elsewhere
     }
 
-    /// Bytes of memory that can hold a set: the system's own, and the host's.
+    /// Returns the memories that can cache a file set, in bytes: the system's own, and the host's.
     pub(crate) fn memories(&self) -> Vec<(&'static str, u64)> {
         let machine = &self.study.machine;
         let own = if machine.virtual_by.is_some() { "the guest" } else { "the machine" };
@@ -104,7 +101,7 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// A dd that reads a file to its end reads what an earlier dd wrote there.
+    /// Infers sizes: a dd that reads a file to its end reads what an earlier dd wrote there.
     fn infer_read_sizes(&mut self) {
         for at in 0..self.cells.len() {
             let (earlier, rest) = self.cells.split_at_mut(at);
@@ -119,8 +116,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Bonnie++ 1.0x writes characters with putc and flushes nothing; from 1.9x on it makes one system call a byte and
-    /// flushes every phase. Where no version is stated, its character rate shows it.
+    /// Infers the durability of Bonnie++. 1.0x writes characters with putc and flushes nothing; 1.9x and later make one
+    /// system call per byte and flush every phase. If no version is stated, the character rate shows it.
     fn infer_bonnie(&mut self) {
         let generations: Vec<Option<BonnieGeneration>> = (0..self.cells.len()).map(|at| self.generation(at)).collect();
         for (cell, generation) in self.cells.iter_mut().zip(generations) {
@@ -141,7 +138,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The generation of Bonnie++ that the rates of one test and side show.
+    /// Infers the generation of Bonnie++ from the rates of one test and side.
     pub(crate) fn bonnie_by_rates(&self, test_index: usize, side: &str) -> Option<BonnieSeen> {
         let rate = |metric| {
             let found = self.of_test(test_index).find(|cell| cell.cell.side == side && cell.cell.metric == metric);
@@ -159,16 +156,16 @@ impl<'a> View<'a> {
     }
 }
 
-/// How Bonnie++ writes characters.
+/// Character output of Bonnie++.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BonnieGeneration {
     /// 1.0x: putc, and no flush.
     Stdio,
-    /// 1.9x and later: one system call a byte, and a flush in every phase.
+    /// 1.9x and later: one system call per byte, and a flush in every phase.
     SystemCalls,
 }
 
-/// What the rates of a side show.
+/// A generation of Bonnie++, inferred from the rates of a side.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct BonnieSeen {
     pub(crate) generation: BonnieGeneration,
@@ -193,8 +190,8 @@ impl BonnieGeneration {
     }
 }
 
-/// Student's t, two-sided 95 %, to three terms; within 1 % from 5 degrees of freedom on. Source: Abramowitz and Stegun
-/// 26.7.5.
+/// Approximates Student's t, two-sided 95 %, to three terms; within 1 % for at least 5 degrees of
+/// freedom. Source: Abramowitz and Stegun 26.7.5.
 fn student_95(degrees: f64) -> f64 {
     let (x, degrees) = (1.959_964_f64, degrees.max(1.0));
     let second = (x.powi(3) + x) / (4.0 * degrees);
@@ -210,7 +207,7 @@ impl<'a> TestView<'a> {
     fn new(test: &'a PublishedTest) -> TestView<'a> {
         let actions = test.command.as_deref().map(command::read).unwrap_or_default();
         let totals = actions.iter().find_map(|action| match action {
-            // Places are drawn, too, and their names are not those of a paper.
+            // Several locations are drawn, too, and their names are unknown.
             CommandAction::Postmark(postmark) if postmark.settings.locations.len() < 2 => {
                 replay(&postmark.settings).ok()
             }
@@ -279,7 +276,7 @@ impl<'a> CellView<'a> {
         Some(match self.spread_is {
             Some(SpreadMeaning::StandardError) => printed * runs.sqrt(),
             Some(SpreadMeaning::Confidence95) => printed * runs.sqrt() / student_95(runs - 1.0),
-            // Half of the range of six runs or more exceeds their standard deviation (d2 of six is 2.534).
+            // With six runs or more, half of the range exceeds the standard deviation (d2 of six is 2.534).
             Some(SpreadMeaning::StandardDeviation | SpreadMeaning::HalfRange | SpreadMeaning::NotStated) | None => {
                 printed
             }
@@ -301,7 +298,7 @@ impl<'a> CellView<'a> {
         self.test.durability.or_else(|| self.actions.iter().find_map(CommandAction::durability))
     }
 
-    /// The printed number, of a range its middle, as bytes per second, a number per second, or seconds.
+    /// Returns the printed number in bytes per second, counts per second, or seconds; the middle of a printed range.
     pub(crate) fn printed_value(&self) -> Option<f64> {
         let value = self.cell.value.as_ref()?.value();
         let printed = self.cell.to.as_ref().map_or(value, |to| (value + to.value()) / 2.0);
@@ -309,12 +306,12 @@ impl<'a> CellView<'a> {
         Some(printed * factor)
     }
 
-    /// What findings call it: `test.metric@side`.
+    /// Returns the cell's name in findings: `test.metric@side`.
     pub(crate) fn id(&self) -> String {
         format!("{}.{}@{}", self.test.id, self.cell.metric.name(), self.cell.side)
     }
 
-    /// As printed, with its unit.
+    /// Returns the number as printed, with its unit.
     pub(crate) fn printed(&self) -> Option<String> {
         let value = self.cell.value.as_ref()?;
         let about = if self.cell.about { "~" } else { "" };
@@ -323,27 +320,27 @@ impl<'a> CellView<'a> {
         Some(format!("{about}{value}{to}{unit}"))
     }
 
-    /// The command that measured it, as printed.
+    /// Returns the command that measured it, as printed.
     pub(crate) fn command(&self) -> Option<&'a str> {
         self.cell.command.as_deref().or(self.test.command.as_deref())
     }
 
-    /// The version of the tool that measured it.
+    /// Returns the version of the tool that measured it.
     pub(crate) fn version(&self) -> Option<&'a str> {
         self.side.and_then(|side| side.tools.get(&self.test.tool)).or(self.test.version.as_ref()).map(String::as_str)
     }
 
-    /// Whether something was done about cached data before a read.
+    /// Returns `true` if cached data was dropped or bypassed before a read.
     pub(crate) fn is_cold(&self) -> bool {
         self.test.cache != CacheControl::None || self.actions.iter().any(CommandAction::reads_cold)
     }
 
-    /// Whether it is a rate of bytes.
+    /// Returns `true` for a rate of bytes.
     pub(crate) fn is_byte_rate(&self) -> bool {
         matches!(self.unit, Some(PrintedUnit::Bytes { .. }))
     }
 
-    /// The factor of its unit as its tool means it.
+    /// Returns the base of its unit, as its tool means it.
     pub(crate) fn base(&self) -> Base {
         match self.explanation {
             Some(Explanation::Base(base) | Explanation::Moved { base, .. }) => base,
@@ -356,9 +353,9 @@ impl<'a> CellView<'a> {
 mod tests {
     use super::*;
 
-    /// Against the tables of Student's distribution.
+    /// Compares with tables of Student's distribution.
     #[test]
-    fn student_is_the_tables() {
+    fn student_matches_the_tables() {
         for (degrees, t) in [(5.0, 2.571), (9.0, 2.262), (20.0, 2.086), (100.0, 1.984)] {
             assert!((student_95(degrees) / t - 1.0).abs() < 0.01, "{degrees}: {}", student_95(degrees));
         }

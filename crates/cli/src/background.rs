@@ -1,13 +1,13 @@
-//! Servers that go to the background, as the tools that they stand for do: the program starts itself again without a terminal.
+//! Moves servers to the background, like the tools that they emulate: the program starts itself again without a terminal.
 
 use crate::exit::Stopped;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// Set for the process in the background, whose words ask it to go there as well.
+/// Environment variable that marks the background process, whose arguments ask for the background, too.
 const IN_BACKGROUND: &str = "PLUMB_IN_BACKGROUND";
 
-/// Starts this program again with the same words. The other process outlives this one and its terminal.
+/// Starts this program again with the same arguments. The new process outlives this one and its terminal.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -22,16 +22,17 @@ pub fn start_again() -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Tells whether this is the process that [`start_again`] started.
+/// Returns `true` in the process that [`start_again`] started.
 pub fn is_here() -> bool {
     std::env::var_os(IN_BACKGROUND).is_some()
 }
 
-/// Leaves the parent's session, in the background: no hangup of the terminal reaches this process, and the scheduler, which shares
-/// processors between sessions first (sched(7), "The autogroup feature"), no longer counts it as a part of what runs there.
+/// Leaves the parent's session if this process is in the background. A hangup of the terminal then does not reach
+/// it. The scheduler, which shares processors between sessions first, then no longer counts it with the parent's
+/// load. Source: sched(7), "The autogroup feature".
 pub fn leave_session() {
     if is_here() {
-        // Fails only for the leader of a process group, which `start_again` never starts.
+        // Fails only for the leader of a process group, and `start_again` starts none.
         let _ = rustix::process::setsid();
     }
 }

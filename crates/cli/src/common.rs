@@ -1,5 +1,3 @@
-//! Options of every command.
-
 use clap::Args;
 use std::path::PathBuf;
 
@@ -26,14 +24,14 @@ pub struct Common {
     #[arg(long, global = true)]
     pub no_store: bool,
 
-    /// What may be overwritten: files, directories, paths or serials of devices, separated by commas. Their contents will
-    /// be destroyed.
+    /// Files, directories, and paths or serials of devices that may be overwritten, separated by
+    /// commas. Their contents will be destroyed.
     #[arg(long, global = true, value_name = "PATH-OR-SERIAL,…", env = "PLUMB_ALLOW", hide_env_values = true)]
     pub plumb_allow: Option<String>,
 }
 
 impl Common {
-    /// From the environment only, for another tool's command line.
+    /// Reads the options from the environment only, for another tool's command line.
     pub fn of_environment() -> Common {
         let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         Common {

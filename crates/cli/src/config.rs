@@ -1,7 +1,7 @@
-//! The configuration file: what the user allows for good.
+//! The configuration file: permanent permissions of the user.
 //!
-//! `$XDG_CONFIG_HOME/plumb/config.toml`, or `~/.config/plumb/config.toml`. It gives rights away, so that it is believed only
-//! where nobody but the user and root can write to it.
+//! Path: `$XDG_CONFIG_HOME/plumb/config.toml`, or `~/.config/plumb/config.toml`. It grants rights, so it is ignored
+//! unless only the user and root can write to it.
 
 use crate::exit::Stopped;
 use crate::output::error_line;
@@ -14,38 +14,33 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// What it says.
+/// Contents of the file.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What may be overwritten.
+    /// Paths and serials that may be overwritten.
     allow: Vec<Allowed>,
     /// Directories on file systems that other tools' tests may fill.
     fill: Vec<Place>,
 }
 
-/// Whether the file was read, and why not.
+/// State of the configuration file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ConfigFile {
-    /// The user has no home directory.
     NoHome,
-    /// It cannot be read, for an ordinary reason.
+    /// The file is missing or unreadable, for an ordinary reason.
     Absent {
-        /// Path of the file.
         path: PathBuf,
-        /// The reason, such as that it does not exist.
+        /// Reason, such as `does not exist`.
         why: &'static str,
     },
-    /// Others could have written it.
+    /// Other users could have written the file.
     Ignored {
-        /// Path of the file.
         path: PathBuf,
-        /// Who could have written it.
+        /// Which of its paths others can write to.
         why: String,
     },
-    /// The values of the file are used.
     Read {
-        /// Path of the file.
         path: PathBuf,
     },
 }
@@ -78,7 +73,6 @@ impl fmt::Display for ConfigFile {
 #[serde(try_from = "String")]
 struct Allowed(Allow);
 
-/// An absolute path.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 struct Place(PathBuf);
@@ -106,25 +100,25 @@ impl TryFrom<String> for Place {
         match Path::new(&text).is_absolute() {
             true => Ok(Place(text.into())),
             false => {
-                Err(format!("`{text}` is no absolute path; name a directory of the file system that may be filled"))
+                Err(format!("`{text}` is not an absolute path; name a directory of the file system that may be filled"))
             }
         }
     }
 }
 
 impl Config {
-    /// The user's own; an empty one where there is none, or where it cannot be believed, which is said once.
+    /// Returns the user's configuration; an empty one if the file is missing or not trusted. Warns once about the latter.
     ///
     /// # Errors
-    /// The text is not a configuration; with its file and line.
+    /// The text is not a configuration. The message has its file and line.
     pub fn of_user() -> Result<&'static Config, Stopped> {
         Ok(Config::with_file()?.1)
     }
 
-    /// The same, with what became of the file.
+    /// Returns the user's configuration and the state of its file.
     ///
     /// # Errors
-    /// The text is not a configuration; with its file and line.
+    /// The text is not a configuration. The message has its file and line.
     pub fn with_file() -> Result<(&'static ConfigFile, &'static Config), Stopped> {
         static OF_USER: OnceLock<(ConfigFile, Config)> = OnceLock::new();
         if OF_USER.get().is_none() {
@@ -171,7 +165,7 @@ impl Config {
         config.map_err(Stopped::usage)
     }
 
-    /// What may be overwritten.
+    /// Returns the permissions of `allow`.
     pub fn permissions(&self) -> Permissions {
         let allow = self.allow.iter().map(|Allowed(allow)| allow.clone()).collect();
         Permissions { allow, ..Permissions::default() }
@@ -186,13 +180,13 @@ impl Config {
         self.allow.iter().map(|Allowed(allow)| text(allow)).collect()
     }
 
-    /// Where file systems may be filled.
+    /// Returns the directories whose file systems may be filled.
     pub fn fill(&self) -> impl Iterator<Item = PathBuf> {
         self.fill.iter().map(|Place(path)| path.clone())
     }
 }
 
-/// Where it lies: nowhere for a user without a home.
+/// Returns the path of the file; `None` without a home directory.
 fn path() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let directory = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
@@ -220,7 +214,7 @@ mod tests {
     const TEXT: &str = "allow = [\"/data/bench\", \"S4EVNX0M1\", \"loop:/x.img\"]\nfill = [\"/data\"]\n";
 
     #[test]
-    fn paths_and_serials_are_told_apart_and_a_bare_word_is_no_file_of_whatever_directory() {
+    fn paths_and_serials_are_distinguished_and_a_bare_word_is_a_serial() {
         let config = Config::parse("c", TEXT).unwrap();
         let serial = |name: &str| Allow::Serial(name.to_owned());
         let expected = [Allow::Path("/data/bench".into()), serial("S4EVNX0M1"), serial("loop:/x.img")];
@@ -230,11 +224,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_a_file_and_a_line() {
+    fn errors_name_file_and_line() {
         for (text, line, says) in [
             ("allow = [\n  \"/a\",\n  \"./b\",\n]\n", 3, "absolute path"),
             ("allow = [\"~/b\"]", 1, "absolute path"),
-            ("\nfill = [\"b\"]", 2, "no absolute path"),
+            ("\nfill = [\"b\"]", 2, "not an absolute path"),
             ("allow = [\"\"]", 1, "empty name"),
             ("allow = \"/a\"", 1, "expected"),
             ("\n\nallows = []", 3, "allow"),
@@ -246,24 +240,24 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_could_have_written_is_not_believed() {
+    fn a_file_that_others_could_have_written_is_not_trusted() {
         let (dir, path) = written(TEXT);
-        let believed = |user| Config::at(&path, user).unwrap().1 != Config::default();
-        assert!(believed(me()));
-        assert_eq!(believed(me() + 1), me() == 0, "only root's is everybody's");
+        let trusted = |user| Config::at(&path, user).unwrap().1 != Config::default();
+        assert!(trusted(me()));
+        assert_eq!(trusted(me() + 1), me() == 0, "root's file is trusted by everyone");
         std::fs::set_permissions(&path, Mode::from_mode(0o664)).unwrap();
-        assert!(!believed(me()), "its group writes to it");
+        assert!(!trusted(me()), "its group can write to it");
         std::fs::set_permissions(&path, Mode::from_mode(0o600)).unwrap();
-        assert!(believed(me()));
+        assert!(trusted(me()));
         std::fs::set_permissions(dir.path(), Mode::from_mode(0o777)).unwrap();
-        assert!(!believed(me()), "everybody can put another one in its place");
+        assert!(!trusted(me()), "everyone can replace it");
         assert!(matches!(Config::at(&path, me()).unwrap().0, ConfigFile::Ignored { .. }));
         let (file, absent) = Config::at(&dir.path().join("absent"), me()).unwrap();
         assert_eq!((file.to_string().as_str(), absent), ("does not exist", Config::default()));
         if me() == 0 {
             std::fs::set_permissions(dir.path(), Mode::from_mode(0o755)).unwrap();
             std::os::unix::fs::chown(&path, Some(1234), None).unwrap();
-            assert!(!believed(0), "root reads no one else's");
+            assert!(!trusted(0), "root trusts no other user's file");
         }
     }
 }

@@ -6,22 +6,21 @@ use plumb_engine::guard::OutputError;
 use plumb_lab::HostError;
 use std::fmt;
 
-/// How a command ends.
+/// Outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Done and trusted.
     Done,
     /// Done, and an asserted condition is false.
     AssertedFalse,
-    /// What another tool ends with 1: its command line is wrong, or it cannot do what that asks.
+    /// Exit code 1 of another tool: its command line is wrong or asks for something impossible.
     DialectFailed,
-    /// As many jobs of another tool failed, or the code that it ends with.
+    /// Another exit code of another tool, such as its number of failed jobs.
     DialectCode(u8),
     /// The command line or the plan is wrong.
     Usage,
     /// Done, but rejected by checks.
     Rejected,
-    /// The system failed.
+    /// A system call failed.
     Io,
     /// Refused by the write guard.
     Refused,
@@ -34,7 +33,7 @@ pub enum End {
 }
 
 impl End {
-    /// The code of the design.
+    /// Returns the exit code.
     pub fn number(self) -> u8 {
         match self {
             End::Done => 0,
@@ -51,17 +50,16 @@ impl End {
     }
 }
 
-/// A message with the way it ends.
+/// An error message with the outcome of the command.
 #[derive(Debug)]
 pub struct Stopped {
-    /// How it ends.
     pub end: End,
-    /// What to say; may be several lines.
+    /// Text for the user; may have several lines.
     pub message: String,
 }
 
 impl Stopped {
-    /// The command line or the plan is wrong.
+    /// Creates a usage error: the command line or the plan is wrong.
     pub fn usage(message: impl fmt::Display) -> Stopped {
         Stopped { end: End::Usage, message: message.to_string() }
     }
@@ -74,7 +72,7 @@ impl Stopped {
         }
     }
 
-    /// The system failed.
+    /// Creates an I/O error.
     pub fn io(message: impl fmt::Display) -> Stopped {
         Stopped { end: End::Io, message: message.to_string() }
     }

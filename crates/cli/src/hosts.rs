@@ -1,4 +1,4 @@
-//! Other hosts, whose agents make the runs of this command: where they are, and how they are reached.
+//! Other hosts, whose agents make the runs of this command: their addresses, and connections to them.
 
 use crate::agent::listen::PURPOSE;
 use crate::agent::{self, PORT, local};
@@ -26,7 +26,7 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
 /// Number of attempts to connect with keys.
 const CONNECT_TRIES: u32 = 4;
 const CONNECT_AGAIN: Duration = Duration::from_millis(100);
-/// Another patience than [`PATIENCE`], in seconds.
+/// Environment variable that replaces [`PATIENCE`], in seconds.
 const SETTING: &str = "PLUMB_HOSTS_PATIENCE";
 
 /// Hosts that make the runs of a command.
@@ -36,24 +36,24 @@ pub struct HostsArguments {
     /// needs nothing there. `local` or unix:PATH is an agent of yours on this host. Paths are those of the hosts.
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub hosts: Vec<String>,
-    /// The same from a file, a host a line.
+    /// Hosts from a file, one per line.
     #[arg(long, value_name = "FILE")]
     pub hosts_file: Option<PathBuf>,
-    /// What the agents were started with keys for: the client.keys that `plumb agent --init` made.
+    /// Keys for agents that were started with --keys: the client.keys that `plumb agent --init` made.
     #[arg(long, value_name = "FILE", env = "PLUMB_HOSTS_KEYS", hide_env_values = true)]
     pub hosts_keys: Option<PathBuf>,
 }
 
 impl HostsArguments {
-    /// Whether runs are made elsewhere.
+    /// Returns `true` if other hosts make the runs.
     pub fn are_given(&self) -> bool {
         !self.hosts.is_empty() || self.hosts_file.is_some()
     }
 
-    /// Reaches the hosts, where there are any; every run of this process is theirs from then on.
+    /// Connects to the hosts, if there are any. They then make every run of this process.
     ///
     /// # Errors
-    /// One of them cannot be reached, or is named twice.
+    /// A host cannot be reached, or is named twice.
     pub fn join(&self) -> Result<(), Stopped> {
         match self.named()?.as_slice() {
             [] => Ok(()),
@@ -61,7 +61,7 @@ impl HostsArguments {
         }
     }
 
-    /// The hosts that are named on the command line and in the file; none where neither is given.
+    /// Returns the hosts from the command line and the file, or an empty list if neither is given.
     ///
     /// # Errors
     /// The file cannot be read, or names no host.
@@ -86,16 +86,16 @@ fn make_absolute(host: &mut String) {
     }
 }
 
-/// A host, and where it is.
+/// A host and its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPlace {
-    /// As typed, and as results name it.
+    /// Name as typed, and as results have it.
     pub name: String,
     /// HOST:PORT, `ssh:` with ssh's argument, `local`, or `unix:` with a path.
     pub address: String,
 }
 
-/// Where hosts are that are named as for `--hosts`.
+/// Parses hosts as `--hosts` has them.
 pub fn places(hosts: &[String]) -> Vec<HostPlace> {
     hosts.iter().map(|host| HostPlace { name: host.clone(), address: with_port(host) }).collect()
 }
@@ -115,16 +115,16 @@ fn with_port(host: &str) -> String {
 }
 
 thread_local! {
-    /// Addresses of this host on its connections to the others, in their order.
+    /// This host's address on each connection, in the order of the hosts.
     static OWN: RefCell<Vec<Option<IpAddr>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// This host's address on its connection to each of the others; none where ssh reaches it.
+/// Returns this host's address on its connection to each host; `None` for connections by ssh.
 pub fn own_addresses() -> Vec<Option<IpAddr>> {
     OWN.with(|own| own.borrow().clone())
 }
 
-/// Hosts of a file: a line each; what follows a `#` is not read.
+/// Reads a file of hosts, one per line, with `#` comments.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -135,19 +135,19 @@ pub fn listed(path: &Path) -> Result<Vec<String>, Stopped> {
     Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }
 
-/// Reaches hosts; every run of this process is theirs from then on.
+/// Connects to hosts. They then make every run of this process.
 ///
 /// # Errors
-/// One of them cannot be reached, or is named twice.
+/// A host cannot be reached, or is named twice.
 pub fn join(hosts: &[HostPlace], keys: Option<&Path>) -> Result<(), Stopped> {
     ranks::lead(reached(hosts, keys)?);
     Ok(())
 }
 
-/// Reaches hosts.
+/// Connects to hosts.
 ///
 /// # Errors
-/// One of them cannot be reached, or is named twice.
+/// A host cannot be reached, or is named twice.
 pub fn reached(hosts: &[HostPlace], keys: Option<&Path>) -> Result<JoinedRanks, Stopped> {
     if ranks::joined().is_some() {
         return Err(Stopped::usage("hosts are named, and this process was started by MPI: use one of them"));
@@ -162,7 +162,7 @@ pub fn reached(hosts: &[HostPlace], keys: Option<&Path>) -> Result<JoinedRanks, 
     let names: Vec<&String> = hosts.iter().map(|host| &host.name).collect();
     for (place, &host) in names.iter().enumerate() {
         if host.is_empty() || host.len() > 255 || host.contains(char::is_whitespace) {
-            return Err(Stopped::usage(format!("`{host}` is no host")));
+            return Err(Stopped::usage(format!("`{host}` is not a host")));
         }
         if names[..place].contains(&host) {
             return Err(Stopped::usage(format!("host {host} is named twice")));
@@ -176,7 +176,7 @@ pub fn reached(hosts: &[HostPlace], keys: Option<&Path>) -> Result<JoinedRanks, 
         patience,
         name: hosts[number].name.clone(),
     };
-    // All at once: one that does not answer costs its time once.
+    // Connects to all hosts in parallel, so that silent ones cost the timeout only once.
     let links: Vec<Result<Reached, Stopped>> = std::thread::scope(|scope| {
         let begun: Vec<_> = hosts
             .iter()
@@ -186,7 +186,7 @@ pub fn reached(hosts: &[HostPlace], keys: Option<&Path>) -> Result<JoinedRanks, 
                 scope.spawn(move || reach(host, trust, &greeting))
             })
             .collect();
-        let lost = || Err(Stopped::io("a thread that reaches a host has failed"));
+        let lost = || Err(Stopped::io("a thread that connects to a host panicked"));
         begun.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
     });
     let reached = links.into_iter().collect::<Result<Vec<Reached>, Stopped>>()?;
@@ -197,7 +197,7 @@ pub fn reached(hosts: &[HostPlace], keys: Option<&Path>) -> Result<JoinedRanks, 
     JoinedRanks::meet(joined).map_err(Stopped::io)
 }
 
-/// Whether anybody listens at the address of a host.
+/// Returns `true` if something listens at the address of a host.
 pub fn answers(place: &HostPlace) -> bool {
     if let Ok(Some(path)) = local::socket_of(&place.address) {
         return UnixStream::connect(path).is_ok();
@@ -206,13 +206,13 @@ pub fn answers(place: &HostPlace) -> bool {
     addresses.first().is_some_and(|address| TcpStream::connect_timeout(address, CONNECT_PATIENCE).is_ok())
 }
 
-/// Who is silent for so long is given up.
+/// Returns the time after which a silent host is given up.
 fn patience() -> Duration {
-    let said = std::env::var(SETTING).ok().and_then(|text| text.trim().parse::<u32>().ok());
-    said.filter(|&seconds| seconds > 0).map_or(PATIENCE, |seconds| Duration::from_secs(seconds.into()))
+    let configured = std::env::var(SETTING).ok().and_then(|text| text.trim().parse::<u32>().ok());
+    configured.filter(|&seconds| seconds > 0).map_or(PATIENCE, |seconds| Duration::from_secs(seconds.into()))
 }
 
-/// Reaches one host, whose agent answers.
+/// Connects to a host, and waits for its agent's answer.
 fn reach(place: &HostPlace, trust: Option<&Trust>, greeting: &Greeting) -> Result<Reached, Stopped> {
     let host = &place.name;
     let failed = |why: &dyn std::fmt::Display| Stopped::io(format!("host {host}: {why}"));
@@ -234,19 +234,19 @@ fn reach(place: &HostPlace, trust: Option<&Trust>, greeting: &Greeting) -> Resul
     Ok(reached)
 }
 
-/// A host whose agent has answered.
+/// A connection to a host whose agent has answered.
 struct Reached {
     link: Link,
     own_address: Option<IpAddr>,
 }
 
-/// Why there is no connection.
+/// Reason why a host cannot be reached.
 #[derive(Debug, thiserror::Error)]
 enum ReachError {
-    /// Its address.
+    /// The address is invalid or unknown.
     #[error("{0}")]
     Address(String),
-    /// No agent is there.
+    /// Nothing listens there.
     #[error("{0}; is `plumb agent --listen` running there?")]
     Connect(io::Error),
     /// Nothing listens on this loopback port. Agents without keys listen on a Unix socket instead.
@@ -261,7 +261,7 @@ enum ReachError {
     /// The agent closed the connection on every attempt.
     #[error("{0}, {CONNECT_TRIES} times; others may be opening too many connections to it")]
     Displaced(ChannelError),
-    /// The keys do not fit.
+    /// The keys do not match.
     #[error("{0}")]
     Channel(#[from] ChannelError),
 }
@@ -280,7 +280,7 @@ fn over_tcp(address: &str, trust: Option<&Trust>) -> Result<Reached, ReachError>
     // Limits the first answer only. After that, heartbeats detect a dead agent.
     let _ = stream.set_read_timeout(Some(ANSWER_PATIENCE));
     let reader = stream.try_clone().map_err(ReachError::Connect)?;
-    Ok(Reached { link: Link { reader: Box::new(Again(reader)), writer: Box::new(stream) }, own_address })
+    Ok(Reached { link: Link { reader: Box::new(FirstReadTimeout(reader)), writer: Box::new(stream) }, own_address })
 }
 
 fn connected(address: SocketAddr) -> io::Result<TcpStream> {
@@ -321,15 +321,18 @@ fn over_socket(path: &Path) -> Result<Reached, ReachError> {
     }
     let _ = stream.set_read_timeout(Some(ANSWER_PATIENCE));
     let reader = stream.try_clone().map_err(failed)?;
-    Ok(Reached { link: Link { reader: Box::new(Again(reader)), writer: Box::new(stream) }, own_address: None })
+    Ok(Reached {
+        link: Link { reader: Box::new(FirstReadTimeout(reader)), writer: Box::new(stream) },
+        own_address: None,
+    })
 }
 /// A socket that drops its read timeout after the first read, when heartbeats take over.
-struct Again<S>(S);
+struct FirstReadTimeout<S>(S);
 
-impl<S: SilentRead> io::Read for Again<S> {
+impl<S: SilentRead> io::Read for FirstReadTimeout<S> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = io::Read::read(&mut self.0, into)?;
-        self.0.wait_for_ever();
+        self.0.block_without_timeout();
         Ok(count)
     }
 }
@@ -337,22 +340,22 @@ impl<S: SilentRead> io::Read for Again<S> {
 /// Removes the read timeout of TCP and Unix sockets.
 trait SilentRead: io::Read {
     /// Makes later reads block without a timeout.
-    fn wait_for_ever(&self);
+    fn block_without_timeout(&self);
 }
 
 impl SilentRead for TcpStream {
-    fn wait_for_ever(&self) {
+    fn block_without_timeout(&self) {
         let _ = self.set_read_timeout(None);
     }
 }
 
 impl SilentRead for UnixStream {
-    fn wait_for_ever(&self) {
+    fn block_without_timeout(&self) {
         let _ = self.set_read_timeout(None);
     }
 }
 
-/// Copies this program to a host and starts it there, by the user's own ssh.
+/// Copies this program to a host and starts it there, with the user's own ssh.
 fn over_ssh(to: &str) -> Result<Link, Stopped> {
     let program = std::env::current_exe()
         .map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))?;
@@ -361,7 +364,7 @@ fn over_ssh(to: &str) -> Result<Link, Stopped> {
     Ok(Link { reader: Box::new(reader), writer: Box::new(Alive { writer, _life: life }) })
 }
 
-/// What is written to a far program, and its life.
+/// Standard input of a program on another host, with a guard that keeps it alive.
 struct Alive<W, L> {
     writer: W,
     _life: L,

@@ -1,7 +1,6 @@
-//! What every command of the command line shares: options, output, exit codes, the terminal, progress, the store of results,
-//! hosts and agents.
+//! Shared by all commands: options, output, exit codes, terminal, progress, result store, hosts and agents.
 //!
-//! Tools and commands are crates above this one; a change of one of them does not rebuild the others.
+//! The crates of tools and commands depend on this one, so that a change of one of them does not rebuild the others.
 // Only `output` writes to standard output and standard error.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files

@@ -1,4 +1,4 @@
-//! What is shown and sent while a measurement goes on: the live line or the live screen, and the streams.
+//! Output during a measurement: the live line or the live screen, and the streams.
 
 use crate::common::Common;
 use crate::exit::Stopped;
@@ -10,27 +10,25 @@ use clap::Args;
 use plumb_bench::{Both, Parts, Progress};
 use std::sync::atomic::Ordering;
 
-/// Live output that a user asks for.
+/// Options for output during a measurement.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LiveArguments {
     /// Show a full screen while it goes on: rates, latency, devices, findings, steady state. The page is printed at the end.
     #[arg(long)]
     pub live: bool,
-    /// Where seconds are sent.
     #[command(flatten)]
     pub stream: StreamArguments,
 }
 
-/// Where what goes on is shown and sent.
+/// Streams, and whether the live screen is on.
 pub struct Outlets {
-    /// The streams.
     pub streams: Streams,
-    /// Whether a screen was asked for and can be had.
+    /// Whether the screen was requested and is available.
     pub has_screen: bool,
 }
 
 impl Outlets {
-    /// Opens the streams. A note says why there can be no screen.
+    /// Opens the streams. Prints a note if a requested screen is unavailable.
     ///
     /// # Errors
     /// A stream cannot be opened.
@@ -50,26 +48,24 @@ impl Outlets {
     }
 }
 
-/// What watches the runs of a command.
+/// Observers of a command's runs: line, screen and streams.
 pub struct LiveOutput {
-    /// Hidden while a screen is open, and takes over where the user closes it.
+    /// Live line; hidden while a screen is open, and shown after the user closes it.
     line: LiveLine,
     screen: LiveView,
     streams: Streams,
 }
 
-/// Whether a screen is shown.
 enum LiveView {
-    /// None was asked for, or the user has closed it.
+    /// Not requested, or closed by the user.
     None,
-    /// Between two measurements, whose pages are printed.
+    /// Closed between two measurements, while a page is printed.
     Next,
-    /// While one goes on.
     Open(LiveScreen),
 }
 
 impl LiveOutput {
-    /// Opens what is asked for.
+    /// Opens the requested outputs.
     ///
     /// # Errors
     /// A stream cannot be opened.
@@ -79,7 +75,7 @@ impl LiveOutput {
         Ok(LiveOutput { line: LiveLine::with_warnings(warnings), screen, streams })
     }
 
-    /// Watches a run. A terminal that cannot be a screen has the line.
+    /// Observes a run. Falls back to the line if the terminal has no screen.
     pub fn watch<T>(&mut self, run: impl FnOnce(&mut dyn Progress) -> T) -> T {
         self.open_screen();
         match &mut self.screen {
@@ -88,7 +84,7 @@ impl LiveOutput {
         }
     }
 
-    /// Watches one of several runs of a workload.
+    /// Observes one of several runs of a workload.
     pub fn watch_repeat<T>(&mut self, number: u32, of: u32, run: impl FnOnce(&mut dyn Progress) -> T) -> T {
         self.line.repeat(number, of);
         self.open_screen();
@@ -112,7 +108,7 @@ impl LiveOutput {
         }
     }
 
-    /// Takes away what is shown: what comes next is a page.
+    /// Removes the live output, so that a page can be printed.
     pub fn clear(&mut self) {
         if let LiveView::Open(screen) = &mut self.screen {
             let by_user = screen.is_closed().load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! `--live`: a full screen of the run that goes on, drawn in a thread of its own so that the run waits for no terminal.
+//! `--live`: a full screen of the current run. A separate thread draws it, so that the run never waits for the terminal.
 
 use crate::progress::PhaseClock;
 use crate::session;
@@ -16,10 +16,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Longest wait for a key. After it the screen is drawn again if there is something new.
+/// Longest wait for a key, after which the screen shows any changes.
 const KEY_TIME: Duration = Duration::from_millis(100);
 
-/// The screen, until it is closed.
 pub struct LiveScreen {
     shared: Arc<Shared>,
     phases: PhaseClock,
@@ -29,16 +28,15 @@ pub struct LiveScreen {
 #[derive(Default)]
 struct Shared {
     picture: Mutex<Picture>,
-    /// The runs are over.
+    /// Set after the last run.
     is_over: AtomicBool,
-    /// Nothing is drawn any more: the runs are over, or the user has closed it, or the terminal is gone.
+    /// Set once nothing is drawn any more: after the last run, a close by the user, or a lost terminal.
     is_closed: Arc<AtomicBool>,
 }
 
 #[derive(Default)]
 struct Picture {
     live: LivePicture,
-    /// Counts changes.
     version: u64,
 }
 
@@ -48,7 +46,7 @@ impl Shared {
     }
 }
 
-/// Why there is no screen here; `None` where there can be one.
+/// Returns the reason why there is no screen here, or `None` if there can be one.
 pub(crate) fn hindrance() -> Option<&'static str> {
     if !io::stdout().is_terminal() || !io::stderr().is_terminal() {
         return Some("standard output and standard error are not both a terminal");
@@ -57,12 +55,12 @@ pub(crate) fn hindrance() -> Option<&'static str> {
 }
 
 impl LiveScreen {
-    /// Takes the terminal.
+    /// Takes over the terminal.
     ///
     /// # Errors
-    /// The terminal's.
+    /// The terminal cannot be set up.
     pub fn open() -> io::Result<LiveScreen> {
-        // A signal that came before the handlers are there would leave the terminal as a screen.
+        // A signal that arrives before the handlers are installed would leave the terminal in screen mode.
         signals::install()?;
         let shared = Arc::new(Shared::default());
         let terminal = Screen::take(Interrupt::Signal)?;
@@ -71,12 +69,12 @@ impl LiveScreen {
         Ok(LiveScreen { shared, phases: PhaseClock::default(), thread: Some(thread) })
     }
 
-    /// Set once it is closed and the terminal is free.
+    /// Returns a flag that is set once the screen is closed and the terminal restored.
     pub fn is_closed(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.shared.is_closed)
     }
 
-    /// Gives the terminal back.
+    /// Restores the terminal.
     pub fn close(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -84,28 +82,28 @@ impl LiveScreen {
         }
     }
 
-    /// A study changes: its parts, its plots, what went wrong.
+    /// Updates the study's progress: its parts, plots and errors.
     pub fn study(&self, how: impl FnOnce(&mut StudyProgress)) {
         self.change(|picture| how(picture.study.get_or_insert_default()));
     }
 
-    /// A plot or a run of a study is prepared; of a run, what it does where that is known.
+    /// Shows that a plot or a run of a study is prepared. `of` is the run's workload, if known.
     pub fn study_stage(&mut self, part: &str, workload: &str, what: &str, of: Option<&Workload>) {
         self.phases = of.map_or_else(PhaseClock::default, PhaseClock::of);
         self.change(|picture| picture.study_stage(part, workload, what));
     }
 
-    /// A line of what prepares a run.
+    /// Shows a line from the preparation of a run.
     pub fn heard(&self, line: &str) {
         self.change(|picture| {
-            // What is said during a phase is among its findings too.
+            // Lines during a phase are shown as findings.
             if picture.phase.is_empty() {
                 line.clone_into(&mut picture.preparing);
             }
         });
     }
 
-    /// A run of another process reports.
+    /// Shows an event of a run in another process.
     pub fn streamed(&mut self, line: &Streamed) {
         let phase = line.phase.as_deref().unwrap_or_default();
         match (line.event, &line.measured, &line.finding) {
@@ -115,7 +113,7 @@ impl LiveScreen {
             (StreamEvent::PhaseEnds, Some(measured), _) => self.change(|picture| picture.phase_done(phase, measured)),
             (StreamEvent::Finding, _, Some(finding)) => self.change(|picture| picture.found(finding)),
             (StreamEvent::Withdrawn, _, Some(finding)) => self.change(|picture| picture.withdrawn(finding)),
-            // How the run went is told by whoever conducts it.
+            // The conductor of a study reports how the run went.
             _ => {}
         }
     }
@@ -150,14 +148,14 @@ impl Drop for LiveScreen {
     }
 }
 
-/// Draws what is new, until it is closed; the terminal is given back as this returns.
+/// Draws changes until the screen is closed, and restores the terminal on return.
 fn draw(shared: &Shared, mut terminal: Screen) {
     let mut drawn: Option<u64> = None;
     while !shared.is_over.load(Ordering::Relaxed) {
         if terminal.is_resized() {
             drawn = None;
         }
-        // The lock is free again before the terminal is written to: one that stands still must not hold up the run.
+        // Releases the lock before writing to the terminal: a blocked terminal must not block the run.
         let next = {
             let picture = shared.picture();
             (drawn != Some(picture.version)).then(|| {

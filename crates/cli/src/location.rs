@@ -1,4 +1,4 @@
-//! Locations that `plumb try` and `plumb sweep` measure: a directory, a device, a file that is there, or a simulated device.
+//! Locations that `plumb try` and `plumb sweep` measure: a directory, a device, an existing file, or a simulated device.
 
 use crate::exit::Stopped;
 use crate::ranks;
@@ -9,20 +9,18 @@ use std::ffi::OsStr;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// A location to measure.
 pub enum Location {
-    /// A directory, or a simulated device.
     Place(Place),
-    /// A block device as a whole.
+    /// A whole block device.
     Device(PathBuf),
-    /// A file that is there.
+    /// An existing file.
     File(PathBuf),
 }
 
-/// A place as typed: on this host, where it must be there, or on those that make the runs.
+/// Parses a place. Without `--hosts`, it must exist on this host.
 ///
 /// # Errors
-/// It is no directory here, or no simulated device.
+/// The place is neither a directory here nor a simulated device.
 pub fn place(typed: impl AsRef<OsStr>) -> Result<Place, PlaceError> {
     match ranks::led() {
         None => Place::parse(typed).map(Place::absolute),
@@ -31,7 +29,7 @@ pub fn place(typed: impl AsRef<OsStr>) -> Result<Place, PlaceError> {
 }
 
 impl Location {
-    /// Reads a place as typed, which need not be UTF-8.
+    /// Parses a location, which need not be UTF-8.
     pub fn parse(typed: impl AsRef<OsStr>) -> Result<Location, Stopped> {
         if ranks::led().is_some() {
             return Ok(Location::Place(place(typed)?));
@@ -52,7 +50,7 @@ impl Location {
         Ok(Location::Place(Place::parse(typed)?.absolute()))
     }
 
-    /// The directory below which test data is made.
+    /// Returns the directory for test data.
     pub fn base(&self) -> &Path {
         match self {
             Location::Place(place) => place.base(),
@@ -60,7 +58,7 @@ impl Location {
         }
     }
 
-    /// The device or file as a target, with its size; `None` for a place where test data is made.
+    /// Returns the device or file as a target with its size; `None` for a place with its own test data.
     pub fn target(&self, content: Content) -> Option<Target> {
         let mut target = match self {
             Location::Place(_) => return None,

@@ -1,6 +1,5 @@
-//! Standard output and standard error. Neither may end a measurement: their reader may go away, and the file that they
-//! lead to may have no room. The exit code of a run is its own all the same. Only what prints reports for as long as they are
-//! read ends with its reader.
+//! Standard output and standard error. Their errors never end a measurement: the reader may close the pipe, and the disk of a file
+//! may be full. A run keeps its exit code. Only commands that print reports until stopped end when the reader closes the pipe.
 //!
 //! This module passes all text through [`plumb_text::visible`], which keeps the colours that pages mark and escapes every other
 //! control character. [`redraw`] updates a status line in place.
@@ -13,24 +12,24 @@ use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Why standard output takes no more, once that is so.
+/// The first error of standard output, after which nothing more is written.
 static LOST: OnceLock<String> = OnceLock::new();
 
-/// Whether pages go to standard error, because a stream has standard output.
+/// Whether pages go to standard error, because a stream uses standard output.
 static PAGES_ELSEWHERE: AtomicBool = AtomicBool::new(false);
 
-/// Sends pages to standard error from now on: standard output is for something else.
+/// Sends later pages to standard error: a stream uses standard output.
 pub(crate) fn page_to_standard_error() {
     PAGES_ELSEWHERE.store(true, Ordering::Relaxed);
 }
 
-/// Whether [`page_to_standard_error`] was called.
+/// Returns `true` after [`page_to_standard_error`].
 pub(crate) fn pages_are_elsewhere() -> bool {
     PAGES_ELSEWHERE.load(Ordering::Relaxed)
 }
 
-/// Writes to standard output, or where pages go instead. What cannot be written is dropped, and all that comes after it;
-/// [`lost`] says why.
+/// Writes to standard output, or to standard error after [`page_to_standard_error`]. After the first error, drops this
+/// and all later text; [`lost`] returns the error.
 pub fn print(text: &str) {
     if pages_are_elsewhere() {
         return complain(format_args!("{text}"));
@@ -41,7 +40,7 @@ pub fn print(text: &str) {
     let text = shown(text);
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // A reader that went away has what it wanted.
+        // A reader that closed the pipe has all that it wanted.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             let _ = LOST.set(error.to_string());
         }
@@ -95,16 +94,15 @@ fn without_commands(text: &str) -> String {
         .collect()
 }
 
-/// Why some of the output is not where it should be.
+/// Returns the error that cut off standard output.
 pub fn lost() -> Option<&'static str> {
     LOST.get().map(String::as_str)
 }
 
-/// How a row of reports ended before its end.
+/// Reason for the early end of a command that prints reports until stopped.
 pub enum Early {
-    /// Nobody reads any more.
+    /// The reader closed the pipe.
     Unread,
-    /// With an error.
     Failed(Stopped),
 }
 
@@ -114,7 +112,7 @@ impl From<Stopped> for Early {
     }
 }
 
-/// Writes one of several reports to standard output, at once, so that its reader has each as soon as it is there.
+/// Writes and flushes one of several reports, so that a reader sees each without delay.
 pub fn write(text: &str) -> Result<(), Early> {
     let text = shown(text);
     let mut out = io::stdout().lock();
@@ -124,15 +122,15 @@ pub fn write(text: &str) -> Result<(), Early> {
     })
 }
 
-/// What waits for the screen to be given back; absent where it is not taken.
+/// Text held back while the screen is open; `None` otherwise.
 static HELD: Mutex<Option<String>> = Mutex::new(None);
 
-/// Keeps what goes to standard error until [`release_complaints`]: the terminal is a screen.
+/// Holds back text for standard error until [`release_complaints`], while the terminal is a screen.
 pub(crate) fn hold_complaints() {
     HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
 }
 
-/// Writes what was kept. A panic that came while something was being kept must not wait for itself.
+/// Writes the text that was held back. Only tries the lock, since a panic may come from a thread that holds it.
 pub(crate) fn release_complaints() {
     let held = HELD.try_lock().ok().and_then(|mut held| held.take());
     if let Some(held) = held {
@@ -140,7 +138,7 @@ pub(crate) fn release_complaints() {
     }
 }
 
-/// Writes to standard error. What cannot be written is dropped: there is no other place to say so.
+/// Writes to standard error. Ignores errors: there is no other place to report them.
 pub fn complain(text: std::fmt::Arguments<'_>) {
     let text = text.to_string();
     let text = shown(&text);
@@ -148,7 +146,7 @@ pub fn complain(text: std::fmt::Arguments<'_>) {
         held.push_str(&text);
         return;
     }
-    // In one piece: launchers of several processes print what comes from each as it comes.
+    // One write, since launchers of several processes interleave their output.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
@@ -178,7 +176,7 @@ mod tests {
 
     // Protects pipelines: a file name with a line feed cannot inject a runner command, and `::1` stays readable.
     #[test]
-    fn data_is_no_command_of_a_runner() {
+    fn data_is_never_a_runner_command() {
         let text = "error: a\n::error::x\n  ::set-env name=A::b\n##[error]c\n##vso[task.x]d\n::1 port\n## title\n";
         assert_eq!(
             without_commands(text),

@@ -24,7 +24,7 @@ pub struct Pending {
     limits: PendingLimits,
     /// In order of arrival, oldest first.
     places: Mutex<Vec<Place>>,
-    has_told: AtomicBool,
+    is_reported: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub struct PendingPlace {
 impl Pending {
     /// Creates an empty set with these limits.
     pub fn new(limits: PendingLimits) -> Arc<Pending> {
-        Arc::new(Pending { limits, places: Mutex::default(), has_told: AtomicBool::new(false) })
+        Arc::new(Pending { limits, places: Mutex::default(), is_reported: AtomicBool::new(false) })
     }
 
     fn places(&self) -> MutexGuard<'_, Vec<Place>> {
@@ -79,8 +79,8 @@ impl Pending {
     }
 
     /// Returns `true` on the first call only, so that displaced connections are reported once.
-    pub(crate) fn is_first_to_tell(&self) -> bool {
-        !self.has_told.swap(true, Ordering::AcqRel)
+    pub(crate) fn is_first_report(&self) -> bool {
+        !self.is_reported.swap(true, Ordering::AcqRel)
     }
 
     /// Returns the number of unauthenticated connections.

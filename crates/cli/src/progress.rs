@@ -1,5 +1,5 @@
-//! The one live line, on standard error, when that is a terminal; and findings as they become true, on standard error
-//! whatever it is.
+//! The live line, on standard error if that is a terminal. Also prints findings as soon as they are known,
+//! on standard error of any kind.
 
 use crate::common::Common;
 use crate::output::{self, error_line};
@@ -16,49 +16,48 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The live line.
+/// The live line of a run or a comparison.
 pub struct LiveLine {
     line: StatusLine,
     prefix: String,
     history: Vec<f64>,
     style: Style,
-    /// The run of a comparison that goes on; absent where one run is all there is.
+    /// Current run of a comparison; `None` for a single run.
     block: Option<String>,
-    /// Which of several runs of one workload this is.
+    /// Number of this run among several of one workload.
     repeat: String,
     phases: PhaseClock,
-    /// Where the command makes several runs.
+    /// `None` for a command with a single run.
     whole: Option<Whole>,
-    /// Whether warnings are printed as they become true; the page has them at the end.
+    /// Findings that are printed at once; the page repeats them at the end.
     warnings: LiveWarnings,
     /// Codes that were printed in this comparison.
-    told: BTreeSet<String>,
-    /// Those of them that were taken back.
+    printed: BTreeSet<String>,
+    /// Printed codes that were withdrawn.
     withdrawn: BTreeSet<String>,
-    /// A screen that has the terminal.
+    /// Flag of a screen that uses the terminal.
     hidden_until: Option<Arc<AtomicBool>>,
 }
 
-/// Which findings are printed as they become true.
+/// Findings that are printed at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiveWarnings {
-    /// Only those that reject the run: whoever watches may stop it.
+    /// Only those that reject the run, so that the user can stop it.
     FailuresOnly,
-    /// All.
     All,
 }
 
 impl LiveWarnings {
-    /// As asked for.
+    /// Returns the selection of the command line.
     pub fn of(common: &Common) -> LiveWarnings {
         if common.verbose { LiveWarnings::All } else { LiveWarnings::FailuresOnly }
     }
 }
 
-/// The least time between two drawings of a line.
+/// Shortest time between two redraws of a line.
 const DRAWN_EVERY: Duration = Duration::from_millis(250);
 
-/// A line that says what goes on, on standard error, when that is a terminal.
+/// A status line on standard error, if that is a terminal.
 pub struct StatusLine {
     shown: Mutex<Shown>,
 }
@@ -67,7 +66,7 @@ struct Shown {
     is_terminal: bool,
     is_hidden: bool,
     text: String,
-    /// When it was drawn; absent where it is not there.
+    /// Time of the last redraw; `None` while the line is erased.
     drawn: Option<Instant>,
 }
 
@@ -90,7 +89,7 @@ impl Shown {
 }
 
 impl StatusLine {
-    /// Makes an empty line, which is drawn only if standard error is a terminal.
+    /// Creates an empty line, which is drawn only if standard error is a terminal.
     pub fn on_standard_error() -> StatusLine {
         let is_terminal = std::io::stderr().is_terminal();
         StatusLine { shown: Mutex::new(Shown { is_terminal, is_hidden: false, text: String::new(), drawn: None }) }
@@ -100,38 +99,37 @@ impl StatusLine {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces what it says.
     pub fn say(&self, text: String) {
         let mut shown = self.shown();
         shown.text = text;
         shown.draw();
     }
 
-    /// Makes something else appear above it.
-    pub fn aside(&self, tell: impl FnOnce()) {
+    /// Erases the line, prints something above it, and redraws it.
+    pub fn aside(&self, print: impl FnOnce()) {
         let mut shown = self.shown();
         let was_drawn = shown.drawn.is_some();
         shown.erase();
-        tell();
+        print();
         if was_drawn {
             shown.draw();
         }
     }
 
-    /// Hides it while something else has the terminal, or lets it be seen again.
+    /// Hides the line while something else uses the terminal, or shows it again.
     pub fn hide(&self, is_hidden: bool) {
         let mut shown = self.shown();
         shown.erase();
         shown.is_hidden = is_hidden;
     }
 
-    /// Removes it, until it says something again.
+    /// Removes the line until the next [`StatusLine::say`].
     pub fn end(&self) {
         self.shown().erase();
     }
 }
 
-/// ` · about 12 s left`, where the rest takes as long for each part as what is done; empty before enough of it is.
+/// Formats the remaining time, extrapolated from the finished share: ` · about 12 s left`. Empty until enough is finished.
 pub fn left_by_share(began: Instant, done: f64, total: f64) -> String {
     left_of(began.elapsed(), done, total)
 }
@@ -145,28 +143,28 @@ fn left_of(elapsed: Duration, done: f64, total: f64) -> String {
     format!(" · about {} left", format::time_brief(left_ns))
 }
 
-/// Which phase of how many runs, and what is left.
+/// Current phase of a run, and the remaining time.
 #[derive(Debug, Default)]
 pub(crate) struct PhaseClock {
-    /// Longest time of each phase, ns; absent where its amount of work ends it.
+    /// Longest time of each phase, ns; `None` if its amount of work ends it.
     times_ns: Vec<Option<u64>>,
-    /// Phases that have begun.
+    /// Number of phases that have begun.
     begun: usize,
 }
 
 impl PhaseClock {
-    /// Before the first phase.
+    /// Starts before the first phase.
     pub(crate) fn of(workload: &Workload) -> PhaseClock {
         let time_ns = |phase: &plumb_workload::Phase| Some((phase.ramp.0 + phase.stop.time?.0).max(1));
         PhaseClock { times_ns: workload.phase.iter().map(time_ns).collect(), begun: 0 }
     }
 
-    /// A phase begins.
+    /// Counts the start of a phase.
     pub(crate) fn begins(&mut self) {
         self.begun += 1;
     }
 
-    /// `phase 3 of 11`; nothing where there is only one.
+    /// Formats the position: `phase 3 of 11`; empty for a single phase.
     pub(crate) fn place(&self) -> String {
         match self.times_ns.len() {
             0 | 1 => String::new(),
@@ -174,12 +172,12 @@ impl PhaseClock {
         }
     }
 
-    /// The longest time of the current phase, ns; absent where its amount of work ends it.
+    /// Returns the longest time of the current phase, ns; `None` if its amount of work ends it.
     pub(crate) fn time_ns(&self) -> Option<u64> {
         *self.times_ns.get(self.begun.checked_sub(1)?)?
     }
 
-    /// The most that is left, `elapsed_ns` into the current phase; absent where that phase has no time.
+    /// Returns the longest remaining time, ns, at `elapsed_ns` into the current phase; `None` if that phase has no time limit.
     pub(crate) fn left_ns(&self, elapsed_ns: u64) -> Option<u64> {
         let current = self.begun.checked_sub(1)?;
         let now = (*self.times_ns.get(current)?)?.saturating_sub(elapsed_ns);
@@ -187,7 +185,7 @@ impl PhaseClock {
         Some(now + later)
     }
 
-    /// Time that is left, in words: `about 12 s left`, or `at least …` where the amount of work ends a phase that is not over.
+    /// Formats the remaining time: `about 12 s left`, or `at least …` if the amount of work ends a remaining phase.
     fn left(&self, elapsed_ns: u64) -> Option<String> {
         let at = self.begun.saturating_sub(1);
         let open = self.times_ns.get(at..).filter(|open| !open.is_empty())?;
@@ -199,7 +197,7 @@ impl PhaseClock {
     }
 }
 
-/// The runs of a command, and when they began.
+/// Runs of a command, and their start times.
 struct Whole {
     parts: Parts,
     began: Instant,
@@ -217,7 +215,7 @@ impl Whole {
 const HISTORY: usize = 16;
 
 impl LiveLine {
-    /// Makes a line, which is drawn only if standard error is a terminal.
+    /// Creates a line, which is drawn only if standard error is a terminal.
     pub fn on_standard_error() -> LiveLine {
         LiveLine {
             line: StatusLine::on_standard_error(),
@@ -229,27 +227,27 @@ impl LiveLine {
             phases: PhaseClock::default(),
             whole: None,
             warnings: LiveWarnings::FailuresOnly,
-            told: BTreeSet::new(),
+            printed: BTreeSet::new(),
             withdrawn: BTreeSet::new(),
             hidden_until: None,
         }
     }
 
-    /// The same, with these findings printed above it.
+    /// Creates a line that prints these findings above itself.
     pub(crate) fn with_warnings(warnings: LiveWarnings) -> LiveLine {
         let mut line = LiveLine::on_standard_error();
         line.warnings = warnings;
         line
     }
 
-    /// Which of several runs of one workload begins.
+    /// Sets the number of the run among several of one workload.
     pub fn repeat(&mut self, number: u32, of: u32) {
         if of > 1 {
             self.repeat = format!("run {number} of {of} · ");
         }
     }
 
-    /// Shows nothing until this is so: a screen has the terminal until it is closed.
+    /// Hides the line while a screen has the terminal, until `is_closed`.
     pub(crate) fn hide_until(&mut self, is_closed: Arc<AtomicBool>) {
         self.line.hide(true);
         self.hidden_until = Some(is_closed);
@@ -262,17 +260,16 @@ impl LiveLine {
         }
     }
 
-    /// Takes the line away.
     pub fn clear(&self) {
         self.line.end();
     }
 
-    /// A line that stays, above the live one.
-    fn tell(&self, text: &str) {
+    /// Prints a permanent line above the live one.
+    fn print_above(&self, text: &str) {
         self.line.aside(|| error_line!("{text}"));
     }
 
-    /// Shows a text, with where in the run it is, and what is left `elapsed_ns` into the current phase.
+    /// Shows a text with the position in the run and the remaining time, `elapsed_ns` into the current phase.
     fn say(&mut self, text: &str, elapsed_ns: u64) {
         self.show_if_free();
         let place = self.phases.place();
@@ -314,26 +311,26 @@ impl Progress for LiveLine {
         self.block = Some(what.to_owned());
     }
 
-    /// Of a comparison, only what rejects its runs, and each check once: it tends to be the same in every block. Of a run, a
-    /// check that was printed before is one short line.
+    /// Prints a finding. In a comparison, prints only rejections, and each check once, since it tends to be the same in
+    /// every block. In a run, a check that was printed before becomes one short line.
     fn found(&mut self, finding: &Finding) {
         let aside = match &self.block {
             None if finding.level < Level::Fail && self.warnings == LiveWarnings::FailuresOnly => return,
-            None if !self.told.insert(finding.code.clone()) => {
-                return self.tell(&page::found_again(finding, &self.style));
+            None if !self.printed.insert(finding.code.clone()) => {
+                return self.print_above(&page::found_again(finding, &self.style));
             }
             None => None,
-            Some(_) if finding.level < Level::Fail || !self.told.insert(finding.code.clone()) => return,
+            Some(_) if finding.level < Level::Fail || !self.printed.insert(finding.code.clone()) => return,
             Some(block) => Some(format!("{block}; printed once; all runs with {} are left out", finding.code)),
         };
-        self.tell(&page::found(finding, aside.as_deref(), &self.style));
+        self.print_above(&page::found(finding, aside.as_deref(), &self.style));
     }
 
     fn withdrawn(&mut self, finding: &Finding) {
-        let mut of_block = || self.told.contains(&finding.code) && self.withdrawn.insert(finding.code.clone());
+        let mut of_block = || self.printed.contains(&finding.code) && self.withdrawn.insert(finding.code.clone());
         let of_run = self.block.is_none() && (finding.level == Level::Fail || self.warnings == LiveWarnings::All);
         if of_run || of_block() {
-            self.tell(&page::withdrawn(finding, &self.style));
+            self.print_above(&page::withdrawn(finding, &self.style));
         }
     }
 
@@ -374,9 +371,9 @@ impl Progress for LiveLine {
 mod tests {
     use super::*;
 
-    // Protects: what is left is of the whole run, and is not made up where the current phase ends by its amount of work.
+    // Protects: the remaining time covers the whole run, and is unknown if the amount of work ends the current phase.
     #[test]
-    fn what_is_left_is_of_all_phases() {
+    fn the_remaining_time_covers_all_phases() {
         let mut phases = PhaseClock { times_ns: vec![None, Some(4), Some(3)], begun: 1 };
         assert_eq!((phases.place().as_str(), phases.left_ns(1)), ("phase 1 of 3", None));
         phases.begins();
@@ -384,7 +381,7 @@ mod tests {
         assert_eq!(phases.left_ns(9), Some(3));
     }
 
-    // Protects: a rate of a few milliseconds is not used as a forecast.
+    // Protects: a rate measured over a few milliseconds is not used as a forecast.
     #[test]
     fn a_share_is_extrapolated_once_enough_is_done() {
         let of = |ms, done| left_of(Duration::from_millis(ms), done, 100.0);
@@ -392,9 +389,9 @@ mod tests {
         assert_eq!(of(2000, 25.0), " · about 6.0 s left");
     }
 
-    // Protects: the words do not promise an end where the amount of work decides it.
+    // Protects: the text promises no end time if the amount of work decides it.
     #[test]
-    fn what_is_left_is_said_with_its_bound() {
+    fn the_remaining_time_names_its_bound() {
         const S: u64 = 1_000_000_000;
         let mut phases = PhaseClock { times_ns: vec![None, Some(4 * S), Some(3 * S)], begun: 0 };
         assert_eq!(phases.left(9 * S).as_deref(), Some("at least 7.0 s left"));

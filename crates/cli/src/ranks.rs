@@ -1,5 +1,4 @@
-//! The processes that were started together with this one, by `mpirun`, `mpiexec` or `srun`: the first runs the command, the others
-//! make its runs with it.
+//! Processes that `mpirun`, `mpiexec` or `srun` started together: the first runs the command, and the others take part in its runs.
 
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
@@ -12,19 +11,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 thread_local! {
-    /// Of the main thread, where every command runs: most MPI libraries want to be called by the thread that started them.
+    /// Belongs to the main thread, which runs every command: most MPI libraries must be called by the thread that initialised them.
     static JOINED: RefCell<Option<Rc<JoinedRanks>>> = const { RefCell::new(None) };
-    /// The MPI library of a process that was started alone, where something wants one.
+    /// MPI library of a process that was started alone; loaded on demand.
     static ALONE: RefCell<Option<Alone>> = const { RefCell::new(None) };
 }
 
-/// Joins the processes that were started together with this one. If this is not the first of them, makes its part of the
-/// first one's runs, and returns the exit code at the end; `follower` does the work of tools that is not a run.
+/// Joins the processes that were started together with this one. The first returns `None`. Any other takes part in the
+/// first one's runs, and returns the exit code at the end; `follower` handles work of tools other than runs.
 ///
 /// # Errors
 /// The other processes cannot be reached.
 pub fn join(follower: &mut dyn Follower) -> Result<Option<u8>, Stopped> {
-    // One message is enough; the others end as the first one does.
+    // Only the first process prints the error; the others end with the same code.
     let is_first = launcher().is_none_or(|(_, rank)| rank == 0);
     let joined = start()
         .map_err(Stopped::usage)
@@ -53,17 +52,17 @@ pub fn join(follower: &mut dyn Follower) -> Result<Option<u8>, Stopped> {
     Ok(Some(code))
 }
 
-/// This process leads the hosts of these ranks from now on.
+/// Makes this process the coordinator of these hosts.
 pub fn lead(ranks: JoinedRanks) {
     JOINED.with(|joined| *joined.borrow_mut() = Some(Rc::new(ranks)));
 }
 
-/// The hosts that make every run, where this process only leads them.
+/// Returns the hosts that make every run if this process only coordinates them.
 pub fn led() -> Option<Rc<JoinedRanks>> {
     joined().filter(|ranks| ranks.leads_only())
 }
 
-/// Behind a place that is said: on how many hosts it is.
+/// Returns text to append to a place: the number of hosts.
 pub fn on_each_host() -> String {
     led().map_or(String::new(), |ranks| match ranks.size() {
         1 => " on the host".to_owned(),
@@ -71,15 +70,15 @@ pub fn on_each_host() -> String {
     })
 }
 
-/// The others, where this process is the first of several.
+/// Returns the joined processes if this is the first of several.
 pub fn joined() -> Option<Rc<JoinedRanks>> {
     JOINED.with(|joined| joined.borrow().clone())
 }
 
-/// MPI-IO of the library that joins the processes, or of one that is started for this process alone.
+/// Returns MPI-IO of the library that joins the processes, or of one that is initialised for this process alone.
 ///
 /// # Errors
-/// There is none, or it cannot be used for that.
+/// There is no MPI library, or it has no usable MPI-IO.
 pub fn mpi_io() -> Result<Arc<MpiIo>, StartError> {
     if let Some(ranks) = joined()
         && let Some(library) = ranks.mpi_io()?
@@ -96,7 +95,7 @@ pub fn mpi_io() -> Result<Arc<MpiIo>, StartError> {
     })
 }
 
-/// Ends the other ranks. Nothing may use them afterwards.
+/// Ends the other ranks. They must not be used afterwards.
 pub fn dismiss(code: u8) {
     ALONE.with(|alone| alone.borrow_mut().take());
     if let Some(ranks) = JOINED.with(|joined| joined.borrow_mut().take()) {

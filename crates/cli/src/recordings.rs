@@ -1,4 +1,4 @@
-//! Recordings, as the engine wants them: opened by `plumb-trace`, scaled, aligned and filtered as a replay asks.
+//! Adapts recordings for the engine: opens them with `plumb-trace`, and scales, aligns and filters their ops for a replay.
 
 use plumb_engine::replay::{CallAct, CallSurvey, InitialFile, InitialFileKind, RecordedCall, RecordedCalls};
 use plumb_engine::trace::{RecordedOp, RecordedOps, Recordings, ReplayError};
@@ -13,7 +13,6 @@ use std::io::Cursor;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Recordings in files.
 pub struct OnDisk;
 
 impl Recordings for OnDisk {
@@ -77,10 +76,10 @@ fn part_of(share: Option<ReplayShare>, clones: u32) -> Result<ReplayPart, Replay
     })
 }
 
-/// Begins to read a recording once more.
+/// Reopens a recording from its start.
 type Opens<'a> = dyn Fn() -> Result<Box<dyn Recorded + Send>, ReplayError> + 'a;
 
-/// Which threads or files are those of one process of several.
+/// Threads or files that belong to one of several processes.
 struct Own {
     flags: Vec<bool>,
     of_files: bool,
@@ -99,7 +98,7 @@ impl Own {
         self.is_own(if self.of_files { record.file } else { record.task })
     }
 
-    /// Of reads and writes alone: whole threads, or whole files where there are too few threads.
+    /// Divides reads and writes by thread, or by file if there are too few threads.
     fn of_ops(share: ReplayShare, path: &Path, open: &Opens<'_>) -> Result<Own, ReplayError> {
         let taken = |apart| shares(open()?, |_| true, apart, share.of).map_err(cannot_read);
         let by_thread = taken(Apart::Threads)?;
@@ -113,7 +112,7 @@ impl Own {
         Err(too_few("a thread stays whole, and so does a file", path, &by_thread, share.of, ""))
     }
 
-    /// Of calls: what their order allows.
+    /// Divides calls as their order allows.
     fn of_calls(share: ReplayShare, replay: &Replay, below: &Below, open: &Opens<'_>) -> Result<Own, ReplayError> {
         let shares = shares_of_calls(share.of, replay, below, open)?;
         Ok(Own::new(shares, share.number, false))
@@ -143,16 +142,16 @@ fn shares_of_calls(ranks: u32, replay: &Replay, below: &Below, open: &Opens<'_>)
     if shares.parts < ranks { Err(too_few(why, &replay.path, &shares, ranks, other)) } else { Ok(shares) }
 }
 
-/// The most threads that one of several ranks needs for its part of a replay of calls.
+/// Returns the most threads that one of several ranks needs for its part of a replay of calls.
 ///
 /// # Errors
-/// Where it cannot be shared by so many.
+/// The recording cannot be divided among this number of ranks.
 pub fn most_lanes(replay: &Replay, ranks: u32) -> Result<u32, ReplayError> {
     let (below, asked) = (Below::of(replay), Asked::of(replay)?);
     shares_of_calls(ranks, replay, &below, &|| asked.open(replay.waits, &below)).map(|shares| shares.most_lanes)
 }
 
-/// What is replayed.
+/// Source of a replay, with its repeats.
 struct Asked<'a> {
     path: &'a Path,
     model: Option<&'a str>,
@@ -171,7 +170,7 @@ impl<'a> Asked<'a> {
         Ok(Asked { path: &replay.path, model, with: &replay.with, loops: replay.loops, clones })
     }
 
-    /// A recording in a file, several at the same time, one again and again, or ops that are drawn from a model.
+    /// Opens one recording, several at the same time, one repeatedly, or ops drawn from a model.
     fn open(&self, of_fio: Waits, below: &Below) -> Result<Box<dyn Recorded + Send>, ReplayError> {
         let waits = waits(of_fio);
         let path = self.path;
@@ -188,7 +187,7 @@ impl<'a> Asked<'a> {
                     .map(|(path, copy)| MergedPart { path: path.to_owned(), percent: 100.0, times: self.loops, copy })
                     .collect();
                 let merged =
-                    MergedRecording::of_calls(&parts, waits, &|file, copy, time| below.again(file, copy, time));
+                    MergedRecording::of_calls(&parts, waits, &|file, copy, time| below.copy_name(file, copy, time));
                 merged.map(|merged| Box::new(merged) as _)
             }
         };
@@ -196,14 +195,14 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Where nothing lies that could be replayed.
+/// Directories whose files are never replayed.
 const NO_FILES: [&str; 3] = ["/dev/", "/proc/", "/sys/"];
 
 fn is_no_file(path: &str) -> bool {
     NO_FILES.iter().any(|place| path.starts_with(place)) && !path.starts_with("/dev/shm/")
 }
 
-/// Which files are replayed, and what they are called.
+/// Directory whose files are replayed, as path components.
 struct Below(Vec<String>);
 
 impl Below {
@@ -211,8 +210,8 @@ impl Below {
         Below(path_names(replay.below.as_deref().unwrap_or("/")).into_iter().map(str::to_owned).collect())
     }
 
-    /// What a file is called in another copy, or when the recording is replayed once more; what is not replayed keeps its name.
-    fn again(&self, file: &FileName, copy: u32, time: u32) -> FileName {
+    /// Returns a file's name in another copy or repeat of the recording. A file that is not replayed keeps its name.
+    fn copy_name(&self, file: &FileName, copy: u32, time: u32) -> FileName {
         match (file, self.path(file)) {
             (FileName::Path(_), Some(path)) if copy > 0 || time > 0 => {
                 let mut name = self.0.join("/");
@@ -225,10 +224,10 @@ impl Below {
         }
     }
 
-    /// The path of a file that is replayed.
+    /// Returns the path of a replayed file below the directory; `None` for other files.
     fn path(&self, file: &FileName) -> Option<String> {
         match file {
-            // Terminals, null devices and what the kernel makes up are no files of a file system.
+            // Terminals, null devices and pseudo-files of the kernel belong to no file system.
             FileName::Path(path) if is_no_file(path) => None,
             FileName::Path(path) => {
                 let names = path_names(path);
@@ -240,7 +239,7 @@ impl Below {
     }
 }
 
-/// As the engine has it; nothing of what it does not replay.
+/// Converts an act to the engine's type; `None` for acts that it does not replay.
 fn call_act(act: RecordedAct) -> Option<CallAct> {
     Some(match act {
         RecordedAct::Open => CallAct::Open,
@@ -265,7 +264,7 @@ fn call_act(act: RecordedAct) -> Option<CallAct> {
         RecordedAct::Attribute => CallAct::Attribute,
         RecordedAct::SyncRange => CallAct::SyncRange,
         RecordedAct::SyncAll => CallAct::SyncAll,
-        // What is read and written through maps is not recorded.
+        // Reads and writes through mappings are not recorded.
         RecordedAct::Map | RecordedAct::Add | RecordedAct::Other => return None,
     })
 }
@@ -297,7 +296,7 @@ fn call_survey(survey: &Survey, below: &Below) -> CallSurvey {
         },
     });
     CallSurvey {
-        // What is left out has the root's name: nothing is done to it.
+        // Files that are left out get the root's name; nothing is done to them.
         paths: survey.files.iter().map(|file| below.path(file).unwrap_or_default()).collect(),
         initial: initial.collect(),
         absent: survey.absent.clone(),
@@ -317,13 +316,13 @@ fn call_survey(survey: &Survey, below: &Below) -> CallSurvey {
     }
 }
 
-/// The calls of a recording that are replayed.
+/// The replayed calls of a recording.
 struct Calls {
     reader: Box<dyn Recorded + Send>,
     below: Below,
-    /// By file, as far as they are known.
+    /// Whether each file is replayed; indexed by file number.
     wanted: Vec<bool>,
-    /// When the first of them began, ns.
+    /// Start of the first call, ns.
     first_ns: Option<u64>,
 }
 
@@ -363,7 +362,7 @@ impl Iterator for Calls {
     }
 }
 
-/// The same for the reader.
+/// Converts to the reader's type.
 pub fn waits(waits: Waits) -> plumb_trace::iolog::Waits {
     match waits {
         Waits::Manual => plumb_trace::iolog::Waits::Manual,
@@ -371,7 +370,7 @@ pub fn waits(waits: Waits) -> plumb_trace::iolog::Waits {
     }
 }
 
-/// What a record is in a replay: an op for each clone.
+/// Converts a record to ops, one per clone.
 fn ops(
     record: Result<Record, TraceError>,
     recording: &Recording,
@@ -383,7 +382,7 @@ fn ops(
     clones.map(|clone| Ok(RecordedOp { offset: place(clone.into()), ..first })).collect()
 }
 
-/// What a record is in a replay; nothing where it is left out.
+/// Converts a record to an op; `None` if the replay skips it.
 fn op(record: Result<Record, TraceError>, recording: &Recording) -> Option<Result<RecordedOp, ReplayError>> {
     let record = match record {
         Ok(record) => record,
@@ -393,7 +392,7 @@ fn op(record: Result<Record, TraceError>, recording: &Recording) -> Option<Resul
     let align = recording.align.map_or(1, |align| align.0.max(1));
     let mut offset = (record.offset / u64::from(recording.scale.max(1))).saturating_add(recording.shift.0);
     if let Some(fold) = recording.fold {
-        // An op that would lie across the end ends there.
+        // Cuts off an op that would cross the end of the range.
         offset = (offset % fold.0.max(1)).min(fold.0.saturating_sub(record.length));
     }
     let offset = offset / align * align;
@@ -411,7 +410,7 @@ fn kind(act: RecordedAct) -> Option<OpKind> {
         RecordedAct::Trim => Some(OpKind::Trim),
         RecordedAct::Sync => Some(OpKind::Fsync),
         RecordedAct::Datasync => Some(OpKind::Fdatasync),
-        // Files are open as long as the job runs, and all that is done with names is done before.
+        // Files stay open for the whole job, and all operations on names come before it.
         _ => None,
     }
 }
@@ -473,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_lies_below_is_replayed_under_what_is_left_of_its_name() {
+    fn files_below_the_directory_are_replayed_under_their_relative_names() {
         let below = |directory: &str| Below(path_names(directory).into_iter().map(str::to_owned).collect());
         let path = |path: &str| FileName::Path(path.to_owned());
         assert_eq!(below("/a/b/").path(&path("/a/b/c/d")).as_deref(), Some("c/d"));
@@ -486,16 +485,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_replayed_once_more_is_below_as_well() {
+    fn repeats_stay_below_the_directory() {
         let below = Below(vec!["a".to_owned()]);
-        let named = |path: &str, copy, time| below.again(&FileName::Path(path.to_owned()), copy, time).to_string();
+        let named = |path: &str, copy, time| below.copy_name(&FileName::Path(path.to_owned()), copy, time).to_string();
         assert_eq!([named("/a/b", 0, 0), named("/a/b", 0, 2), named("/c", 1, 2)], ["/a/b", "a/again-2/b", "/c"]);
         assert_eq!([named("/a/b", 3, 0), named("/a/b", 3, 2)], ["a/copy-3/b", "a/copy-3/again-2/b"]);
         assert_eq!(below.path(&FileName::Path(named("/a/b", 0, 2))).as_deref(), Some("again-2/b"));
     }
 
     #[test]
-    fn an_op_beyond_four_gigabytes_is_told() {
+    fn an_op_beyond_four_gigabytes_is_an_error() {
         assert!(op(Ok(Record { length: 1 << 33, ..WRITE }), &recording(|_| {})).unwrap().is_err());
     }
 }

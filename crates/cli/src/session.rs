@@ -1,4 +1,4 @@
-//! The surroundings of a command: store, terminal, signals, what may be overwritten.
+//! Environment of a command: store, terminal, signals, write permissions.
 
 use crate::common::Common;
 use crate::config::Config;
@@ -23,24 +23,24 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// The protocol that connects network work. The crates of tools depend on this one, so the program registers it.
+/// Protocol for network work. The crates of tools depend on this one, so the program registers it.
 static NET_PROTOCOL: OnceLock<&'static (dyn NetProtocol + Sync)> = OnceLock::new();
 
-/// Registers the protocol that connects network work, for every later [`bench`], of agents and ranks too. Only the first
-/// call has an effect.
+/// Registers the protocol for network work, for every later [`bench`], also of agents and ranks. Only the first call has an effect.
 pub fn register_net_protocol(protocol: &'static (dyn NetProtocol + Sync)) {
     let _ = NET_PROTOCOL.set(protocol);
 }
 
-/// The user's data directory for Plumb: `$XDG_DATA_HOME/plumb`, or `~/.local/share/plumb`. Where neither variable is
-/// set, a directory that only this user can use. Source: XDG Base Directory Specification.
+/// Returns the user's data directory for Plumb: `$XDG_DATA_HOME/plumb`, or `~/.local/share/plumb`. If neither variable
+/// is set, returns a directory that only this user can use. Source: XDG Base Directory Specification.
 ///
-/// Errors: none of these, and that directory is somebody else's.
+/// # Errors
+/// Neither variable is set, and that directory belongs to another user.
 pub(crate) fn data_directory() -> Result<PathBuf, Stopped> {
     Ok(user_directory("XDG_DATA_HOME", ".local/share").map_err(no_directory)?.join("plumb"))
 }
 
-/// What hosts are given by this process. Errors as [`data_directory`].
+/// Returns what hosts need from this process. Fails like [`data_directory`].
 pub fn surroundings(program: PathBuf) -> Result<Surroundings, Stopped> {
     Surroundings::of_environment(program).map_err(no_directory)
 }
@@ -49,46 +49,45 @@ fn no_directory(error: PrivateDirectoryError) -> Stopped {
     Stopped::io(format!("{error}\nHOME is not set: set it to a directory of your own."))
 }
 
-/// Where test directories are registered while they exist.
+/// Returns the registry of test directories.
 pub fn test_dirs() -> Result<TestDirs, Stopped> {
     Ok(TestDirs::new(data_directory()?.join("testdirs")))
 }
 
-/// The store, and the runs in it that were found killed.
+/// The store, and its runs that turned out to be killed.
 pub struct RecoveredStore {
-    /// The store.
     pub store: Store,
-    /// Runs that are marked as aborted from now on.
+    /// Runs that are now marked as aborted.
     pub recovered: Vec<RecoveredRun>,
 }
 
-/// Opens the store, and marks what a killed run left in it. Where there is none yet, it is made.
+/// Opens or creates the store, and marks killed runs.
 pub fn store(common: &Common) -> Result<Store, Stopped> {
     recovered_store(common).map(|found| found.store)
 }
 
-/// The same for commands that only read. A database that was named must be there, because its name may be mistyped. One
-/// that cannot be written, because the disk is full or another process holds it, is read as it is.
+/// Opens the store for commands that only read. A named database must exist, because its name may be mistyped. Opens a
+/// database that cannot be written, because the disk is full or another process has locked it, without marking killed runs.
 pub fn store_to_read(common: &Common) -> Result<Store, Stopped> {
     must_be_there(common)?;
     let mut store = Store::open_to_read(&database(common)?)?;
     if let Some(link) = common.db.as_ref().filter(|path| path.is_symlink()) {
         store.take_in_queue_of_link(link);
     }
-    tell_of_queue(&store);
-    // Runs that were killed are marked where that can be done now; if not, another command does it.
+    report_queue(&store);
+    // Mark killed runs if possible now; otherwise a later command does it.
     store.wait_at_most(BUSY_WHILE_READING)?;
     let _ = store.recover();
     Ok(store)
 }
 
-/// The same for commands that change what is stored.
+/// Opens the store for commands that change it.
 pub fn store_to_change(common: &Common) -> Result<Store, Stopped> {
     must_be_there(common)?;
     store(common)
 }
 
-/// How long a command that only reads waits for the right to mark runs that were killed.
+/// Time that a command that only reads waits for the lock to mark killed runs.
 const BUSY_WHILE_READING: Duration = Duration::from_millis(200);
 
 fn must_be_there(common: &Common) -> Result<(), Stopped> {
@@ -123,7 +122,7 @@ fn close_directory(directory: &Path) -> Result<(), Stopped> {
     })
 }
 
-/// The same, saying which runs were marked.
+/// Opens or creates the store, and returns the runs that were marked as killed.
 pub fn recovered_store(common: &Common) -> Result<RecoveredStore, Stopped> {
     let path = database(common)?;
     match (&common.db, path.parent()) {
@@ -142,13 +141,13 @@ pub fn recovered_store(common: &Common) -> Result<RecoveredStore, Stopped> {
     if let Some(link) = common.db.as_ref().filter(|path| path.is_symlink()) {
         store.take_in_queue_of_link(link);
     }
-    tell_of_queue(&store);
+    report_queue(&store);
     let recovered = store.recover()?;
     Ok(RecoveredStore { store, recovered })
 }
 
-/// Says which runs of short commands are not in the database, and why.
-fn tell_of_queue(store: &Store) {
+/// Reports runs that are queued outside the database, and the reason.
+fn report_queue(store: &Store) {
     if let Some(waiting) = store.waiting() {
         error_line!("note: runs in {} are not in the database yet: {}", waiting.directory.display(), waiting.reason);
     }
@@ -157,7 +156,7 @@ fn tell_of_queue(store: &Store) {
     }
 }
 
-/// What the user has typed that may be overwritten.
+/// Returns the permissions given on the command line and in the environment.
 pub fn typed(common: &Common) -> Permissions {
     let mut permissions = common.plumb_allow.as_deref().map_or_else(Permissions::none, Permissions::parse);
     // A serial is one word as typed; only PLUMB_ALLOW is a list.
@@ -165,15 +164,15 @@ pub fn typed(common: &Common) -> Permissions {
     permissions
 }
 
-/// What the user has allowed to be overwritten, typed or in the configuration file. Errors: that file is wrong.
+/// Returns all permissions, including the configuration file's. Fails if that file is invalid.
 pub fn permissions(common: &Common) -> Result<Permissions, Stopped> {
     let mut permissions = typed(common);
     permissions.extend(Config::of_user()?.permissions());
     Ok(permissions)
 }
 
-/// What another tool's tests do where a file system becomes full: `PLUMB_FILL`, `fill` in the configuration file. Errors: that
-/// file is wrong.
+/// Returns what tests of other tools do when a file system becomes full, from `PLUMB_FILL` and `fill` in the
+/// configuration file. Fails if that file is invalid.
 pub fn when_full(common: &Common) -> Result<WhenFull, Stopped> {
     let typed = std::env::var("PLUMB_FILL").unwrap_or_default();
     let at = FillPlaces::parse(&typed).into_iter().chain(Config::of_user()?.fill()).collect();
@@ -182,31 +181,30 @@ pub fn when_full(common: &Common) -> Result<WhenFull, Stopped> {
     Ok(WhenFull::FilledAt(FillPlaces { at, never }))
 }
 
-/// A directory, or the nearest one above it that is there.
+/// Returns the directory, or its nearest existing ancestor.
 fn existing(directory: &Path) -> Option<PathBuf> {
     let directory = std::path::absolute(directory).ok()?;
     directory.ancestors().find(|directory| directory.exists()).map(Path::to_owned)
 }
 
-/// Says what the store did not take of several runs and of what was made of them, and why the last of them ended early; and whether there
-/// is any of that.
+/// Reports results of a series that could not be stored, and an error that ended it early. Returns `true` if there is any.
 pub fn incomplete(bench: &Bench, what: &str, common: &Common) -> bool {
     if let Some(not_stored) = &bench.results.not_stored {
         report_unstored(not_stored, &format!("{what}, or a run of it,"), common);
     }
     if let Some(error) = &bench.series.cut_by {
-        error_line!("error: {error}; {what} is of the runs before it");
+        error_line!("error: {error}; {what} covers the runs before it");
     }
     bench.results.not_stored.is_some() || bench.series.cut_by.is_some()
 }
 
-/// Says what the store did not take, where it is instead, and how it gets in. `what` is `the result`.
+/// Reports what could not be stored, where it was saved, and how to import it. `what` is a phrase such as `the result`.
 pub fn report_unstored(not_stored: &NotStored, what: &str, common: &Common) {
     error_line!("error: {what} could not be stored: {}", not_stored.reason);
     let shown = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ");
     if !not_stored.results.is_empty() {
         let database = common.db.as_ref().map_or(String::new(), |path| format!("--db {} ", quoted(path)));
-        // A long list is one pattern: an import takes nothing twice.
+        // Shortens a long list to patterns: an import skips results that are stored already.
         let files = match not_stored.results.as_slice() {
             [] => String::new(),
             few @ ([_] | [_, _]) => few.iter().map(|path| quoted(path)).collect::<Vec<_>>().join(" "),
@@ -227,7 +225,7 @@ pub fn report_unstored(not_stored: &NotStored, what: &str, common: &Common) {
     }
 }
 
-/// The directories of results, each with a pattern that the shell expands.
+/// Returns a shell pattern for each directory of results.
 fn patterns(results: &[PathBuf]) -> String {
     let mut directories: Vec<&Path> = results.iter().filter_map(|path| path.parent()).collect();
     directories.dedup();
@@ -235,22 +233,22 @@ fn patterns(results: &[PathBuf]) -> String {
     directories.into_iter().map(pattern).collect::<Vec<_>>().join(" ")
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
     if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// Everything that a measuring command needs.
+/// Creates the test bench of a measuring command.
 pub fn bench(common: &Common) -> Result<Bench, Stopped> {
     let permissions = permissions(common)?;
     let store = if common.no_store { None } else { Some(store(common)?) };
     bench_with(store, test_dirs()?, permissions)
 }
 
-/// The same for the command of another tool: scripts call such commands a thousand times, so the database is not opened where a queue beside
-/// it takes their runs.
+/// Creates the test bench for another tool's command line. Scripts run such commands thousands of times, so it does not
+/// open the database if a queue next to it accepts runs.
 pub fn bench_of_tool(common: &Common) -> Result<Bench, Stopped> {
     let queue = if common.no_store { None } else { Queue::of(&database(common)?) };
     if queue.is_none() {
@@ -261,13 +259,13 @@ pub fn bench_of_tool(common: &Common) -> Result<Bench, Stopped> {
     Ok(bench)
 }
 
-/// The same for a process that became another user once its store was open.
+/// Creates the test bench for a process that changed its user after it opened the store.
 pub fn bench_of_other_user(store: Store, common: &Common) -> Result<Bench, Stopped> {
     let own = own_directory(".local/share").map_err(no_directory)?;
     bench_with(Some(store), TestDirs::new(own.join("plumb/testdirs")), permissions(common)?)
 }
 
-/// What SIGINT and the like ask for, from now on.
+/// Installs the signal handlers, and returns the flag that SIGINT and the like set.
 pub fn stop_flag() -> Result<StopFlag, Stopped> {
     signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))
 }
@@ -282,14 +280,14 @@ fn bench_with(store: Option<Store>, test_dirs: TestDirs, permissions: Permission
     Ok(bench)
 }
 
-/// What a rank other than the first needs. It stores nothing, says nothing, and may overwrite what the first one says.
+/// Creates the test bench of a rank other than the first. It stores and prints nothing, and gets its permissions from the first.
 pub fn bench_of_rank() -> Result<Bench, Stopped> {
     let mut bench = bench_with(None, test_dirs()?, Permissions::none())?;
     bench.engine.say = |_| {};
     Ok(bench)
 }
 
-/// How pages on standard output are set: `NO_COLOR`, the terminal's width and pipes respected.
+/// Returns the style of pages on standard output. Respects `NO_COLOR`, the terminal's width and pipes.
 pub fn style() -> Style {
     if output::pages_are_elsewhere() {
         return style_of(std::io::stderr(), Style::PLAIN.width);
@@ -297,18 +295,17 @@ pub fn style() -> Style {
     style_of(std::io::stdout(), Style::PLAIN.width)
 }
 
-/// How tables on standard output are set: where it is no terminal each row is one line, for whoever reads them by line.
+/// Returns the style of tables on standard output. Without a terminal, each row stays one line, for tools that read lines.
 pub fn table_style() -> Style {
     style_of(std::io::stdout(), usize::MAX)
 }
 
-/// How lines on standard error are set: where it is no terminal they are not broken, so that each stays one line for
-/// whoever filters them.
+/// Returns the style of lines on standard error. Without a terminal, lines are not wrapped, for tools that filter them.
 pub fn error_style() -> Style {
     style_of(std::io::stderr(), usize::MAX)
 }
 
-/// Says on standard error what is about to happen.
+/// Prints to standard error what is about to happen.
 pub fn announce(text: &str) {
     error_line!("{}", error_style().wrap(text, 0));
 }
@@ -331,8 +328,8 @@ fn colour(terminal: bool) -> Colour {
     if terminal && !plain { Colour::Ansi } else { Colour::Never }
 }
 
-/// Annotations go to standard output, or to standard error where that is for a program; the runner reads both. The summary is
-/// appended to the runner's page. Source: "Workflow commands for GitHub Actions".
+/// Prints annotations to standard output, or to standard error if a program reads standard output; the runner reads
+/// both. Appends the summary to the runner's page. Source: "Workflow commands for GitHub Actions".
 pub fn to_github(annotations: &str, summary: &str, is_for_program: bool) -> Result<(), Stopped> {
     output::print_commands(annotations, is_for_program);
     let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return Ok(()) };
@@ -346,7 +343,7 @@ pub fn print_json(value: &(impl serde::Serialize + ?Sized)) -> Result<(), Stoppe
     Ok(())
 }
 
-/// The command as typed, for the record; words that are not UTF-8 are quoted for a shell.
+/// Returns the command as typed; words that are not UTF-8 are quoted for a shell.
 pub fn command_line() -> String {
     let words = std::env::args_os().map(|word| plumb_result::path_text(Path::new(&word)));
     words.collect::<Vec<_>>().join(" ")

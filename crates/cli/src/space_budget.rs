@@ -1,5 +1,5 @@
-//! Limits of test data and of the length of runs. Test data takes at most a tenth of the free space. Where a tenth is too
-//! little to measure with, a size that the user names may take up to half of it.
+//! Limits of test data and of the length of runs. Test data takes at most a tenth of the free space. If a tenth is too
+//! little to measure with, a size that the user gives may take up to half of it.
 
 use crate::exit::Stopped;
 use crate::ranks;
@@ -10,53 +10,53 @@ use plumb_workload::sim::SimModel;
 use plumb_workload::{Bytes, FileTarget, Nanos, Size, Target};
 use std::path::Path;
 
-/// Never more than this share of what is free.
+/// Largest share of the free space that test data takes.
 const FREE_SHARE: f64 = 0.10;
 
-/// With less than this, nothing is worth measuring.
+/// Smallest budget for test data; less is not worth measuring.
 const LEAST_BYTES: u64 = 16 << 20;
 
-/// Never more than this share of what is free, on a small file system and by the user's word.
+/// Largest share on a small file system, if the user gives a size.
 const FREE_SHARE_ASKED: f64 = 0.50;
 
-/// The least for a size that the user names.
+/// Smallest budget for a size that the user gives.
 const LEAST_BYTES_ASKED: u64 = 8 << 20;
 
-/// The size to name where a tenth of the free space is too little.
+/// Size that the error message suggests if a tenth of the free space is too little.
 const SMALL_FILE_ASKED: &str = "8MiB";
 
-/// Sizes are whole MiB.
+/// Unit of sizes: whole MiB.
 const BLOCK_BYTES: u64 = 1 << 20;
 
-/// Most file systems give a file a multiple of this many bytes.
+/// Allocation unit of most file systems.
 const PAGE_BYTES: u64 = 4096;
 
-/// Files of a file set where there is room.
+/// Number of files of a file set, given enough room.
 const FILES: u64 = 4000;
 
 /// Space of a small file on disk: 16 KiB on average, rounded up to blocks, with its inode.
 const SMALL_FILE_BYTES: u64 = 20 << 10;
 
-/// The same where files are added to, as a mail server does.
+/// Space of a file that is appended to, as a mail server does.
 const GROWING_FILE_BYTES: u64 = 40 << 10;
 
-/// A test file comes with a log of a sixteenth of its size.
+/// Divisor of the size of the test file; the log takes this part of it.
 const LOG_PARTS: u64 = 16;
 
-/// Size of each run's test file where there is room, for commands that make many runs.
+/// Default size of the test file of each run, for commands that make many runs.
 pub const FILE_BYTES: Bytes = Bytes(256 << 20);
 
-/// Length of a timed phase on simulated devices: it costs no time to speak of, and is enough for the thousand ops that a
-/// p99 takes.
+/// Returns the length of a timed phase on simulated devices. It costs almost no real time, and is enough for the
+/// thousand ops that a p99 needs.
 pub fn virtual_time<'a>(mut places: impl Iterator<Item = &'a Place>) -> Nanos {
     let is_slow = |place: &Place| matches!(place, Place::Sim(device) if device.model == SimModel::Hdd);
     Nanos(if places.any(is_slow) { 20_000_000_000 } else { 2_000_000_000 })
 }
 
-/// The shortest time of a phase in which a disk completes ops at all.
+/// Shortest phase in which a disk completes any ops.
 const SHORTEST_TIME: Nanos = Nanos(10_000_000);
 
-/// Refuses lengths and sizes in which nothing can be measured.
+/// Refuses lengths and sizes that are too small to measure anything.
 pub fn check_lengths(budget: Nanos, time: Option<Nanos>, size: Option<Bytes>) -> Result<(), Stopped> {
     if budget.0 == 0 {
         return Err(Stopped::usage("--budget 0s leaves no time to measure in; give a minute or more"));
@@ -77,43 +77,41 @@ pub fn check_lengths(budget: Nanos, time: Option<Nanos>, size: Option<Bytes>) ->
 /// Source of the size of the test file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSize {
-    /// The command, which has no option for it.
+    /// Set by a command that has no option for it.
     Fixed,
-    /// The command, without `--size`.
+    /// The command's default, without `--size`.
     Usual,
-    /// The user, with `--size`.
+    /// Given by the user with `--size`.
     Named,
 }
 
 impl FileSize {
-    /// By whether `--size` was given.
+    /// Returns `Named` if `--size` was given.
     pub fn of(size: Option<Bytes>) -> FileSize {
         if size.is_some() { FileSize::Named } else { FileSize::Usual }
     }
 }
 
-/// Most bytes that may be written at a time, of all places together the least.
+/// Most bytes that may be written at a time: the smallest limit of all places.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SpaceBudget {
     most_bytes: u64,
-    /// Part of the free space that this is.
+    /// Share of the free space.
     share: f64,
 }
 
-/// Sizes of test data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataSizes {
-    /// Of the one large file.
+    /// Bytes of the large file.
     pub file_bytes: u64,
-    /// Number of small files.
     pub files: u64,
 }
 
 impl SpaceBudget {
-    /// Nothing is written at all.
+    /// For places where nothing is written.
     pub const UNLIMITED: SpaceBudget = SpaceBudget { most_bytes: u64::MAX, share: 1.0 };
 
-    /// The limit for a directory.
+    /// Returns the limit for a directory.
     pub fn under(base: &Path, asked: FileSize) -> Result<SpaceBudget, Stopped> {
         let free = match ranks::led() {
             Some(hosts) => hosts.free_for_each(session::stop_flag()?, base)?,
@@ -124,7 +122,7 @@ impl SpaceBudget {
         SpaceBudget::of_free(free, asked).ok_or_else(|| Stopped::usage(too_little(base, free, asked)))
     }
 
-    /// `None` if too little is free.
+    /// Returns `None` if too little is free.
     fn of_free(free: u64, asked: FileSize) -> Option<SpaceBudget> {
         let share = |share: f64| (free as f64 * share) as u64;
         let usual = share(FREE_SHARE);
@@ -136,28 +134,28 @@ impl SpaceBudget {
             .then_some(SpaceBudget { most_bytes: small, share: FREE_SHARE_ASKED })
     }
 
-    /// The smaller of two.
+    /// Returns the smaller of two limits.
     pub fn and(self, other: SpaceBudget) -> SpaceBudget {
         if other.most_bytes < self.most_bytes { other } else { self }
     }
 
-    /// Part of the free space that may be written, such as `10 %`.
+    /// Returns the share of the free space that may be written, such as `10 %`.
     pub fn share(self) -> String {
         format!("{:.0} %", self.share * 100.0)
     }
 
-    /// What may be written at a time, bytes.
+    /// Returns the bytes that may be written at a time.
     pub fn most_bytes(self) -> u64 {
         self.most_bytes
     }
 
-    /// File, log and file set beside each other, as the survey has them.
+    /// Returns sizes for a file, its log and a file set at the same time, as in the survey.
     pub fn together(self, wanted: Bytes) -> DataSizes {
         let files = FILES.min(self.most_bytes / 4 / SMALL_FILE_BYTES);
         DataSizes { file_bytes: self.file_bytes(wanted, files * SMALL_FILE_BYTES), files }
     }
 
-    /// Either file and log, or a file set, as one named workload has them.
+    /// Returns sizes for either a file with its log or a file set, as in one named workload.
     pub fn one_at_a_time(self, wanted: Bytes) -> DataSizes {
         DataSizes { file_bytes: self.file_bytes(wanted, 0), files: FILES.min(self.most_bytes / GROWING_FILE_BYTES) }
     }
@@ -169,19 +167,19 @@ impl SpaceBudget {
 }
 
 impl DataSizes {
-    /// Space of file, log and file set beside each other.
+    /// Space of file, log and file set together.
     pub fn together_bytes(self) -> u64 {
         self.file_bytes + self.file_bytes / LOG_PARTS + self.files * SMALL_FILE_BYTES
     }
 
-    /// Space of the larger of file with log and file set.
+    /// Space of the larger of file with log, and file set.
     pub fn one_at_a_time_bytes(self) -> u64 {
         (self.file_bytes + self.file_bytes / LOG_PARTS).max(self.files * GROWING_FILE_BYTES)
     }
 }
 
-/// Space that a target's test data takes below a test directory; 0 for what is there already. Of a file set it is the mean: each
-/// file is rounded up to a block of the usual size.
+/// Returns the space that a target's test data takes in a test directory; 0 for an existing target. For a file set,
+/// this is the mean: each file is rounded up to a block of the usual size.
 pub fn test_data_bytes(target: &Target) -> u64 {
     match target {
         Target::File(FileTarget { path, size: Some(Size::Bytes(bytes)), .. }) if path.is_relative() => bytes.0,
@@ -191,7 +189,7 @@ pub fn test_data_bytes(target: &Target) -> u64 {
     }
 }
 
-/// The refusal, with a size that would be accepted where one exists.
+/// Formats the refusal, with a size that would be accepted if one exists.
 fn too_little(base: &Path, free: u64, asked: FileSize) -> String {
     let way_out = match SpaceBudget::of_free(free, FileSize::Named) {
         Some(_) if asked != FileSize::Fixed => {
@@ -210,7 +208,7 @@ fn too_little(base: &Path, free: u64, asked: FileSize) -> String {
 mod tests {
     use super::*;
 
-    // Protects: 64 MiB file systems are measured where the user names a size, and the refusal names it.
+    // Protects: 64 MiB file systems are measured if the user gives a size, and the refusal suggests one.
     #[test]
     fn a_small_file_system_is_measured_on_request() {
         const MIB: u64 = 1 << 20;
@@ -227,7 +225,7 @@ mod tests {
         }
     }
 
-    // Protects: what a run says it will write is what its files take, of large ones as well.
+    // Protects: the announced space is what the files take, also for large ones.
     #[test]
     fn a_file_set_takes_the_space_of_its_files() {
         let text = "[target.cache.tree]\npath = \"cache\"\nfiles = 96\npreallocated-percent = 50\nsize = \"16MiB\"\n[[phase]]\nname = \"a\"\nstop.time = \"1s\"\n\
@@ -236,7 +234,7 @@ mod tests {
         assert_eq!(test_data_bytes(&workload.target["cache"]), 96 * (16 << 20));
     }
 
-    /// The promise made to who runs it on storage in use.
+    /// Protects the promise that test data leaves room on storage in use.
     #[test]
     fn all_test_data_together_stays_within_the_room() {
         for most_bytes in [LEAST_BYTES_ASKED, LEAST_BYTES, 30 << 20, 100 << 20, 1 << 30, 1 << 40] {
@@ -255,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_room_what_was_asked_for_is_had() {
+    fn with_enough_room_the_requested_size_is_granted() {
         let small = SpaceBudget { most_bytes: 5, share: FREE_SHARE };
         let sizes = SpaceBudget::UNLIMITED.together(Bytes(1 << 30));
         assert_eq!(sizes, DataSizes { file_bytes: 1 << 30, files: FILES });

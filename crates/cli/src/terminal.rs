@@ -1,12 +1,12 @@
-//! The terminal as a screen: taken over, drawn on, and given back however its use ends.
+//! The terminal as a screen. It is restored however its use ends.
 //!
-//! ratatui finds the cells that changed and crossterm writes them. Three parts of theirs are not used:
+//! ratatui finds changed cells, and crossterm writes them. Three of their parts are not used:
 //!
-//! - crossterm's events. Once the terminal is gone, `event::poll` takes 100 % of a processor and never returns, in spite of its time-out
-//!   (crossterm issue 793, open in 0.29). Half of a sequence, as Alt-[ sends, blocks it until the next key. Its handler of SIGWINCH
-//!   stays installed, where it interrupts system calls of workers.
-//! - crossterm's size, which is that of `/dev/tty`. Output may go to another terminal, and without one it runs `tput`.
-//! - `ratatui::Terminal`, which needs that size, and writes to standard error when it is dropped without a terminal.
+//! - crossterm's events. After the terminal is gone, `event::poll` uses 100 % of a processor and never returns, despite
+//! its timeout (crossterm issue 793, open in 0.29). Half of a sequence, as Alt-[ sends, blocks it until the next key.
+//! Its SIGWINCH handler stays installed, and interrupts system calls of workers.
+//! - crossterm's size, which is that of `/dev/tty`. Output may go to another terminal, and without a terminal it runs `tput`.
+//! - `ratatui::Terminal`, which needs that size, and prints to standard error if it is dropped without a terminal.
 
 use crate::output;
 use plumb_engine::panics;
@@ -27,30 +27,27 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, stdin, stdout};
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A special key that is on no key: `_POSIX_VDISABLE`.
+/// Value that disables a special character: `_POSIX_VDISABLE`.
 const NO_KEY: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
 
-/// The longest wait for a key.
 const KEY_WAIT: Duration = Duration::from_millis(100);
 
-/// The largest window that is drawn in: a terminal can claim any size, and each cell takes memory.
+/// Largest window to draw in: a terminal can claim any size, and each cell takes memory.
 const LARGEST: Rect = Rect { x: 0, y: 0, width: 1000, height: 500 };
 
-/// A key that means something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
     /// q, Escape, Ctrl-C.
     Quit,
     /// p or the space bar.
     Pause,
-    /// Ctrl-L: something else has written to the terminal.
+    /// Ctrl-L, after another program wrote to the terminal.
     Redraw,
-    /// Any other.
     Other,
 }
 
 impl Key {
-    /// Reads the bytes that came at once. An arrow or another key that sends several begins with Escape as well.
+    /// Parses bytes that arrived together. Arrows and other keys that send several bytes begin with Escape, too.
     fn of(bytes: &[u8]) -> Key {
         match bytes {
             [0x1b] => Key::Quit,
@@ -71,16 +68,16 @@ impl Key {
     }
 }
 
-/// The terminal, taken over. It is given back when this is dropped, and before a panic of any thread is reported.
+/// The terminal in screen mode. It is restored on drop, and before a panic of any thread is reported.
 pub struct Screen {
     backend: CrosstermBackend<BufWriter<Stdout>>,
-    /// The cells of the terminal.
+    /// Cells that the terminal shows.
     shown: Buffer,
     /// Whether standard input is a terminal, whose keys are read.
     has_keys: bool,
 }
 
-/// Whether the terminal is taken over.
+/// Whether the terminal is in screen mode.
 static TAKEN: Mutex<bool> = Mutex::new(false);
 
 fn is_taken() -> bool {
@@ -90,26 +87,25 @@ fn is_taken() -> bool {
 fn give_back() {
     let was_taken = std::mem::take(&mut *TAKEN.lock().unwrap_or_else(PoisonError::into_inner));
     if was_taken {
-        // Errors are ignored: then the terminal is gone.
+        // On an error, the terminal is gone.
         let _ = execute!(stdout(), SetAttribute(Attribute::Reset), Show, LeaveAlternateScreen);
-        // Keys that were meant for the screen would reach the shell.
+        // Drops unread keys, which would otherwise reach the shell.
         let _ = tcflush(stdin(), QueueSelector::IFlush);
         let _ = disable_raw_mode();
         output::release_complaints();
     }
 }
 
-/// What Ctrl-C is while the screen is taken.
+/// Meaning of Ctrl-C in screen mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interrupt {
-    /// A key.
     Key,
-    /// The signal that it is anywhere else.
+    /// A signal, as usual.
     Signal,
 }
 
 impl Screen {
-    /// Takes it over: a second screen, no cursor, keys one by one.
+    /// Enters screen mode: an alternate screen, no cursor, unbuffered keys.
     pub fn take(interrupt: Interrupt) -> io::Result<Screen> {
         let has_keys = stdin().is_terminal();
         if has_keys {
@@ -134,21 +130,20 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Clears it, including text of other programs.
+    /// Clears the screen, including text of other programs.
     pub fn clear(&mut self) -> io::Result<()> {
         self.backend.clear()?;
         self.shown.reset();
         Ok(())
     }
 
-    /// Whether the window has another size than what it shows.
+    /// Returns `true` if the window's size has changed.
     pub fn is_resized(&self) -> bool {
         window() != self.shown.area
     }
 
-    /// Writes the cells that are not as the terminal shows them.
     pub fn show(&mut self, next: Buffer) -> io::Result<()> {
-        // After a panic of another thread the terminal is the shell's again.
+        // After a panic of another thread, the terminal is the shell's again.
         if !is_taken() {
             return Err(io::Error::other("the screen is closed"));
         }
@@ -162,10 +157,10 @@ impl Screen {
         Ok(())
     }
 
-    /// Waits for a key until `end`, but a tenth of a second at most.
+    /// Waits for a key until `end`, but for at most a tenth of a second.
     ///
     /// # Errors
-    /// The terminal is gone: its input ends, or cannot be read.
+    /// The terminal is gone: reading its input fails or reaches the end.
     pub fn key(&self, end: Instant) -> io::Result<Option<Key>> {
         let left = end.saturating_duration_since(Instant::now()).min(KEY_WAIT);
         if !self.has_keys {
@@ -183,7 +178,7 @@ impl Screen {
         match count {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
             Ok(count) => Ok(Some(Key::of(&bytes[..count]))),
-            // A signal; or another program has read the key.
+            // A signal arrived, or another program read the key.
             Err(Errno::INTR | Errno::AGAIN) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -196,7 +191,7 @@ impl Drop for Screen {
     }
 }
 
-/// Leaves Ctrl-C a signal in raw mode. The keys that suspend and kill would leave the shell with this screen.
+/// Keeps Ctrl-C as a signal in raw mode. Disables the keys that suspend and kill, which would leave the shell with this screen.
 fn keep_interrupt() -> io::Result<()> {
     let mut modes = tcgetattr(stdin())?;
     modes.local_modes.insert(LocalModes::ISIG);
@@ -210,7 +205,7 @@ pub fn has_screen() -> bool {
     std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
 }
 
-/// Returns the area of the window; 80 columns and 24 lines where the terminal does not know.
+/// Returns the area of the window; 80 columns and 24 lines if the terminal's size is unknown.
 pub fn window() -> Rect {
     let size = tcgetwinsize(stdout()).ok();
     let or = |value: Option<u16>, default: u16| value.filter(|value| *value > 0).unwrap_or(default);
@@ -229,7 +224,7 @@ pub fn painted(area: Rect, screen: impl Widget) -> Buffer {
 mod tests {
     use super::*;
 
-    // Protects: a key that sends several bytes is none of the letters in them, and keys that come together are all seen.
+    // Protects: a key that sends several bytes is not read as letters, and keys that arrive together are all seen.
     #[test]
     fn keys_by_their_bytes() {
         for (bytes, key) in [

@@ -1,6 +1,6 @@
-//! Amounts as tools print them: `37.3k`, `146MiB/s`, `49,02`, `141ms`.
+//! Parses amounts as tools print them: `37.3k`, `146MiB/s`, `49,02`, `141ms`.
 
-/// A decimal number; a comma may be its point.
+/// Parses a decimal number; the decimal point may be a comma.
 pub(crate) fn decimal(text: &str) -> Option<f64> {
     let text = text.trim();
     let is_plain = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '+' | 'e' | 'E');
@@ -10,13 +10,13 @@ pub(crate) fn decimal(text: &str) -> Option<f64> {
     let value: f64 = match (text.contains('.'), text.matches(',').count()) {
         (_, 0) => text.parse().ok()?,
         (false, 1) => text.replace(',', ".").parse().ok()?,
-        // Commas between thousands.
+        // Commas separate thousands.
         _ => text.replace(',', "").parse().ok()?,
     };
     value.is_finite().then_some(value)
 }
 
-/// The number that a text begins with, and what follows it.
+/// Splits a text into the number that it begins with, and the rest.
 pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     let text = text.trim_start();
     let end = text
@@ -27,7 +27,7 @@ pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     Some((decimal(number)?, text[number.len()..].trim_start()))
 }
 
-/// What a prefix stands for: `k` is 1000 and `Ki` is 1024.
+/// Returns the factor of a prefix: `k` is 1000 and `Ki` is 1024.
 fn factor(prefix: &str) -> Option<f64> {
     let (letter, base) = match prefix.strip_suffix(['i', 'I']) {
         Some(letter) => (letter, 1024.0f64),
@@ -45,19 +45,19 @@ fn factor(prefix: &str) -> Option<f64> {
     Some(base.powi(power))
 }
 
-/// `37.3k`, a number with a decimal prefix.
+/// Parses a number with a decimal prefix: `37.3k`.
 pub(crate) fn scaled(text: &str) -> Option<f64> {
     let (value, rest) = leading(text)?;
     let prefix = rest.split_whitespace().next().unwrap_or_default();
     Some(value * factor(prefix)?)
 }
 
-/// `146MiB/s`, `12 KB`: bytes, or bytes a second. A prefix is decimal, or of 1024 where it has an `i`.
+/// Parses bytes, or bytes per second: `146MiB/s`, `12 KB`. Prefixes are powers of 1000, or of 1024 with an `i`.
 pub(crate) fn bytes(text: &str) -> Option<f64> {
     bytes_with(text, false)
 }
 
-/// The same for tools whose `KB` is 1024 bytes.
+/// Parses bytes of tools whose `KB` is 1024 bytes.
 pub(crate) fn bytes_of_1024(text: &str) -> Option<f64> {
     bytes_with(text, true)
 }
@@ -72,7 +72,7 @@ fn bytes_with(text: &str, of_1024: bool) -> Option<f64> {
     Some(value * factor(prefix)?)
 }
 
-/// `2.10 Mbits`: bits, with decimal prefixes, as bytes.
+/// Parses bits with decimal prefixes, `2.10 Mbits`, and returns bytes.
 pub(crate) fn bits_as_bytes(text: &str) -> Option<f64> {
     let (value, rest) = leading(text)?;
     let word = rest.split(|c: char| c.is_whitespace() || c == '/').next().unwrap_or_default();
@@ -80,7 +80,7 @@ pub(crate) fn bits_as_bytes(text: &str) -> Option<f64> {
     Some(value * factor(prefix)? / 8.0)
 }
 
-/// Nanoseconds of a unit of time.
+/// Returns the nanoseconds of a unit of time.
 pub(crate) fn unit_ns(unit: &str) -> Option<f64> {
     Some(match unit {
         "ns" | "nsec" => 1.0,
@@ -91,16 +91,16 @@ pub(crate) fn unit_ns(unit: &str) -> Option<f64> {
     })
 }
 
-/// `141ms`, `3.5 s`, in nanoseconds.
+/// Parses a time, `141ms` or `3.5 s`, and returns nanoseconds.
 pub(crate) fn time_ns(text: &str) -> Option<f64> {
     let (value, rest) = leading(text)?;
     Some(value * unit_ns(rest.split_whitespace().next()?)?)
 }
 
-/// Returns the fields of a line of CSV; quotation marks as in RFC 4180.
+/// Splits a line of CSV into fields, with quotation marks as in RFC 4180.
 pub(crate) fn csv(line: &str) -> Vec<String> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
-    // The line is text in memory: it cannot fail. An empty one has one empty field.
+    // Cannot fail, since the line is text in memory. An empty line has one empty field.
     let record = reader.records().next().and_then(Result::ok).unwrap_or_default();
     if record.is_empty() { vec![String::new()] } else { record.iter().map(str::to_owned).collect() }
 }
@@ -109,9 +109,9 @@ pub(crate) fn csv(line: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    // Protects: a comma is a decimal point where a tool spoke its user's language, and 1024 is not 1000.
+    // Protects: a comma is a decimal point in localised output, and 1024 is not 1000.
     #[test]
-    fn amounts_are_what_was_printed() {
+    fn amounts_parse_as_printed() {
         assert_eq!(decimal("49,02"), Some(49.02));
         assert_eq!(decimal("1,234,567"), Some(1_234_567.0));
         assert_eq!((decimal("nan"), decimal("+++++"), decimal("1e400"), decimal("")), (None, None, None, None));

@@ -1,39 +1,38 @@
-//! Why a file cannot be imported.
+//! Errors from importing a file.
 
 use plumb_result::published::Unread;
 
-/// Why a file cannot be imported. Who prints it names the file.
+/// Reason why a file cannot be imported. The caller adds the file's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
-    /// Nothing in it shows which tool made it.
-    #[error("the results of no known tool; name the tool with --from TOOL: {tools}")]
+    /// No known tool wrote the content.
+    #[error("not the results of a known tool; name the tool with --from TOOL: {tools}")]
     Unknown {
-        /// Those that are known.
+        /// Names of the known tools.
         tools: String,
     },
-    /// There is no reader of this name.
-    #[error("--from {name}: its results cannot be read; those of {tools} can")]
+    /// No reader has this name.
+    #[error("--from {name}: unknown tool; Plumb reads results of {tools}")]
     Tool {
-        /// What was asked for.
+        /// Name as given with `--from`.
         name: String,
-        /// Those that are known.
+        /// Names of the known tools.
         tools: String,
     },
-    /// The reader cannot read it.
-    #[error("not read as results of {tool}: {source}; {}. If another tool made it, say which: --from TOOL", source.help)]
+    /// The reader found something unexpected.
+    #[error("not read as results of {tool}: {source}; {}. If another tool wrote it, name it with --from TOOL", source.help)]
     Unread {
-        /// The tool.
         tool: &'static str,
-        /// What is there, and the way out.
+        /// Place, problem and remedy.
         source: Unread,
     },
-    /// It is longer than [`crate::FILE_BYTES_MAX`].
+    /// The file is longer than [`crate::FILE_BYTES_MAX`].
     #[error("{bytes} bytes are too many; the limit is {}. Split the file", crate::FILE_BYTES_MAX)]
     TooLong {
-        /// How long it is.
+        /// Length of the file.
         bytes: usize,
     },
-    /// It has more runs or numbers than are taken.
+    /// The file exceeds the limit of runs or of numbers.
     #[error(
         "too many numbers; the limits are {} runs in a file and {} numbers in a run. Split the file",
         crate::RUNS_MAX,
@@ -42,7 +41,7 @@ pub enum ImportError {
     TooMany,
 }
 
-/// That something does not fit, with its place and the way out.
+/// Creates an error with a place, a problem and a remedy.
 pub(crate) fn unread(place: impl Into<String>, message: impl Into<String>, help: impl Into<String>) -> Unread {
     Unread { place: place.into(), message: crate::run::clean(&message.into()), help: help.into() }
 }

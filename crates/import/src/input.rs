@@ -10,19 +10,18 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 
-/// Tools are recognised within this beginning of a file.
+/// Length of the beginning in which tools are recognised, bytes.
 const HEAD_BYTES: usize = 1 << 16;
 
-/// Longer files are read up to their first byte that is not UTF-8: replacing each would triple their length.
+/// Length, bytes, above which a file is read only up to its first invalid UTF-8 byte: replacing each invalid byte would triple it.
 const REPLACED_BYTES_MAX: usize = 16 << 20;
 
-/// A file that is read.
 pub(crate) struct Input<'a> {
     pub(crate) name: &'a str,
     pub(crate) bytes: &'a [u8],
     text: OnceCell<Cow<'a, str>>,
     json: OnceCell<Result<Value, Unread>>,
-    /// Keys of its JSON that are there more than once.
+    /// Keys that its JSON has more than once.
     repeated: RefCell<Repeated>,
 }
 
@@ -37,7 +36,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The file as its tool wrote it, where something put time stamps before its lines.
+    /// Removes time stamps that a logger put before each line. Returns `None` if there are none.
     pub(crate) fn without_stamps(&self, kinds: stamps::Kinds) -> Option<Input<'a>> {
         let text = stamps::without(self.text(), kinds)?;
         let input = Input {
@@ -51,15 +50,15 @@ impl<'a> Input<'a> {
         Some(input)
     }
 
-    /// Paths of keys that were there more than once in the JSON that was read, each with its count.
+    /// Returns the paths of JSON keys that occurred more than once, each with its count.
     pub(crate) fn repeated(&self) -> Repeated {
         self.repeated.borrow().clone()
     }
 
-    /// All of it as text; what is not UTF-8 is replaced.
+    /// Returns the whole file as text, with invalid UTF-8 replaced.
     pub(crate) fn text(&self) -> &str {
         self.text.get_or_init(|| {
-            // UTF-16, as PowerShell writes what it redirects.
+            // UTF-16, which PowerShell writes for redirected output.
             match self.bytes {
                 [0xff, 0xfe, rest @ ..] => {
                     let units: Vec<u16> =
@@ -72,7 +71,7 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// Its beginning, in which a tool is recognised.
+    /// Returns the beginning, in which a tool is recognised.
     pub(crate) fn head(&self) -> &str {
         let text = self.text();
         let mut end = HEAD_BYTES.min(text.len());
@@ -82,27 +81,27 @@ impl<'a> Input<'a> {
         &text[..end]
     }
 
-    /// Whether a line of the beginning, without its indentation, begins with this.
+    /// Returns `true` if a line of the beginning, without indentation, starts with this text.
     pub(crate) fn has_line(&self, beginning: &str) -> bool {
         self.head().lines().any(|line| line.trim_start().starts_with(beginning))
     }
 
-    /// Whether the beginning has this.
+    /// Returns `true` if the beginning contains this text.
     pub(crate) fn has(&self, text: &str) -> bool {
         self.head().contains(text)
     }
 
-    /// Whether JSON begins somewhere, at the start of a line.
+    /// Returns `true` if JSON starts at the start of some line.
     pub(crate) fn is_json(&self) -> bool {
         json_start(self.head()).is_some()
     }
 
-    /// The first JSON value; lines before it, which some tools print there, are passed over.
+    /// Returns the first JSON value. Skips lines before it, which some tools print.
     pub(crate) fn json(&self) -> Result<&Value, Unread> {
         self.json.get_or_init(|| self.json_values_up_to(1)?.pop().ok_or_else(no_json)).as_ref().map_err(Clone::clone)
     }
 
-    /// All JSON values, one after the other.
+    /// Returns all JSON values in sequence.
     pub(crate) fn json_values(&self) -> Result<Vec<Value>, Unread> {
         self.json_values_up_to(usize::MAX)
     }
@@ -116,17 +115,17 @@ impl<'a> Input<'a> {
         while found.len() < most && !rest.trim_start().is_empty() {
             let mut deserializer = serde_json::Deserializer::from_str(rest);
             let value = WithRepeated::new(&self.repeated).deserialize(&mut deserializer);
-            found.push(value.map_err(|error| wrong(&error, lines))?);
-            let behind = behind_value(rest);
+            found.push(value.map_err(|error| invalid_json(&error, lines))?);
+            let behind = after_value(rest);
             lines += rest[..rest.len() - behind.len()].matches('\n').count();
             rest = behind;
         }
         Ok(found)
     }
 
-    /// That nothing was found in it.
+    /// Creates the error for a file without results.
     pub(crate) fn nothing(&self, what: &str) -> Unread {
-        unread("", "there are no results in it", format!("what is read is {what}"))
+        unread("", "there are no results in it", format!("Plumb reads {what}"))
     }
 }
 
@@ -150,8 +149,8 @@ fn json_start(text: &str) -> Option<usize> {
     None
 }
 
-/// Returns the text behind its first value, which is valid.
-fn behind_value(text: &str) -> &str {
+/// Returns the text after its first value, which must be valid.
+fn after_value(text: &str) -> &str {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
     match values.next() {
         Some(Ok(_)) => &text[values.byte_offset()..],
@@ -163,15 +162,15 @@ fn no_json() -> Unread {
     unread("", "there is no JSON in it", "give the file as the tool wrote it")
 }
 
-/// `before` lines come before the text that the error counts from.
-fn wrong(error: &serde_json::Error, before: usize) -> Unread {
+/// Converts a JSON error; `before` lines precede the text that its line numbers refer to.
+fn invalid_json(error: &serde_json::Error, before: usize) -> Unread {
     let help =
         if error.is_eof() { "the file is cut short; copy it again" } else { "give the file as the tool wrote it" };
     unread(format!("line {}", error.line() + before), format!("not JSON: {error}"), help)
 }
 
-/// JSON whose numbers are all numbers: tools print `nan` and `inf` where they divide by 0, which is `null`. Its values are
-/// counted before memory is taken for them.
+/// Replaces `nan` and `inf`, which tools print after a division by 0, with `null`. Counts the values first,
+/// before memory is allocated for them.
 fn ready(text: &str) -> Result<Cow<'_, str>, Unread> {
     let bytes = text.as_bytes();
     let (mut values, mut at, mut in_string, mut copied) = (0usize, 0, false, 0);
@@ -217,18 +216,18 @@ fn ready(text: &str) -> Result<Cow<'_, str>, Unread> {
     Ok(Cow::Owned(out))
 }
 
-/// The ASCII word at a place.
+/// Returns the ASCII word at a position.
 fn word_at(bytes: &[u8], at: usize) -> &str {
     let length = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphabetic() || **byte == b'-').count();
     std::str::from_utf8(&bytes[at..at + length]).unwrap_or_default()
 }
 
-/// What a JSON value holds at a path of keys.
+/// Returns the JSON value at a path of keys.
 pub(crate) fn at<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {
     path.iter().try_fold(value, |value, key| value.get(key))
 }
 
-/// A number at a path, which may be written as text.
+/// Returns the number at a path; accepts numbers written as text.
 pub(crate) fn number_at(value: &Value, path: &[&str]) -> Option<f64> {
     match at(value, path)? {
         Value::Number(number) => number.as_f64(),
@@ -237,7 +236,7 @@ pub(crate) fn number_at(value: &Value, path: &[&str]) -> Option<f64> {
     }
 }
 
-/// A text at a path; a number or a word of JSON as it is written.
+/// Returns the text at a path; numbers and `true` or `false` as they are written.
 pub(crate) fn text_at(value: &Value, path: &[&str]) -> Option<String> {
     match at(value, path)? {
         Value::String(text) => Some(text.clone()),
@@ -247,7 +246,7 @@ pub(crate) fn text_at(value: &Value, path: &[&str]) -> Option<String> {
     }
 }
 
-/// The values of a list at a path.
+/// Returns the values of the list at a path.
 pub(crate) fn list_at<'v>(value: &'v Value, path: &[&str]) -> &'v [Value] {
     at(value, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

@@ -1,4 +1,4 @@
-//! JSON in which a key may be there more than once: `serde_json` alone keeps the last of them without a word.
+//! Reads JSON with repeated keys: `serde_json` alone silently keeps the last value of a key.
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -6,15 +6,15 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Keys that are there more than once: their paths, each with its count.
+/// Paths of keys that occur more than once, each with its count.
 pub(crate) type Repeated = BTreeMap<String, usize>;
 
-/// The key of the `number`th value of a key, from 1.
+/// Returns the key under which the `number`th value of a key is kept, from 1.
 pub(crate) fn repeated_key(key: &str, number: usize) -> String {
     format!("{key}#{number}")
 }
 
-/// Reads a value. The first value of a key keeps its name; the others get a number.
+/// Reads a value. The first value of a key keeps the key's name; later ones get a number.
 pub(crate) struct WithRepeated<'a> {
     path: String,
     found: &'a RefCell<Repeated>,

@@ -1,9 +1,8 @@
-//! Imports: other tools' results, read from the files that they left. Bytes in, results out; nothing here touches the
-//! system.
+//! Imports other tools' results from their files. Bytes in, results out; nothing here touches the system.
 //!
-//! A file's tool is recognised by its content; the table [`TOOLS`] has a line for each. A reader makes a `Run` of each run
-//! that the file tells of, with its numbers in base units, and `Run::result` makes a result of that: its verdict is
-//! `unknown`, because no file says what else went on.
+//! A file's tool is recognised by its content; the table [`TOOLS`] has a row per tool. A reader makes a `Run` of each
+//! run in the file, with numbers in base units, and `Run::result` converts it to a result. Its verdict is `unknown`,
+//! because no file says what else ran at the same time.
 //!
 //! ```
 //! use plumb_import::{ForeignFile, read};
@@ -33,42 +32,41 @@ use input::Input;
 use jiff::Timestamp;
 use plumb_result::RunResult;
 
-/// A file may be this long, in bytes.
+/// Longest file, bytes.
 pub const FILE_BYTES_MAX: usize = 256 << 20;
 
-/// The limit of values in a file of JSON: each takes up to a hundred bytes of memory.
+/// Most values in a JSON file: each takes up to a hundred bytes of memory.
 pub(crate) const VALUES_MAX: usize = 4_000_000;
 
-/// The limit of runs in a file.
+/// Most runs in a file.
 pub const RUNS_MAX: usize = 10_000;
 
-/// The limit of numbers in a run.
+/// Most numbers in a run.
 pub const NUMBERS_MAX: usize = 100_000;
 
-/// This much of a file is kept in a result, in bytes.
+/// Bytes of a file that a result keeps.
 pub(crate) const RAW_BYTES_MAX: usize = 1 << 20;
 
-/// A file of another tool's results.
+/// A file with another tool's results.
 #[derive(Debug, Clone, Copy)]
 pub struct ForeignFile<'a> {
-    /// Its name, as typed; only the last part is kept.
+    /// File name as typed; only its last component is kept.
     pub name: &'a str,
-    /// What it holds.
     pub bytes: &'a [u8],
-    /// When it was last changed: the time of its runs where it does not say one.
+    /// Time of the last change. Used for runs without a time of their own.
     pub changed_at: Timestamp,
 }
 
-/// The tool whose results these seem to be.
+/// Returns the tool that seems to have written the file.
 pub fn recognise(file: &ForeignFile<'_>) -> Option<&'static Tool> {
     inputs(file).iter().find_map(tool_of)
 }
 
-/// Reads the results in a file: of the tool that its content shows, or of the one that is named. A file has one run or
-/// several; the same file always gives the same runs, with the same ids.
+/// Reads the results in a file, of the recognised tool or of the named one. The same file always gives the
+/// same runs with the same ids.
 ///
 /// # Errors
-/// A file of no known tool, one that is cut short or does not fit its tool's form, or one that is beyond the limits.
+/// The tool is unknown, the file is cut short or not in its tool's format, or it exceeds a limit.
 pub fn read(file: &ForeignFile<'_>, from: Option<&str>) -> Result<Vec<RunResult>, ImportError> {
     if file.bytes.len() > FILE_BYTES_MAX {
         return Err(ImportError::TooLong { bytes: file.bytes.len() });
@@ -86,8 +84,8 @@ pub fn read(file: &ForeignFile<'_>, from: Option<&str>) -> Result<Vec<RunResult>
     Err(first_error.unwrap_or_else(|| ImportError::Unknown { tools: known_tools() }))
 }
 
-/// The file in the forms in which it is read, one after the other: without dates and times before its lines, as it is, and
-/// without times of day, which some tools write themselves.
+/// Returns the variants of the file in the order in which they are tried: without dates and times before its lines,
+/// unchanged, and without times of day, which some tools write themselves.
 fn inputs<'a>(file: &ForeignFile<'a>) -> Vec<Input<'a>> {
     let whole = Input::new(file);
     let dated = whole.without_stamps(stamps::Kinds::Dated);
@@ -96,14 +94,14 @@ fn inputs<'a>(file: &ForeignFile<'a>) -> Vec<Input<'a>> {
 }
 
 fn tool_of(input: &Input<'_>) -> Option<&'static Tool> {
-    TOOLS.iter().find(|tool| (tool.is_its)(input))
+    TOOLS.iter().find(|tool| (tool.recognises)(input))
 }
 
 fn read_as(tool: &Tool, input: &Input<'_>, file: &ForeignFile<'_>) -> Result<Vec<RunResult>, ImportError> {
     let failed = |source| ImportError::Unread { tool: tool.name, source };
     let mut runs = (tool.read)(input).map_err(failed)?;
     for (path, count) in input.repeated().iter().filter(|(path, _)| !tools::reads_repeated(tool.name, path)) {
-        let note = format!("`{path}` is {count} times in the file; the first is taken");
+        let note = format!("`{path}` occurs {count} times in the file; the first one is used");
         runs.iter_mut().for_each(|run| run.note(note.clone()));
     }
     if runs.len() > RUNS_MAX || runs.iter().any(|run| run.size() > NUMBERS_MAX) {
@@ -115,10 +113,10 @@ fn read_as(tool: &Tool, input: &Input<'_>, file: &ForeignFile<'_>) -> Result<Vec
     Ok(runs.into_iter().enumerate().map(|(number, run)| run.result(tool.name, number, file)).collect())
 }
 
-/// The tool of this name.
+/// Returns the tool with this name.
 ///
 /// # Errors
-/// A name that is none of [`TOOLS`].
+/// No tool has this name.
 pub(crate) fn tool_named(name: &str) -> Result<&'static Tool, ImportError> {
     let tool = TOOLS.iter().find(|tool| tool.name.eq_ignore_ascii_case(name));
     tool.ok_or_else(|| ImportError::Tool { name: run::clean(name), tools: known_tools() })

@@ -1,4 +1,4 @@
-//! A run that a file tells of, and the result that becomes of it.
+//! A run that a file describes, and its conversion to a result.
 
 use crate::{ForeignFile, RAW_BYTES_MAX};
 use base64::Engine as _;
@@ -12,33 +12,33 @@ use plumb_result::{Imported, ImportedNumber, MetricValue, PhaseResult, RunResult
 use plumb_workload::{OpKind, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names and settings longer than this are cut.
+/// Longest name or setting, characters; longer ones are cut.
 const TEXT_MAX: usize = 400;
 
-/// Commands longer than this are cut.
+/// Longest command, characters; longer ones are cut.
 const COMMAND_MAX: usize = 4000;
 
-/// What a file says of one run.
+/// A run as a file describes it.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
-    /// The form of the file.
+    /// Format of the file, such as `JSON`.
     pub(crate) form: String,
     pub(crate) version: String,
     pub(crate) command: Option<String>,
     pub(crate) at: Option<Timestamp>,
     pub(crate) host: Option<String>,
-    /// What was tested, by path.
+    /// Paths under test.
     pub(crate) paths: BTreeSet<String>,
     pub(crate) settings: BTreeMap<String, String>,
     pub(crate) notes: Vec<String>,
     pub(crate) phases: Vec<PhaseRead>,
-    /// Why the tool itself says that it failed.
+    /// Failure that the tool itself reports.
     pub(crate) error: Option<String>,
-    /// Whether bytes went over a network and to no storage.
+    /// Whether the bytes went over a network and not to storage.
     pub(crate) is_network: bool,
 }
 
-/// What a file says of one phase.
+/// A phase as a file describes it.
 #[derive(Debug, Default)]
 pub(crate) struct PhaseRead {
     pub(crate) name: String,
@@ -53,13 +53,12 @@ impl Run {
         Run { form: form.into(), ..Run::default() }
     }
 
-    /// Adds a phase.
     pub(crate) fn phase(&mut self, name: impl Into<String>) -> &mut PhaseRead {
         self.phases.push(PhaseRead { name: name.into(), ..PhaseRead::default() });
         self.phases.last_mut().expect("it was just added")
     }
 
-    /// The phase of this name, added where there is none.
+    /// Returns the phase with this name; adds it if it does not exist.
     pub(crate) fn phase_named(&mut self, name: &str) -> &mut PhaseRead {
         match self.phases.iter().position(|phase| phase.name == name) {
             Some(at) => &mut self.phases[at],
@@ -67,7 +66,7 @@ impl Run {
         }
     }
 
-    /// Notes a setting, where the file says it.
+    /// Records a setting if the file has it.
     pub(crate) fn set(&mut self, name: &str, value: Option<impl ToString>) {
         if let Some(value) = value.map(|value| value.to_string()).filter(|value| !value.is_empty()) {
             self.settings.insert(name.to_owned(), value);
@@ -81,13 +80,13 @@ impl Run {
         }
     }
 
-    /// How many numbers it has.
+    /// Counts the numbers.
     pub(crate) fn size(&self) -> usize {
         self.phases.iter().map(PhaseRead::size).sum()
     }
 
-    /// The result. Its id is made from its time and from what the file holds, so that a file is one result however often
-    /// it is imported.
+    /// Converts the run to a result. Its id depends on its time and on the file's content, so that repeated imports
+    /// of a file give one result.
     pub(crate) fn result(self, tool: &str, number: usize, file: &ForeignFile<'_>) -> RunResult {
         let time = if self.at.is_some() { TimeSource::Tool } else { TimeSource::File };
         let at = self.at.unwrap_or(file.changed_at);
@@ -176,41 +175,41 @@ impl PhaseRead {
         self.metrics.len() + self.numbers.len()
     }
 
-    /// Prolongs the phase to this time, where that is known and longer.
-    pub(crate) fn lasts(&mut self, ns: Option<f64>) {
+    /// Extends the phase to this duration if it is longer.
+    pub(crate) fn extend_to(&mut self, ns: Option<f64>) {
         if let Some(ns) = ns {
             self.wall_ns = Some(self.wall_ns.map_or(ns, |known| known.max(ns)));
         }
     }
 
-    /// A number that a metric stands for. What is no number, or negative, was not measured.
+    /// Adds a metric. Negative and non-finite values count as not measured.
     pub(crate) fn metric(&mut self, metric: Metric, value: Option<f64>) {
         self.metrics.insert(metric, value.filter(|value| value.is_finite() && *value >= 0.0));
     }
 
-    /// A metric, where the file has its number.
+    /// Adds a metric if the file has its number.
     pub(crate) fn metric_if(&mut self, metric: Metric, value: Option<f64>) {
         if value.is_some() {
             self.metric(metric, value);
         }
     }
 
-    /// Bytes a second.
+    /// Adds bytes per second.
     pub(crate) fn bandwidth(&mut self, kind: OpKind, value: Option<f64>) {
         self.metric_if(Metric::bandwidth(kind), value);
     }
 
-    /// Ops a second.
+    /// Adds ops per second.
     pub(crate) fn rate(&mut self, kind: OpKind, value: Option<f64>) {
         self.metric_if(Metric::rate(kind), value);
     }
 
-    /// Transactions a second.
+    /// Adds transactions per second.
     pub(crate) fn transactions(&mut self, value: Option<f64>) {
         self.metric_if(Metric { subject: Subject::Transaction, quantity: Quantity::Rate }, value);
     }
 
-    /// A latency, ns.
+    /// Adds a latency, ns.
     pub(crate) fn latency(&mut self, kind: OpKind, stat: Stat, value_ns: Option<f64>) {
         self.metric_if(Metric::latency(kind, stat), value_ns);
     }
@@ -219,40 +218,40 @@ impl PhaseRead {
         self.metrics.contains_key(&Metric::latency(kind, stat))
     }
 
-    /// What was done.
+    /// Adds counts of ops and bytes.
     pub(crate) fn done(&mut self, kind: OpKind, ops: Option<f64>, bytes: Option<f64>) {
-        // Beyond that a 64-bit number is no longer exact.
+        // Beyond this, an `f64` no longer holds every integer.
         let count = |value: f64| (0.0..9e15).contains(&value).then_some(value as u64);
         if let (Some(ops), Some(bytes)) = (ops.and_then(count), bytes.and_then(count)) {
             self.done.insert(kind, OpsDone { ops, bytes });
         }
     }
 
-    /// A number that no metric stands for, where the file has it.
+    /// Adds a number without a metric if the file has it.
     pub(crate) fn number(&mut self, name: &str, value: Option<f64>, unit: &str, better: Option<Better>) {
         if value.is_some() {
             self.number_or_null(name, value, unit, better);
         }
     }
 
-    /// The same for one that was not measured, though the tool has it.
+    /// Adds a number without a metric, even if it was not measured.
     pub(crate) fn number_or_null(&mut self, name: &str, value: Option<f64>, unit: &str, better: Option<Better>) {
         let value = value.filter(|value| value.is_finite());
         let number = ImportedNumber { phase: String::new(), name: clean(name), value, unit: clean(unit), better };
         self.numbers.push(number);
     }
 
-    /// A number of which more is better.
+    /// Adds a number that is better if higher.
     pub(crate) fn more(&mut self, name: &str, value: Option<f64>, unit: &str) {
         self.number(name, value, unit, Some(Better::Higher));
     }
 
-    /// A number of which less is better.
+    /// Adds a number that is better if lower.
     pub(crate) fn less(&mut self, name: &str, value: Option<f64>, unit: &str) {
         self.number(name, value, unit, Some(Better::Lower));
     }
 
-    /// A number without a direction.
+    /// Adds a number without a direction.
     pub(crate) fn plain(&mut self, name: &str, value: Option<f64>, unit: &str) {
         self.number(name, value, unit, None);
     }
@@ -266,8 +265,8 @@ fn of(metric: Metric, value: Option<f64>, tier: Option<TierName>) -> MetricValue
     MetricValue { value, unit: metric.unit(), tier: tier.filter(|_| moves_bytes), device_share: None }
 }
 
-/// A text from a file as it may be printed and stored: control characters, and those that turn the direction of a line, are
-/// escaped, and it is no longer than a line.
+/// Makes a text from a file safe to print and store: escapes control characters and those that change the writing
+/// direction, and cuts it at [`TEXT_MAX`].
 pub(crate) fn clean(text: &str) -> String {
     cut(text.trim(), TEXT_MAX)
 }
@@ -292,10 +291,10 @@ fn cut(text: &str, longest: usize) -> String {
     cleaned
 }
 
-/// The file, whole or its beginning.
+/// Returns the whole file, or its beginning if it is long.
 fn raw(bytes: &[u8]) -> RawText {
     let kept = &bytes[..bytes.len().min(RAW_BYTES_MAX)];
-    // A letter that the end of what is kept cuts in two is left out.
+    // Drops a character that the limit cuts in two.
     let whole = match std::str::from_utf8(kept) {
         Err(error) if error.error_len().is_none() && kept.len() < bytes.len() => &kept[..error.valid_up_to()],
         _ => kept,
@@ -314,8 +313,8 @@ fn raw(bytes: &[u8]) -> RawText {
     }
 }
 
-/// A UUIDv7 whose random part is a hash: the same run of the same file has the same id. Runs of a file that have one time
-/// are a millisecond apart in it, so that their short ids differ.
+/// Returns a UUIDv7 whose random part is a hash, so that the same run of the same file always has the same id. Runs of
+/// a file with equal times are spread a millisecond apart, so that their short ids differ.
 fn id(tool: &str, number: usize, at: Timestamp, content: &str) -> String {
     let hash = blake3::hash(format!("plumb import\n{tool}\n{number}\n{}\n{content}", at.as_nanosecond()).as_bytes());
     let random = hash.as_bytes();

@@ -1,19 +1,19 @@
-//! Time stamps that a logger put before each line: `kubectl logs --timestamps`, `docker logs -t`, files of containers' logs,
-//! `ts`, syslog, journals, continuous integration.
+//! Removes time stamps that a logger put before each line: `kubectl logs --timestamps`, `docker logs -t`, container log
+//! files, `ts`, syslog, journals, continuous integration.
 
-/// Which time stamps are taken away.
+/// Kinds of time stamps to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kinds {
-    /// With a date, or seconds since an epoch: no tool's lines begin so.
+    /// With a date, or as seconds since an epoch: no tool's own lines start like this.
     Dated,
-    /// Times of day too.
+    /// Times of day, too.
     Any,
 }
 
-/// Least number of stamped lines in ten where a logger wrote them.
+/// Fewest stamped lines, of ten, in output of a logger.
 const STAMPED_OF_TEN: usize = 8;
 
-/// A text without the stamps before its lines; `None` where most lines have none.
+/// Removes the stamps before the lines of a text. Returns `None` if most lines have none.
 pub(crate) fn without(text: &str, kinds: Kinds) -> Option<String> {
     let (mut lines, mut stamped) = (0, 0);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -27,9 +27,9 @@ pub(crate) fn without(text: &str, kinds: Kinds) -> Option<String> {
     Some(text.lines().map(cut_or_whole).collect::<Vec<_>>().join("\n") + "\n")
 }
 
-/// The rest of a line behind its stamp and what its logger wrote with it.
+/// Returns the rest of a line after its stamp and the logger's other fields.
 fn cut(line: &str, kinds: Kinds) -> Option<&str> {
-    // "[pod/name/container] ", and "name  | " of docker compose.
+    // Prefixes of kubectl, "[pod/name/container] ", and of docker compose, "name  | ".
     let line = line
         .strip_prefix('[')
         .filter(|rest| rest.starts_with("pod/"))
@@ -54,34 +54,34 @@ fn cut(line: &str, kinds: Kinds) -> Option<&str> {
         None if rest.is_empty() => return Some(rest),
         None => return None,
     };
-    // containerd writes the stream, and whether the line is whole.
+    // containerd adds the stream, and whether the line is complete.
     let stream = ["stdout F ", "stderr F ", "stdout P ", "stderr P "].iter().find_map(|word| rest.strip_prefix(word));
     if let Some(rest) = stream {
         return Some(rest);
     }
-    Some(if is_journal { behind_program(rest) } else { rest })
+    Some(if is_journal { after_program(rest) } else { rest })
 }
 
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
-/// `host program[123]: the line`. Without its number, a program looks like the line's own words.
-fn behind_program(rest: &str) -> &str {
+/// Returns the text after `host program[123]: `. Without a process number, a program looks like part of the line.
+fn after_program(rest: &str) -> &str {
     let is_word = |text: &str| !text.is_empty() && text.bytes().all(is_name);
     let Some((_, after)) = rest.split_once(' ').filter(|(host, _)| is_word(host)) else { return rest };
-    let (program, said) = match after.split_once(": ") {
+    let (program, message) = match after.split_once(": ") {
         Some(parts) => parts,
         None => (after.strip_suffix(':').unwrap_or_default(), ""),
     };
     let number = program.strip_suffix(']').and_then(|program| program.split_once('['));
     match number {
-        Some((name, number)) if is_word(name) && number.bytes().all(|byte| byte.is_ascii_digit()) => said,
+        Some((name, number)) if is_word(name) && number.bytes().all(|byte| byte.is_ascii_digit()) => message,
         _ => rest,
     }
 }
 
-/// Reads a stamp byte by byte.
+/// Reads a stamp, byte by byte.
 struct Scan<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -105,7 +105,7 @@ impl Scan<'_> {
         count
     }
 
-    /// `18:46:23.123`.
+    /// Reads `18:46:23.123`.
     fn time(&mut self) -> Option<()> {
         let begin = self.at;
         let read = |scan: &mut Self| {
@@ -126,7 +126,7 @@ impl Scan<'_> {
         })
     }
 
-    /// `Z`, `+01:00`, ` UTC`.
+    /// Reads `Z`, `+01:00` or ` UTC`.
     fn zone(&mut self) {
         let begin = self.at;
         if self.any(b"Zz").is_some() {
@@ -162,7 +162,7 @@ impl Scan<'_> {
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/// The end of the stamp that a text begins with, and whether a host and a program may follow it.
+/// Returns the end of the stamp at the start of a text, and whether a host and a program may follow it.
 fn stamp(text: &str, is_open: bool, kinds: Kinds) -> Option<(usize, bool)> {
     let scan = || Scan { bytes: text.as_bytes(), at: 0 };
     let of_form = |read: fn(&mut Scan<'_>) -> Option<()>| {
@@ -179,7 +179,7 @@ fn stamp(text: &str, is_open: bool, kinds: Kinds) -> Option<(usize, bool)> {
     }
 }
 
-/// `2026-11-20T18:46:23.123Z`, `2026/11/20 18:46:23`.
+/// Reads `2026-11-20T18:46:23.123Z` or `2026/11/20 18:46:23`.
 fn of_iso(scan: &mut Scan<'_>) -> Option<()> {
     scan.digits(4)?;
     scan.any(b"-/")?;
@@ -192,7 +192,7 @@ fn of_iso(scan: &mut Scan<'_>) -> Option<()> {
     Some(())
 }
 
-/// `20.11.2026 18:46:23`, `11/20/2026 18:46:23`.
+/// Reads `20.11.2026 18:46:23` or `11/20/2026 18:46:23`.
 fn of_numbers(scan: &mut Scan<'_>) -> Option<()> {
     scan.digits(2)?;
     scan.any(b"./-")?;
@@ -206,7 +206,7 @@ fn of_numbers(scan: &mut Scan<'_>) -> Option<()> {
     Some(())
 }
 
-/// `Nov 20 18:46:23`, `Fri Nov 20 18:46:23 2026`.
+/// Reads `Nov 20 18:46:23` or `Fri Nov 20 18:46:23 2026`.
 fn of_syslog(scan: &mut Scan<'_>) -> Option<()> {
     if scan.word(&DAYS).is_some() {
         _ = scan.any(b",");
@@ -223,26 +223,26 @@ fn of_syslog(scan: &mut Scan<'_>) -> Option<()> {
     scan.zone();
     let before = scan.at;
     let is_year = scan.any(b" ").is_some() && scan.digits(4).is_some();
-    // Another number may follow, which is the line's own.
+    // A number that follows may belong to the line itself.
     if !is_year || scan.bytes.get(scan.at).is_some_and(|next| !matches!(next, b' ' | b']' | b')' | b'\t')) {
         scan.at = before;
     }
     Some(())
 }
 
-/// `18:46:23`.
+/// Reads `18:46:23`.
 fn of_time(scan: &mut Scan<'_>) -> Option<()> {
     scan.time()
 }
 
-/// `1700505983.123456`, as `ts %.s` writes it.
+/// Reads `1700505983.123456`, the format of `ts %.s`.
 fn of_epoch(scan: &mut Scan<'_>) -> Option<()> {
     scan.digits(10)?;
     scan.any(b".")?;
     (scan.all_digits() >= 3).then_some(())
 }
 
-/// `  12.345678`.
+/// Reads `  12.345678`.
 fn of_seconds(scan: &mut Scan<'_>) -> Option<()> {
     while scan.any(b" ").is_some() {}
     let whole = scan.all_digits();
@@ -254,7 +254,7 @@ fn of_seconds(scan: &mut Scan<'_>) -> Option<()> {
 mod tests {
     use super::*;
 
-    // Protects: a line is what its tool printed, with each logger that was in between.
+    // Protects: a line without its stamp is what the tool printed, for each logger in between.
     #[test]
     fn stamps_of_loggers_are_cut() {
         for (line, rest) in [

@@ -1,4 +1,4 @@
-//! Tests over all readers: the goldens, which real tools wrote, and samples of tools that are not here; hostile inputs.
+//! Tests of all readers: goldens written by real tools, samples in the format of other tools, and hostile inputs.
 
 use crate::{ForeignFile, ImportError, TOOLS, read};
 use plumb_result::imported::{RawEncoding, TimeSource};
@@ -19,7 +19,7 @@ fn file<'a>(name: &'a str, bytes: &'a [u8]) -> ForeignFile<'a> {
     ForeignFile { name, bytes, changed_at: "2026-11-20T12:00:00Z".parse().unwrap() }
 }
 
-/// The runs in a file that is recognised by its content, each of this tool.
+/// Reads a file that is recognised by its content, and checks that each run is of this tool.
 fn runs(tool: &str, name: &str, bytes: &[u8]) -> Vec<RunResult> {
     let runs = read(&file(name, bytes), None).unwrap_or_else(|error| panic!("{tool}, {name}: {error}"));
     for run in &runs {
@@ -35,7 +35,7 @@ fn one(tool: &str, name: &str, bytes: &[u8]) -> RunResult {
     runs.into_iter().next().unwrap()
 }
 
-/// A metric of a phase, with its unit: `None` where it is there and was not measured.
+/// Returns a metric of a phase after checking its unit: `None` if it was not measured.
 fn metric(run: &RunResult, phase: &str, name: &str) -> Option<f64> {
     let metric: Metric = name.parse().unwrap();
     let of = run.phases.iter().find(|one| one.name == phase).unwrap_or_else(|| {
@@ -53,7 +53,7 @@ fn has(run: &RunResult, phase: &str, name: &str) -> bool {
     run.phases.iter().any(|one| one.name == phase && one.metrics.contains_key(&name.parse().unwrap()))
 }
 
-/// A number without a metric: value, unit, direction.
+/// Returns a number without a metric: value, unit, direction.
 fn number(run: &RunResult, phase: &str, name: &str) -> (Option<f64>, String, Option<Better>) {
     let numbers = &run.imported.as_ref().unwrap().numbers;
     let of = numbers.iter().find(|one| one.phase == phase && one.name == name);
@@ -63,6 +63,6 @@ fn number(run: &RunResult, phase: &str, name: &str) -> (Option<f64>, String, Opt
 
 #[track_caller]
 fn close(found: Option<f64>, expected: f64) {
-    let found = found.expect("it was measured");
+    let found = found.expect("the value was measured");
     assert!((found - expected).abs() <= expected.abs() * 1e-9, "{found} is not {expected}");
 }

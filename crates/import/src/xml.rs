@@ -1,5 +1,5 @@
-//! As much of XML as result files have: elements with text, parsed by `quick-xml`. Entities that a file defines stay as they are
-//! written, nothing external is read, and depth and number of elements are limited.
+//! The part of XML that result files use: elements with text, parsed by `quick-xml`. Entities that a file defines are
+//! not expanded, nothing external is read, and depth and number of elements are limited.
 
 use crate::error::unread;
 use plumb_result::published::Unread;
@@ -13,7 +13,6 @@ const DEPTH_MAX: usize = 64;
 const ELEMENTS_MAX: usize = 2_000_000;
 const HELP: &str = "give the file as the tool wrote it";
 
-/// An element.
 #[derive(Debug, Default)]
 pub(crate) struct Element {
     pub(crate) name: String,
@@ -22,17 +21,17 @@ pub(crate) struct Element {
 }
 
 impl Element {
-    /// The children of this name.
+    /// Returns the children with this name.
     pub(crate) fn all<'e>(&'e self, name: &'e str) -> impl Iterator<Item = &'e Element> {
         self.children.iter().filter(move |child| child.name == name)
     }
 
-    /// The first child of this name.
+    /// Returns the first child with this name.
     pub(crate) fn one(&self, name: &str) -> Option<&Element> {
         self.children.iter().find(|child| child.name == name)
     }
 
-    /// The text of the first child of this name, where it has any.
+    /// Returns the text of the first child with this name, unless it is empty.
     pub(crate) fn text_of(&self, name: &str) -> Option<&str> {
         self.one(name).map(|child| child.text.trim()).filter(|text| !text.is_empty())
     }
@@ -41,7 +40,7 @@ impl Element {
 /// Returns an element whose child is the root element.
 pub(crate) fn parse(text: &str) -> Result<Element, Unread> {
     let mut reader = Reader::from_str(text);
-    // Tools write an ampersand as it is.
+    // Tools write unescaped ampersands.
     reader.config_mut().allow_dangling_amp = true;
     let mut open = vec![Element::default()];
     let mut elements = 0;
@@ -61,7 +60,7 @@ pub(crate) fn parse(text: &str) -> Result<Element, Unread> {
                 elements += 1;
                 last.children.push(named(&tag));
             }
-            // The reader refuses an end of anything but the last element that is open.
+            // The reader refuses an end tag that does not match the innermost open element.
             Event::End(_) => {
                 let closed = open.pop().expect("the root stays open");
                 open.last_mut().expect("the root stays open").children.push(closed);
@@ -73,7 +72,7 @@ pub(crate) fn parse(text: &str) -> Result<Element, Unread> {
             Event::Eof => break,
         }
         if open.len() > DEPTH_MAX || elements > ELEMENTS_MAX {
-            return Err(unread(place(text, start), "too many elements, or too deep in each other", HELP));
+            return Err(unread(place(text, start), "too many elements, or too many levels of nesting", HELP));
         }
     }
     if open.len() > 1 {
@@ -86,12 +85,12 @@ fn named(tag: &BytesStart<'_>) -> Element {
     Element { name: utf8(tag.name().as_ref()).into_owned(), ..Element::default() }
 }
 
-/// Returns bytes of the input, which is UTF-8, as text.
+/// Converts bytes of the input, which is UTF-8, to text.
 fn utf8(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// Adds the character of a numbered reference or of one of XML's five entities. Any other reference stays in the text.
+/// Adds the character of a numeric reference or of one of XML's five entities. Keeps any other reference as text.
 fn push_reference(text: &mut String, reference: &BytesRef<'_>) {
     let name = utf8(reference);
     match (reference.resolve_char_ref(), resolve_predefined_entity(&name)) {
@@ -126,7 +125,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    // Protects: entities are letters, and a file cannot define ones of its own.
+    // Protects: entities become characters, and a file cannot define its own.
     #[test]
     fn elements_have_their_text() {
         let text = "<?xml version=\"1.0\" encoding=\"UTF-16\"?><!DOCTYPE r [<!ENTITY b \"c\">\n<!ENTITY x SYSTEM \"file:///etc/passwd\">]>\
@@ -138,7 +137,7 @@ mod tests {
         assert_eq!(r.text_of("c"), Some("<d>&amp;"));
     }
 
-    // Protects: a damaged file is refused, and the message has the line.
+    // Protects: a damaged file is refused, and the message names the line.
     #[test]
     fn damaged_files_are_refused_with_their_line() {
         for (text, place, message) in [
@@ -155,7 +154,7 @@ mod tests {
             assert_eq!(error.place, place, "{text}");
         }
         assert!(parse(&"<a>\n".repeat(100)).unwrap_err().message.contains("too deep"));
-        // Ten entities that each name the one before ten times are never expanded.
+        // Ten nested entities, each with ten references to the previous one, are never expanded.
         let laughs: String =
             (1..10).map(|n| format!("<!ENTITY l{n} \"{}\">", format!("&l{};", n - 1).repeat(10))).collect();
         let bomb = format!("<!DOCTYPE r [<!ENTITY l0 \"ha\">{laughs}]><r>&l9;</r>");
@@ -169,7 +168,7 @@ mod tests {
             let _ = parse(&parts.concat());
         }
 
-        // Protects: a file that is cut anywhere in its root element is never taken for a whole one.
+        // Protects: a file that is cut anywhere in its root element is never taken for a complete one.
         #[test]
         fn a_cut_file_is_refused(at in 3usize..40) {
             let whole = "<r><a>1 &lt; 2</a><b/><a>2é</a></r>";

@@ -1,33 +1,31 @@
-//! Options that the user of a measuring command already set: the remedies of findings depend on them.
+//! Collects the options already given to a measuring command: remedies of findings depend on them.
 
 use crate::args::LoadArguments;
 use plumb_trust::{Asked, Running, Typed};
 use plumb_workload::{Nanos, Workload};
 use plumb_workload_text::named::{NamedWorkload, Scale};
 
-/// Whether an option was typed.
 pub(crate) fn typed(is_typed: bool) -> Typed {
     if is_typed { Typed::Yes } else { Typed::No }
 }
 
-/// A command, and the load that was declared.
+/// Returns the options of a command that were given, starting with the declared load.
 pub(crate) fn of(running: Running, load: LoadArguments) -> Asked {
     Asked { under_load: typed(load.under_load), ..Asked::of(running) }
 }
 
-/// Timed phases of a workload.
 pub(crate) fn timed_phases(workload: &Workload) -> u32 {
     workload.phase.iter().filter(|phase| phase.stop.time.is_some()).count() as u32
 }
 
-/// Length of the timed phases of a workload, where they have one length.
+/// Returns the length of the timed phases, or `None` if their lengths differ.
 pub(crate) fn time_ns(workload: &Workload) -> Option<u64> {
     let mut times = workload.phase.iter().filter_map(|phase| phase.stop.time);
     let Nanos(first) = times.next()?;
     times.all(|Nanos(time)| time == first).then_some(first)
 }
 
-/// Timed phases of the workload that has most of them.
+/// Returns the largest number of timed phases that one of the workloads has.
 pub(crate) fn most_timed_phases(works: &[&'static NamedWorkload], scale: &Scale) -> u32 {
     works.iter().map(|named| timed_phases(&named.workload(scale))).max().unwrap_or(1)
 }
@@ -45,7 +43,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// One remedy of each kind with its value, and without where it may be unknown.
+    /// Returns one remedy of each kind, with its value and, where the value may be unknown, without it.
     fn samples() -> Vec<Remedy> {
         let phase = || Some("random-read".into());
         vec![
@@ -75,7 +73,7 @@ mod tests {
         ]
     }
 
-    /// A place for each kind, so that a new kind without a sample does not compile or is missed below.
+    /// Returns an index for each kind. A new kind fails to compile here, and a kind without a sample fails the test below.
     fn kind(remedy: &Remedy) -> usize {
         match remedy {
             Remedy::Words(_) => 0,
@@ -97,8 +95,8 @@ mod tests {
         }
     }
 
-    /// A command line of a command, to which advice adds its options. Nothing of Plumb's can be added to other tools' commands, nor
-    /// to a study's.
+    /// Returns a command line to which advice appends its options. `None` for other tools' commands and for studies,
+    /// which take no options of Plumb.
     fn command_line(running: Running) -> Option<&'static [&'static str]> {
         match running {
             Running::Run => Some(&["run", "random-read"]),
@@ -117,7 +115,7 @@ mod tests {
         Arguments::try_parse_from(words).map(|_| ()).map_err(|error| error.to_string())
     }
 
-    /// Texts between backquotes.
+    /// Returns the texts between backquotes.
     fn quoted(text: &str) -> impl Iterator<Item = &str> {
         text.split('`').skip(1).step_by(2)
     }
@@ -128,7 +126,7 @@ mod tests {
         command.get_subcommands().any(has)
     }
 
-    /// Applies a setting to the named workloads: one of them must have it.
+    /// Returns `true` if at least one of the named workloads accepts the setting.
     fn is_a_setting(text: &str) -> bool {
         let Ok(setting) = text.parse::<Override>() else { return false };
         let scale = Scale::moderate(named::RunPlace::Directory);
@@ -141,31 +139,31 @@ mod tests {
     }
 
     /// Checks each command and option that a sentence names.
-    fn accepts(running: Running, said: &str) {
-        for piece in quoted(said) {
+    fn accepts(running: Running, sentence: &str) {
+        for piece in quoted(sentence) {
             let words: Vec<&str> = piece.split_whitespace().collect();
             match (words.first(), command_line(running)) {
                 (Some(&"plumb"), _) => {
-                    parses(&words[1..]).unwrap_or_else(|error| panic!("{running:?}: {said}\n{error}"));
+                    parses(&words[1..]).unwrap_or_else(|error| panic!("{running:?}: {sentence}\n{error}"));
                 }
                 (Some(first), Some(base)) if first.starts_with("--") => {
                     let all = [base, words.as_slice()].concat();
-                    parses(&all).unwrap_or_else(|error| panic!("{running:?}: {said}\n{error}"));
+                    parses(&all).unwrap_or_else(|error| panic!("{running:?}: {sentence}\n{error}"));
                 }
                 (Some(first), None) if first.starts_with("--") => {
-                    assert_eq!(running, Running::Documentation, "not an option of that command: {said}");
-                    assert!(is_an_option(first.trim_start_matches('-')), "{said}");
+                    assert_eq!(running, Running::Documentation, "not an option of that command: {sentence}");
+                    assert!(is_an_option(first.trim_start_matches('-')), "{sentence}");
                 }
                 _ => {}
             }
             let set = words.iter().position(|word| *word == "--set").and_then(|at| words.get(at + 1));
             if let Some(setting) = set.filter(|setting| !setting.starts_with("phase.")) {
-                assert!(is_a_setting(setting), "{said}: no workload takes {setting}");
+                assert!(is_a_setting(setting), "{sentence}: no workload takes {setting}");
             }
         }
     }
 
-    /// The command as typed without options, with options that could have been typed, and with long ones.
+    /// Returns the command without options, with realistic options, and with long times.
     fn askers(running: Running) -> [Asked; 3] {
         let plain = Asked::of(running);
         let typed = Asked {
@@ -187,7 +185,7 @@ mod tests {
         [plain, typed, done]
     }
 
-    // Protects: advice is accepted by the command that prints it.
+    // Protects: each command accepts the advice that it prints.
     #[test]
     fn every_command_accepts_every_advice_that_it_prints() {
         let samples = samples();
@@ -196,30 +194,30 @@ mod tests {
             assert!(samples.iter().any(|sample| kind(sample) == number), "no sample of kind {number}");
         }
         let of_checks = CHECKS.iter().flat_map(|check| check.fix);
-        let mut said = 0;
+        let mut tried = 0;
         for remedy in samples.iter().chain(of_checks) {
             for &running in Running::ALL {
                 for asked in askers(running) {
                     if let Some(sentence) = sentence(remedy, &asked) {
                         accepts(running, &sentence);
-                        said += 1;
+                        tried += 1;
                     }
                 }
             }
         }
-        assert!(said > 1000, "only {said} sentences were tried");
+        assert!(tried > 1000, "only {tried} sentences were tried");
         let refused = std::panic::catch_unwind(|| accepts(Running::FitFor, "Pause: `--settle 3s`."));
         assert!(refused.is_err(), "fit-for has no such option");
     }
 
-    // Protects: joined remedies stay sentences.
+    // Protects: joined remedies form whole sentences.
     #[test]
     fn the_remedies_of_a_check_are_whole_sentences() {
         for check in CHECKS {
             for &running in Running::ALL {
-                let said = sentences(check.fix, &Asked::of(running));
-                assert!(said.is_empty() || said.ends_with('.'), "{} for {running:?}: {said}", check.code);
-                assert!(!said.contains(".."), "{} for {running:?}: {said}", check.code);
+                let sentence = sentences(check.fix, &Asked::of(running));
+                assert!(sentence.is_empty() || sentence.ends_with('.'), "{} for {running:?}: {sentence}", check.code);
+                assert!(!sentence.contains(".."), "{} for {running:?}: {sentence}", check.code);
             }
         }
     }

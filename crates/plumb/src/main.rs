@@ -1,5 +1,5 @@
-//! The command line: the only place where the rooms of the house meet.
-// They end the program where nobody reads: `output` does not.
+//! The command line: the only crate that joins all the others.
+// These macros panic when the reader of the output is gone; `output` does not.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 
@@ -20,25 +20,25 @@ use plumb_engine::clock::Clock;
 use plumb_engine::{panics, signals};
 use plumb_result::tidy::TidyTable;
 
-/// musl's own maps and unmaps memory for each block of medium size: see `Cargo.toml`.
+/// musl's allocator maps and unmaps memory for each block of medium size: see `Cargo.toml`.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
-    // Ignore a failure: then SIGXFSZ kills the program at a file size limit, as before.
+    // On failure, SIGXFSZ kills the program at a file size limit, as before.
     let _ = signals::survive_file_size_limits();
     Clock::begin_calibration();
     panics::install_hook();
-    // Unwinding removes test directories, and takes down what was mounted.
+    // Unwinding removes test directories and unmounts what was mounted.
     let code = std::panic::catch_unwind(|| on_a_large_stack(command)).unwrap_or_else(|_| End::Io.number());
-    // A defect of Plumb is none of the tool's: not its exit code either.
+    // A panic is a defect of Plumb, so it never ends with the tool's exit code.
     let code = if panics::happened() { End::Io.number() } else { code };
     ranks::dismiss(code);
     signals::leave(code)
 }
 
-/// Runs a function on a stack of at least 1 MiB. If `ulimit -s` limits the main thread's stack, starts another thread.
+/// Runs a function on a stack of at least 1 MiB. Starts another thread if `ulimit -s` limits the main thread's stack.
 fn on_a_large_stack(run: fn() -> u8) -> u8 {
     const LEAST_BYTES: u64 = 1 << 20;
     const USUAL_BYTES: usize = 8 << 20;
@@ -52,9 +52,9 @@ fn on_a_large_stack(run: fn() -> u8) -> u8 {
     }
 }
 
-/// Runs what the command line asks for; the exit code.
+/// Runs the command line, and returns the exit code.
 fn command() -> u8 {
-    // First of all: agents and ranks make runs, too.
+    // Comes first, because agents and ranks make runs, too.
     session::register_net_protocol(&plumb_tools_net_run::protocol::Iperf3);
     let mut words = std::env::args_os();
     let called = words.next().map(std::path::PathBuf::from).unwrap_or_default();
@@ -73,7 +73,7 @@ fn command() -> u8 {
     if let Some(ended) = as_tool {
         return exit_code(ended, true);
     }
-    // For clap, what the environment sets was typed.
+    // clap treats options from the environment as typed.
     if std::env::args_os().len() <= 1 {
         error_text!("{}", help::groups::FIRST_PAGE);
         return exit_code(Ok(End::Usage), false);
@@ -94,8 +94,8 @@ fn command() -> u8 {
     }
 }
 
-/// Whether this program was started by another one of its kind as a host's far end. What people type of `plumb agent` is read as any
-/// other command.
+/// Returns `true` if another Plumb process started this one as a host's far end. A typed `plumb agent`
+/// is parsed like any other command.
 fn is_agent_of_a_machine() -> bool {
     const NOT_TYPED: [&str; 8] =
         ["--rank", "--with-parent", "--gently", "--port", "--state", "--silence", "--vm", "--detached"];
@@ -105,7 +105,7 @@ fn is_agent_of_a_machine() -> bool {
     is_agent && name.is_none_or(|name| NOT_TYPED.contains(&name.as_str()))
 }
 
-/// Says what kept a command from its end, and gives its exit code. `is_kept` as by [`is_kept`].
+/// Prints the error that ended a command, and returns its exit code. `is_kept` comes from [`is_kept`].
 fn exit_code(ended: Result<End, Stopped>, is_kept: bool) -> u8 {
     match ended {
         Ok(end) => match (output::lost(), is_kept) {
@@ -120,7 +120,7 @@ fn exit_code(ended: Result<End, Stopped>, is_kept: bool) -> u8 {
             }
         },
         Err(stopped) => {
-            // Errors of a workload's text have heads of their own, one each.
+            // Errors in a workload's text start with `error: ` themselves, one each.
             let head = if stopped.message.starts_with("error: ") { "" } else { "error: " };
             error_line!("{head}{}", stopped.message);
             stopped.end.number()
@@ -128,7 +128,7 @@ fn exit_code(ended: Result<End, Stopped>, is_kept: bool) -> u8 {
     }
 }
 
-/// Whether a command leaves more behind than what it prints: a stored result, or the work that a tool's words ask for.
+/// Returns `true` if a command leaves more than its output: a stored result, or the work of a tool's command line.
 fn is_kept(arguments: &Arguments) -> bool {
     match &arguments.command {
         PlumbCommand::As { .. } | PlumbCommand::Import { .. } => true,

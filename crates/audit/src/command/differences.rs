@@ -1,11 +1,11 @@
-//! The fields in which two command lines differ.
+//! Finds the fields in which two command lines differ.
 
 use super::shell::{launcher, parts, words};
 use super::work::FieldDifference;
 use super::{CommandAction, fields};
 use std::collections::BTreeMap;
 
-/// The fields in which two command lines differ.
+/// Returns the fields in which two command lines differ.
 pub(crate) fn differences(first: (&str, &[CommandAction]), second: (&str, &[CommandAction])) -> Vec<FieldDifference> {
     let (commands, others) = (parts(first.0), parts(second.0));
     let measuring = |actions: &[CommandAction]| actions.iter().position(CommandAction::measures);
@@ -31,12 +31,12 @@ pub(crate) fn differences(first: (&str, &[CommandAction]), second: (&str, &[Comm
     if launched != launched_other {
         let shown = |words: String| if words.is_empty() { "nothing".to_owned() } else { words };
         let subjects = ["cpu", "cpus", "priority", "nice", "numa"];
-        found.push(FieldDifference::new("what starts it", &subjects, shown(launched), shown(launched_other)));
+        found.push(FieldDifference::new("launcher", &subjects, shown(launched), shown(launched_other)));
     }
     found
 }
 
-/// Of two commands of one program, what their works differ in; `None` where one of them cannot be lowered.
+/// Compares the work of two commands of one program; `None` if one of them cannot be lowered.
 fn of_actions(first: &CommandAction, second: &CommandAction) -> Option<Vec<FieldDifference>> {
     if first.program() != second.program() {
         return Some(of_programs(first, second));
@@ -47,13 +47,13 @@ fn of_actions(first: &CommandAction, second: &CommandAction) -> Option<Vec<Field
     match (first.work(), second.work()) {
         (Some(one), Some(other)) => Some(with_amounts(one.differences(&other), first, second)),
         _ => match (first, second) {
-            (CommandAction::Fio(one), CommandAction::Fio(other)) => Some(one.said_differences(other)),
+            (CommandAction::Fio(one), CommandAction::Fio(other)) => Some(one.given_differences(other)),
             _ => None,
         },
     }
 }
 
-/// Differences with amounts in bytes, where the commands state them: numbers of blocks differ with the size of a block.
+/// Replaces amounts in blocks with bytes if the commands state them: counts of blocks depend on the block size.
 fn with_amounts(
     mut differences: Vec<FieldDifference>,
     first: &CommandAction,
@@ -96,7 +96,7 @@ fn of_programs(first: &CommandAction, second: &CommandAction) -> Vec<FieldDiffer
     found
 }
 
-/// The options of a line by their keys: `--threads=4`, `threads=4` and `--threads 4` are `threads` with a value.
+/// Returns the options of a line by key: `--threads=4`, `threads=4` and `--threads 4` all give `threads` with a value.
 fn options(line: &str) -> Vec<(String, String)> {
     let place = |word: &str| if word.contains('/') { "a path".to_owned() } else { word.to_owned() };
     let mut found: Vec<(String, String)> = Vec::new();
@@ -116,7 +116,7 @@ fn options(line: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The options in which two printed lines differ; all paths count as equal.
+/// Compares two printed lines by their options; all paths count as equal.
 fn by_words(first: &str, second: &str) -> Vec<FieldDifference> {
     let (first, second) = (options(first), options(second));
     let by_key = |options: &[(String, String)]| {
@@ -184,14 +184,14 @@ mod tests {
         assert_differs(FIO, "--end_fsync=1", "--end_fsync=1 --rate=10m", &["rate limit (not set | 10485760/s)"]);
     }
 
-    // Protects: what sides must have of their own is not a difference: names, places, and where output goes.
+    // Protects: names, places and output files, which every side has its own of, are not differences.
     #[test]
     fn names_and_places_are_not_work() {
         assert_eq!(fields(FIO, &FIO.replace("/mnt/a/f", "/mnt/b/g")), [] as [&str; 0]);
         assert_eq!(fields(FIO, &FIO.replace("--name=w", "--name=xfs-write --output=xfs.json")), [] as [&str; 0]);
         let units = "fio --name=w --filename=/mnt/a/f --rw=write --bs=131072 --size=64G --ioengine=libaio --iodepth=8 \
                      --buffered=0 --runtime=2m --time_based --end_fsync=1";
-        assert_eq!(fields(FIO, units), [] as [&str; 0], "one work in two ways");
+        assert_eq!(fields(FIO, units), [] as [&str; 0], "the same work, spelled differently");
         let dd = "dd if=/mnt/src/r of=/mnt/a/f bs=1M count=4096 conv=fsync";
         assert_eq!(fields(dd, "dd of=/mnt/b/f if=/mnt/src/r bs=1048576 count=4096 conv=fsync"), [] as [&str; 0]);
     }
@@ -203,7 +203,7 @@ mod tests {
         assert_differs(dd, "conv=fsync", "oflag=direct", &["flushes (yes | no)", "direct I/O (no | yes)"]);
         assert_differs(dd, "count=4096", "count=512", &["amount of data (4 GiB | 512 MiB)"]);
         assert_differs(dd, "bs=1M count=4096", "bs=4M count=1024", &["block size (1MiB | 4MiB)"]);
-        assert_differs(dd, "of=/mnt/a/f", "of=/dev/sdb", &["what it works on (a file | a device)"]);
+        assert_differs(dd, "of=/mnt/a/f", "of=/dev/sdb", &["kind of target (a file | a device)"]);
         let iozone = "iozone -s 16g -r 1m -i 0 -e -f /mnt/a/f";
         assert_differs(iozone, "-r 1m", "-r 4k", &["block size (1MiB | 4KiB)"]);
         let bonnie = "bonnie++ -d /mnt/a -s 32g -n 0 -u root";
@@ -220,8 +220,8 @@ mod tests {
     }
 
     #[test]
-    fn what_starts_a_command_and_what_surrounds_it_is_compared() {
-        assert_eq!(fields(FIO, &format!("taskset -c 0 {FIO}")), ["what starts it (nothing | taskset -c 0)"]);
+    fn launchers_and_surrounding_commands_are_compared() {
+        assert_eq!(fields(FIO, &format!("taskset -c 0 {FIO}")), ["launcher (nothing | taskset -c 0)"]);
         let dropped = format!("echo 3 > /proc/sys/vm/drop_caches; {FIO}");
         assert_eq!(fields(FIO, &dropped), ["commands around it (none | echo 3 > /proc/sys/vm/drop_caches)"]);
         let programs =

@@ -1,4 +1,4 @@
-//! elbencho command lines: what the dialect read, and what an audit asks of it.
+//! elbencho command lines: the settings that the dialect read, and the properties that an audit needs.
 
 use super::work::WorkFacts;
 use crate::form::Durability;
@@ -8,10 +8,9 @@ use plumb_tools_app::elbencho::lower::{Found, Places, lower};
 use plumb_tools_app::elbencho::tree::Entry;
 use plumb_tools_app::elbencho::{self, Action, ElbenchoSettings};
 
-/// An `elbencho` command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ElbenchoCommand {
-    said: ElbenchoSettings,
+    options: ElbenchoSettings,
 }
 
 /// A machine of which only the command is known.
@@ -60,36 +59,36 @@ impl ElbenchoCommand {
     pub(super) fn work(&self) -> Option<WorkFacts> {
         const THREADS_MAX: u32 = 1024;
         const FILES_MAX: u64 = 4096;
-        let said = &self.said;
-        let files = u64::from(said.dataset.dirs.max(1)).saturating_mul(u64::from(said.dataset.files.max(1)));
-        if said.threads > THREADS_MAX
-            || said.schedule.iterations > 16
-            || files.saturating_mul(said.threads.into()) > FILES_MAX
+        let options = &self.options;
+        let files = u64::from(options.dataset.dirs.max(1)).saturating_mul(u64::from(options.dataset.files.max(1)));
+        if options.threads > THREADS_MAX
+            || options.schedule.iterations > 16
+            || files.saturating_mul(options.threads.into()) > FILES_MAX
         {
             return None;
         }
-        let mut places = Assumed { are_directories: self.makes_directories(), file_bytes: said.dataset.size };
-        WorkFacts::of(&lower(said, &mut places).ok()?.workload)
+        let mut places = Assumed { are_directories: self.makes_directories(), file_bytes: options.dataset.size };
+        WorkFacts::of(&lower(options, &mut places).ok()?.workload)
     }
 
-    /// Whether its paths are directories. What a path is cannot be asked: one with several files, or whose directories
-    /// are made or removed, is a directory.
+    /// Returns `true` if its paths are directories. The audit cannot look at a path, so it assumes a directory for
+    /// several files, and for commands that make or remove directories.
     fn makes_directories(&self) -> bool {
-        let ElbenchoSettings { dataset, phases, .. } = &self.said;
+        let ElbenchoSettings { dataset, phases, .. } = &self.options;
         dataset.dirs > 1 || dataset.files > 1 || phases.mkdirs || phases.deldirs
     }
 
-    /// `None` where elbencho refuses it, or runs nothing.
+    /// Returns `None` if elbencho refuses the command or would run nothing.
     pub(super) fn read(words: &[String]) -> Option<ElbenchoCommand> {
         let mut not_published = |path: &str| Err(FileError::NotPublished { path: path.to_owned() });
-        let said = elbencho::read(words, &mut not_published).ok()?;
-        (said.action == Action::Run).then_some(ElbenchoCommand { said })
+        let options = elbencho::read(words, &mut not_published).ok()?;
+        (options.action == Action::Run).then_some(ElbenchoCommand { options })
     }
 
-    /// Bytes of all its files, where the command says how large they are.
+    /// Returns the bytes of all files if the command states their size.
     pub(crate) fn size_bytes(&self) -> Option<u64> {
-        let ElbenchoSettings { dataset, threads, paths, tree, .. } = &self.said;
-        // Threads share the files that are named, and have those of directories for themselves.
+        let ElbenchoSettings { dataset, threads, paths, tree, .. } = &self.options;
+        // Threads share files given by path, and each has its own files in directories.
         let count = if self.makes_directories() {
             let files = u64::from(dataset.dirs.max(1)).checked_mul(u64::from(dataset.files.max(1)))?;
             u64::from(*threads).checked_mul(files)?
@@ -99,45 +98,43 @@ impl ElbenchoCommand {
         tree.is_none().then(|| dataset.size.checked_mul(count)).flatten().filter(|bytes| *bytes > 0)
     }
 
-    /// Bytes that each of its phases transfers, where they are fixed.
+    /// Returns the bytes that each of its phases transfers, if they are fixed.
     pub(crate) fn transfer_bytes(&self) -> Option<u64> {
-        let fixed = !self.said.schedule.infinite && self.said.order.rand_amount == 0;
+        let fixed = !self.options.schedule.infinite && self.options.order.rand_amount == 0;
         fixed.then(|| self.size_bytes()).flatten()
     }
 
-    /// Whether a time limit ends its phases.
+    /// Returns `true` if a time limit ends its phases.
     pub(crate) fn is_timed(&self) -> bool {
-        self.said.schedule.time_limit_s > 0
+        self.options.schedule.time_limit_s > 0
     }
 
-    /// Whether it writes its files.
     pub(crate) fn writes(&self) -> bool {
-        self.said.phases.write
+        self.options.phases.write
     }
 
-    /// Bytes of an op.
+    /// Returns the bytes of an op; `None` if unstated.
     pub(crate) fn block_bytes(&self) -> Option<u64> {
-        Some(self.said.ops.block).filter(|bytes| *bytes > 0)
+        Some(self.options.ops.block).filter(|bytes| *bytes > 0)
     }
 
-    /// Its `--sync` is between the phases, beside their time.
+    /// Returns the durability of its writes. `--sync` runs between the phases, outside their measured time.
     pub(crate) fn durability(&self) -> Durability {
-        if self.said.ops.direct { Durability::Direct } else { Durability::None }
+        if self.options.ops.direct { Durability::Direct } else { Durability::None }
     }
 
     pub(super) fn reads_cold(&self) -> bool {
-        let reads_once = !self.said.schedule.infinite && !self.said.order.rand;
-        self.said.ops.direct || (self.said.phases.dropcache && reads_once)
+        let reads_once = !self.options.schedule.infinite && !self.options.order.rand;
+        self.options.ops.direct || (self.options.phases.dropcache && reads_once)
     }
 
-    /// What it works on.
     pub(crate) fn paths(&self) -> Vec<&str> {
-        self.said.paths.iter().map(String::as_str).collect()
+        self.options.paths.iter().map(String::as_str).collect()
     }
 
-    /// Rates that it prints of its phases.
+    /// Returns the rates that its phases print.
     pub(crate) fn yields(&self) -> Vec<CellMetric> {
-        let ElbenchoSettings { phases, order, .. } = &self.said;
+        let ElbenchoSettings { phases, order, .. } = &self.options;
         let (write, read) = if order.rand {
             (CellMetric::RandomWrite, CellMetric::RandomRead)
         } else {

@@ -1,13 +1,13 @@
-//! Plain names for the fields of a workload, and the words of `compares` that name them.
+//! Plain names for the fields of a workload, and the words of `compares` that cover them.
 
-/// Some keys of a workload, what they are about, and words of `compares` that name it.
+/// Keys of a workload, the plain name of their field, and the words of `compares` that cover it.
 type Field = (&'static [&'static str], &'static str, &'static [&'static str]);
 
-/// The field that [`SIZES`] covers.
+/// Name of the field that [`SIZES`] covers.
 pub(super) const AMOUNT: &str = "amount of data";
 const SIZES: &[&str] = &["size", "file size", "working set", "data size"];
 
-/// The first row with a key of a path names it.
+/// Fields of workloads; the first row with a key of a path applies.
 const FIELDS: &[Field] = &[
     (&["depth"], "queue depth", &["depth", "iodepth", "qd", "concurrency"]),
     (&["batch"], "ops per submission", &["batch", "iodepth_batch"]),
@@ -75,12 +75,12 @@ const FIELDS: &[Field] = &[
     (&["cpus", "process"], "CPUs and priorities", &["cpu", "cpus", "priority", "nice", "numa"]),
     (&["buffers"], "buffers", &["buffer", "memory", "huge pages"]),
     (&["number-of-files"], "number of files", &["files", "nrfiles"]),
-    (&["kind-of-target"], "what it works on", &["target", "layer", "device"]),
+    (&["kind-of-target"], "kind of target", &["target", "layer", "device"]),
     (&["seek", "skip", "count", "length", "bytes", "size"], AMOUNT, SIZES),
     (&["phases"], "number of phases", &["phases"]),
 ];
 
-/// The name of the field at a path of a workload, and the words of `compares` that cover it.
+/// Returns the name of the field at a path of a workload, and the words of `compares` that cover it.
 pub(super) fn named(path: &[String]) -> (String, &'static [&'static str]) {
     let row = FIELDS.iter().find(|(keys, ..)| path.iter().any(|key| keys.contains(&key.as_str())));
     match row {

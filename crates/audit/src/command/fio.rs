@@ -1,4 +1,4 @@
-//! fio command lines: what the dialect read, and what an audit asks of it.
+//! fio command lines: the options that the dialect read, and the properties that an audit needs.
 
 use super::work::{FieldDifference, WorkFacts};
 use crate::form::Durability;
@@ -24,7 +24,7 @@ impl PartialEq for FioCommand {
     }
 }
 
-/// Files of a paper cannot be read.
+/// Job files: a published command comes without them.
 struct NoFiles;
 
 impl fio::Files for NoFiles {
@@ -33,11 +33,11 @@ impl fio::Files for NoFiles {
     }
 }
 
-/// Devices and files of this length are taken to be there, where a command works on what exists.
+/// Assumed size of devices and files that a command expects to exist.
 const EXISTING_BYTES: u64 = 1 << 40;
-/// Jobs or files above this are not lowered one by one.
+/// Most jobs or files that are lowered.
 const LOWERED_MAX: u64 = 4096;
-/// Options that say what something is called, where it is or where output goes.
+/// Options for names, places and outputs, which do not affect the work.
 const IDENTITY: [&str; 9] = [
     "name",
     "filename",
@@ -50,7 +50,7 @@ const IDENTITY: [&str; 9] = [
     "write_lat_log",
 ];
 
-/// A machine of which only the command is known: its devices exist, and its files only where no size says how they are made.
+/// A machine of which only the command is known. Its devices exist; its files exist only if no size tells fio to create them.
 struct Assumed {
     files_exist: bool,
 }
@@ -90,7 +90,7 @@ impl Places for Assumed {
 }
 
 impl FioCommand {
-    /// Lowers its jobs to their work by fio's dialect.
+    /// Lowers its jobs to their work with fio's dialect.
     pub(super) fn work(&self) -> Option<WorkFacts> {
         let jobs = &self.fio.jobs;
         let copies = |job: &FioJob| u64::from(job.identity.numjobs.max(1));
@@ -99,7 +99,7 @@ impl FioCommand {
             return None;
         }
         let files_exist = jobs.iter().any(|job| job.direction.region.size.is_none() && job.files.filesize.is_none());
-        // A published command is compared, not run: it does not matter what of it this host could not run.
+        // A published command is compared and never run, so this host need not support it.
         let unchecked = |_: &Workload| Vec::new();
         let lowered = lower(&self.fio, &mut Assumed { files_exist }, Entropy(0), unchecked).ok()?;
         let mut facts = WorkFacts::of(&lowered.workload)?;
@@ -108,23 +108,23 @@ impl FioCommand {
         Some(facts)
     }
 
-    /// Options that two commands give with other values, where they cannot be lowered.
-    pub(super) fn said_differences(&self, other: &FioCommand) -> Vec<FieldDifference> {
-        let said = |fio: &FioCommand, name: &str| -> Vec<String> {
+    /// Returns the options whose values differ, for commands that cannot be lowered.
+    pub(super) fn given_differences(&self, other: &FioCommand) -> Vec<FieldDifference> {
+        let given = |fio: &FioCommand, name: &str| -> Vec<String> {
             let options = fio.fio.jobs.iter().flat_map(|job| job.all_said());
-            let named = options.filter(|said| said.option.name == name);
-            named.map(|said| said.text.clone().unwrap_or_else(|| "set".to_owned())).collect()
+            let named = options.filter(|given| given.option.name == name);
+            named.map(|given| given.text.clone().unwrap_or_else(|| "set".to_owned())).collect()
         };
         let options = |fio: &FioCommand| -> Vec<&'static str> {
             let jobs = fio.fio.jobs.iter();
-            jobs.flat_map(|job| job.all_said().map(|said| said.option.name)).collect()
+            jobs.flat_map(|job| job.all_said().map(|given| given.option.name)).collect()
         };
         let mut names = [options(self), options(other)].concat();
         names.sort_unstable();
         names.dedup();
         let mut found = Vec::new();
         for name in names.into_iter().filter(|name| !IDENTITY.contains(name)) {
-            let (mine, theirs) = (said(self, name), said(other, name));
+            let (mine, theirs) = (given(self, name), given(other, name));
             if mine != theirs {
                 let shown = |values: Vec<String>| {
                     if values.is_empty() { "not given".to_owned() } else { values.join(", ") }
@@ -135,18 +135,18 @@ impl FioCommand {
         found
     }
 
-    /// `None` where fio refuses it, or where its jobs are in a file that was not published.
+    /// Returns `None` if fio refuses the command, or if its jobs are in an unpublished file.
     pub(super) fn read(words: &[String]) -> Option<FioCommand> {
         let read = fio::read(words, &fio::Machine::default(), &mut NoFiles).ok()?;
         (!read.jobs.is_empty()).then(|| FioCommand { words: words.to_vec(), fio: read })
     }
 
-    /// Bytes of all files of all jobs and their copies; `None` where a size is not stated in bytes.
+    /// Returns the bytes of all files of all jobs and their copies; `None` if a size is not in bytes.
     pub(crate) fn size_bytes(&self) -> Option<u64> {
         let mut sets: Vec<(&[String], u64)> = Vec::new();
         for job in &self.fio.jobs {
             let (names, bytes) = (job.files.names.filenames.as_slice(), files_bytes(job)?);
-            // Jobs that name the same files have one set.
+            // Jobs that name the same files share them.
             match sets.iter_mut().find(|(known, _)| !names.is_empty() && *known == names) {
                 Some((_, known)) => *known = bytes.max(*known),
                 None => sets.push((names, bytes)),
@@ -155,7 +155,7 @@ impl FioCommand {
         sets.iter().try_fold(0_u64, |sum, (_, bytes)| sum.checked_add(*bytes))
     }
 
-    /// Bytes of a block, where all jobs use one size.
+    /// Returns the bytes of a block if all jobs use one size.
     pub(crate) fn block_bytes(&self) -> Option<u64> {
         one_of(self.fio.jobs.iter().map(|job| {
             let direction = &job.direction;
@@ -174,14 +174,14 @@ impl FioCommand {
         }))?
     }
 
-    /// The shortest `runtime` of a job, in seconds. A job without one ends after its size.
+    /// Returns the shortest `runtime` of a job, in seconds. A job without one ends after its size.
     pub(crate) fn runtime_seconds(&self) -> Option<f64> {
         let stated = self.fio.jobs.iter().filter_map(|job| job.stop.runtime);
         stated.map(|runtime| runtime.0 as f64 / 1e9).reduce(f64::min)
     }
 
-    /// A queue depth above 1 that its engine cannot keep: depth, engine and why.
-    pub(crate) fn depth_in_name_only(&self) -> Option<(u32, &str, &'static str)> {
+    /// Returns a queue depth above 1 that the engine cannot reach: depth, engine and reason.
+    pub(crate) fn ineffective_depth(&self) -> Option<(u32, &str, &'static str)> {
         self.fio.jobs.iter().filter(|job| job.queue.iodepth > 1).find_map(|job| {
             let engine = job.queue.ioengine.as_str();
             let why = if has_one_op_in_flight(engine) {
@@ -195,7 +195,8 @@ impl FioCommand {
         })
     }
 
-    /// The most jobs and copies that go over the same blocks one after another, at the same time; 1 where none do.
+    /// Returns the largest number of jobs and copies that read or write the same blocks sequentially at the
+    /// same time; 1 if none do.
     pub(crate) fn streams_over_the_same_blocks(&self) -> u32 {
         let mut most = 1;
         let mut streams: Vec<(&[String], &FileRegion, u32)> = Vec::new();
@@ -225,7 +226,7 @@ impl FioCommand {
         most
     }
 
-    /// How its writes become durable within the time that it prints; `None` where some do and some do not.
+    /// Returns how its writes become durable within the measured time; `None` if that differs between jobs.
     pub(crate) fn durability(&self) -> Option<Durability> {
         one_of(self.fio.jobs.iter().map(|job| {
             let rules = &job.durability;
@@ -245,7 +246,7 @@ impl FioCommand {
         }))?
     }
 
-    /// Whether the page cache cannot answer its reads: direct I/O, or fio's own `invalidate`, if no block is read twice.
+    /// Returns `true` if the page cache cannot serve its reads: direct I/O, or fio's own `invalidate` if no block is read twice.
     pub(super) fn reads_cold(&self) -> bool {
         self.fio.jobs.iter().all(|job| {
             let reads_once = !job.stop.time_based && job.identity.loops <= 1 && !job.direction.random.norandommap;
@@ -253,9 +254,9 @@ impl FioCommand {
         })
     }
 
-    /// Whether what it writes is zeros, or shrinks to nearly nothing.
+    /// Returns `true` if its data is zeros or compresses to almost nothing.
     pub(super) fn writes_zeros(&self) -> bool {
-        /// Percent that a compressing or deduplicating file system does not store.
+        /// Share of data that a compressing or deduplicating file system does not store, percent.
         const NEARLY_ALL: u32 = 90;
         let nearly_all = |percent: Option<u32>| percent.is_some_and(|percent| percent >= NEARLY_ALL);
         self.fio.jobs.iter().any(|job| {
@@ -265,7 +266,7 @@ impl FioCommand {
         })
     }
 
-    /// Bytes of its only job and the copies of it, where they are fixed: `size`, or `io_size`, as often as it loops.
+    /// Returns the bytes that its only job and the job's copies transfer, if they are fixed: `size` or `io_size`, times the loops.
     pub(crate) fn transfer_bytes(&self) -> Option<u64> {
         let [job] = self.fio.jobs.as_slice() else { return None };
         if job.stop.time_based
@@ -283,7 +284,7 @@ impl FioCommand {
         each.checked_mul(job.identity.numjobs.max(1).into())?.checked_mul(job.identity.loops.max(1).into())
     }
 
-    /// The files of jobs that only read, or of all others: as they are named, or as fio names them.
+    /// Returns the files of jobs that only read, or of all others, by their given or generated names.
     pub(crate) fn files(&self, only_read: bool) -> Vec<String> {
         const COPIES_LISTED: u32 = 64;
         let is_meant = |job: &&FioJob| matches!(job.direction.rw.ops, Ops::Read) == only_read;
@@ -301,7 +302,7 @@ impl FioCommand {
         found
     }
 
-    /// The files and directories that its jobs name.
+    /// Returns the files and directories that its jobs name.
     pub(crate) fn paths(&self) -> Vec<&str> {
         self.fio
             .jobs
@@ -311,7 +312,7 @@ impl FioCommand {
             .collect()
     }
 
-    /// Rates that it prints; trims have none here.
+    /// Returns the metrics that it prints; trims have none here.
     pub(crate) fn yields(&self) -> Vec<CellMetric> {
         let mut yields = Vec::new();
         for job in &self.fio.jobs {
@@ -334,7 +335,7 @@ impl FioCommand {
     }
 }
 
-/// Bytes of the files of a job. Copies of a job share the files that it names, and have others of their own.
+/// Returns the bytes of the files of a job. Copies of a job share files given by name, and have separate generated ones.
 fn files_bytes(job: &FioJob) -> Option<u64> {
     let named = job.files.names.filenames.len() as u64;
     let files = if named > 0 { named } else { u64::from(job.files.nrfiles.max(1)) };
@@ -347,7 +348,7 @@ fn files_bytes(job: &FioJob) -> Option<u64> {
     bytes.checked_mul(copies)
 }
 
-/// The value that all have, if they agree.
+/// Returns the value that all have, if they agree.
 fn one_of<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Option<T> {
     let mut values = values.into_iter();
     let first = values.next()?;

@@ -1,5 +1,5 @@
-//! What printed commands do, as far as an audit needs it. What a tool's words mean is asked of its dialect; here is only
-//! what is around them: the shell, and preparations that no dialect runs.
+//! The effect of printed commands, as far as an audit needs it. The dialects define what a tool's options mean. This
+//! module handles the shell around them, and preparations that no dialect runs.
 
 mod differences;
 mod elbencho;
@@ -21,51 +21,42 @@ use crate::form::Durability;
 use plumb_result::CellMetric;
 use work::WorkFacts;
 
-/// What a command does.
+/// The effect of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CommandAction {
-    /// `dd`.
     Dd(Box<DdCommand>),
-    /// `bonnie++`.
     Bonnie(Box<BonnieCommand>),
-    /// `iozone`.
     Iozone(Box<IozoneCommand>),
-    /// `fio`.
     Fio(Box<FioCommand>),
-    /// `elbencho`.
     Elbencho(Box<ElbenchoCommand>),
     /// PostMark's settings.
     Postmark(Box<PostmarkCommand>),
     /// `mdadm --create`.
     CreateArray {
-        /// `/dev/md0`.
+        /// Device of the new array, such as `/dev/md0`.
         device: String,
-        /// `4`, `raid1` …
+        /// RAID level, such as `4` or `raid1`.
         level: Option<String>,
-        /// Whether building starts a resync.
+        /// Whether creating it starts a resync.
         resyncs: bool,
     },
     /// Waits for an array: `mdadm --wait`.
     WaitForArray,
-    /// `mkfs`, `newfs`.
     Format {
-        /// What is formatted.
+        /// Device that the file system is made on.
         device: String,
     },
-    /// `mount`.
     Mount {
-        /// What is mounted.
         device: String,
-        /// Where.
+        /// Mount point of the device.
         at: String,
     },
-    /// `umount` of a device or a directory.
     Unmount(String),
-    /// Something that an audit does not know.
+    /// A command that the audit does not know.
     Other,
 }
 
-/// What a printed command line does: one action for each command in it.
+/// Reads a printed command line, and returns one action per command.
 pub(crate) fn read(line: &str) -> Vec<CommandAction> {
     if let Some(postmark) = PostmarkCommand::read(line) {
         return vec![CommandAction::Postmark(Box::new(postmark))];
@@ -82,7 +73,7 @@ fn one(part: &str) -> CommandAction {
     let last = || arguments.last().cloned();
     match program.as_str() {
         "dd" => CommandAction::Dd(Box::new(DdCommand::read(&arguments))),
-        // What a tool refuses as printed is not what was run, and says nothing of it.
+        // A command that the tool refuses as printed is not what was run, so it is ignored.
         "bonnie++" | "bonnie" => {
             BonnieCommand::read(&arguments).map_or(CommandAction::Other, |read| CommandAction::Bonnie(Box::new(read)))
         }
@@ -136,7 +127,7 @@ fn mount(arguments: &[String]) -> CommandAction {
 }
 
 impl CommandAction {
-    /// The program; empty for what only prepares.
+    /// Returns the program of a benchmark; empty for preparations.
     pub(crate) fn program(&self) -> &'static str {
         match self {
             CommandAction::Dd(_) => "dd",
@@ -149,12 +140,12 @@ impl CommandAction {
         }
     }
 
-    /// Whether it is a benchmark that can be read here.
+    /// Returns `true` for a benchmark that the audit can read.
     pub(crate) fn measures(&self) -> bool {
         !self.program().is_empty()
     }
 
-    /// Its work, lowered by its dialect; `None` where that cannot be done.
+    /// Returns its work, lowered by its dialect; `None` if that is impossible.
     pub(crate) fn work(&self) -> Option<WorkFacts> {
         match self {
             CommandAction::Dd(dd) => dd.work(),
@@ -166,7 +157,7 @@ impl CommandAction {
         }
     }
 
-    /// The metrics that the command yields, where the tool prints several.
+    /// Returns the metrics that the command yields, for tools that print several.
     pub(crate) fn yields(&self) -> Vec<CellMetric> {
         match self {
             CommandAction::Bonnie(bonnie) => bonnie.yields(),
@@ -177,7 +168,7 @@ impl CommandAction {
         }
     }
 
-    /// Bytes of the file that it works on, or of all of them at the most, as far as the command says them.
+    /// Returns the bytes of its file, or at most of all its files, if the command states them.
     pub(crate) fn set_bytes(&self) -> Option<u64> {
         match self {
             CommandAction::Dd(dd) => dd.bytes(),
@@ -189,7 +180,7 @@ impl CommandAction {
         }
     }
 
-    /// Bytes that it transfers, as far as its words fix them; a run time may end it earlier.
+    /// Returns the bytes that it transfers, if its options fix them; a run time may end it earlier.
     pub(crate) fn transfer_bytes(&self) -> Option<u64> {
         match self {
             CommandAction::Dd(dd) => dd.bytes(),
@@ -201,7 +192,7 @@ impl CommandAction {
         }
     }
 
-    /// Whether a run time ends it.
+    /// Returns `true` if a run time ends it.
     pub(crate) fn is_timed(&self) -> bool {
         match self {
             CommandAction::Fio(fio) => fio.runtime_seconds().is_some(),
@@ -210,7 +201,7 @@ impl CommandAction {
         }
     }
 
-    /// Files that it reads as it finds them: it writes none of their bytes.
+    /// Returns files that it only reads.
     pub(crate) fn files_only_read(&self) -> Vec<String> {
         match self {
             CommandAction::Dd(dd) => dd.input().filter(|_| dd.is_read()).map(str::to_owned).into_iter().collect(),
@@ -220,7 +211,7 @@ impl CommandAction {
         }
     }
 
-    /// Files whose bytes it writes.
+    /// Returns the files that it writes to.
     pub(crate) fn files_written(&self) -> Vec<String> {
         match self {
             CommandAction::Dd(dd) if dd.writes_data() => dd.output().map(str::to_owned).into_iter().collect(),
@@ -230,7 +221,7 @@ impl CommandAction {
         }
     }
 
-    /// The file that a dd reads to its end.
+    /// Returns the file that a dd reads to its end.
     pub(crate) fn file_read_whole(&self) -> Option<&str> {
         match self {
             CommandAction::Dd(dd) if dd.is_read() && dd.copy.count.is_none() => dd.input(),
@@ -238,7 +229,7 @@ impl CommandAction {
         }
     }
 
-    /// Bytes that a dd writes to a file.
+    /// Returns the bytes that a dd writes to a file.
     pub(crate) fn bytes_written_to(&self, file: &str) -> Option<u64> {
         match self {
             CommandAction::Dd(dd) if dd.output() == Some(file) => dd.bytes(),
@@ -246,7 +237,7 @@ impl CommandAction {
         }
     }
 
-    /// Bytes of each transfer, where the command says it and all have one size.
+    /// Returns the bytes of each transfer, if the command states them and all have one size.
     pub(crate) fn block_bytes(&self) -> Option<u64> {
         match self {
             CommandAction::Dd(dd) => dd.block(),
@@ -256,7 +247,7 @@ impl CommandAction {
         }
     }
 
-    /// How its writes become durable within the time that it prints, where the command alone decides it.
+    /// Returns how its writes become durable within the measured time, if the command alone decides it.
     pub(crate) fn durability(&self) -> Option<Durability> {
         match self {
             CommandAction::Dd(dd) => Some(dd.durability()),
@@ -270,7 +261,7 @@ impl CommandAction {
         }
     }
 
-    /// Whether it reads around the cache, or empties it first.
+    /// Returns `true` if it bypasses the cache or empties it first.
     pub(crate) fn reads_cold(&self) -> bool {
         match self {
             CommandAction::Dd(dd) => dd.copy.input.direct,
@@ -281,18 +272,18 @@ impl CommandAction {
         }
     }
 
-    /// Whether what it writes is zeros, or nearly so.
+    /// Returns `true` if its data is zeros, or almost only zeros.
     pub(crate) fn writes_zeros(&self) -> bool {
         match self {
             CommandAction::Dd(dd) => dd.input() == Some("/dev/zero"),
-            // Zeros but for one byte a chunk, and one word a page.
+            // All zeros except one byte per chunk, or one word per page.
             CommandAction::Bonnie(_) | CommandAction::Iozone(_) => true,
             CommandAction::Fio(fio) => fio.writes_zeros(),
             _ => false,
         }
     }
 
-    /// The files and directories that it works in, as far as the command names them.
+    /// Returns the files and directories that the command names.
     pub(crate) fn paths(&self) -> Vec<&str> {
         match self {
             CommandAction::Dd(dd) => dd.output().into_iter().chain(dd.input()).collect(),
@@ -304,7 +295,7 @@ impl CommandAction {
         }
     }
 
-    /// Whether it measures a file system, rather than a device or nothing.
+    /// Returns `true` if it measures a file system, and not a device.
     pub(crate) fn measures_files(&self) -> bool {
         match self {
             CommandAction::Bonnie(_) | CommandAction::Iozone(_) | CommandAction::Postmark(_) => true,
@@ -349,18 +340,18 @@ mod tests {
         let read = dd_of("dd if=/home/namn/test of=/dev/null bs=1m oflag/dsync");
         assert!(read.is_read() && read.overwrites_device().is_none());
         assert_eq!(read.refused, ["oflag/dsync"]);
-        assert_eq!(read.flush_flags(), ["oflag=dsync"], "what was meant");
+        assert_eq!(read.flush_flags(), ["oflag=dsync"], "the intended flag");
         assert!(dd_of("dd of=testfile if=/dev/null bs=1024M count=100").is_swapped());
     }
 
-    // Protects: how durable a command is, is what the dialect would do for it.
+    // Protects: a command's durability is what its dialect would do.
     #[test]
     fn durability_is_what_the_command_does() {
         let dd = |words: &str| durability(&format!("dd if=/dev/zero of=f bs=1M count=9 {words}")).unwrap();
         assert_eq!(dd(""), Durability::None);
         assert_eq!(dd("oflag=direct"), Durability::Direct);
-        assert_eq!(dd("iflag=direct"), Durability::None, "which is about the input");
-        assert_eq!(dd("oflag=nocache"), Durability::None, "which drops pages, and waits for none");
+        assert_eq!(dd("iflag=direct"), Durability::None, "iflag applies to the input");
+        assert_eq!(dd("oflag=nocache"), Durability::None, "nocache drops pages without waiting for writes");
         assert_eq!(dd("oflag=direct conv=fsync"), Durability::FlushAtEnd);
         assert_eq!(dd("oflag=direct,sync conv=fsync"), Durability::FlushEach);
         assert_eq!(durability("iozone -a -I"), Some(Durability::Direct));
@@ -368,7 +359,7 @@ mod tests {
         assert_eq!(durability("iozone -a -ec"), Some(Durability::FlushAtEnd));
         assert_eq!(durability("iozone -a -+D"), Some(Durability::FlushEach));
         assert_eq!(durability("bonnie++ -b -u root"), Some(Durability::FlushEach));
-        assert_eq!(durability("bonnie++ -u root"), None, "the version decides");
+        assert_eq!(durability("bonnie++ -u root"), None, "the version decides it");
     }
 
     #[test]
@@ -400,7 +391,7 @@ mod tests {
         assert_eq!((bonnie.size_bytes(), bonnie.stated_files_1024()), (Some(2 << 30), Some(100)));
         assert_eq!(bonnie.yields().len(), 12);
         let CommandAction::Bonnie(plain) = read("bonnie++ -u root").remove(0) else { panic!() };
-        assert_eq!((plain.size_bytes(), plain.stated_files_1024()), (None, None), "they follow from the machine");
+        assert_eq!((plain.size_bytes(), plain.stated_files_1024()), (None, None), "the machine decides them");
         let CommandAction::Iozone(iozone) = read("Iozone -Ra -s 512m -S 1024 -i 0 -i 1 -b namn.xls").remove(0) else {
             panic!()
         };
@@ -437,19 +428,19 @@ mod tests {
         }
     }
 
-    // Protects: sizes, depth and flushes of fio's line as fio means them.
+    // Protects: sizes, depth and flushes of fio's options mean what they mean to fio.
     #[test]
     fn fio_is_read_as_fio_reads_it() {
         let fio = fio_of("sudo fio --name=x --rw=randread --bs=4k --size=1g --runtime=1 --ioengine=psync --iodepth=64");
         assert_eq!((fio.size_bytes(), fio.block_bytes()), (Some(1 << 30), Some(4096)));
         assert_eq!((fio.runtime_seconds(), fio.yields()), (Some(1.0), vec![CellMetric::RandomRead]));
-        assert!(fio.depth_in_name_only().is_some_and(|(depth, engine, _)| (depth, engine) == (64, "psync")));
+        assert!(fio.ineffective_depth().is_some_and(|(depth, engine, _)| (depth, engine) == (64, "psync")));
         let real = |words: &str| fio_of(&format!("fio --name=x --rw=write --size=1g {words}"));
-        assert!(real("--ioengine=libaio --iodepth=32 --direct=1").depth_in_name_only().is_none());
-        assert!(real("--ioengine=libaio --iodepth=32").depth_in_name_only().is_some(), "buffered libaio");
-        assert!(real("--ioengine=io_uring --iodepth=32").depth_in_name_only().is_none());
+        assert!(real("--ioengine=libaio --iodepth=32 --direct=1").ineffective_depth().is_none());
+        assert!(real("--ioengine=libaio --iodepth=32").ineffective_depth().is_some(), "buffered libaio");
+        assert!(real("--ioengine=io_uring --iodepth=32").ineffective_depth().is_none());
         assert_eq!(real("--numjobs=4").size_bytes(), Some(4 << 30));
-        assert_eq!(real("--numjobs=4 --filename=/mnt/f").size_bytes(), Some(1 << 30), "the copies share it");
+        assert_eq!(real("--numjobs=4 --filename=/mnt/f").size_bytes(), Some(1 << 30), "the copies share the file");
         let two = fio_of("fio --filename=/mnt/f --size=1g --name=w --rw=write --name=r --stonewall --rw=read");
         assert_eq!((two.size_bytes(), two.yields()), (Some(1 << 30), vec![CellMetric::Write, CellMetric::Read]));
         assert_eq!(real("--size=50%").size_bytes(), None);
@@ -466,7 +457,7 @@ mod tests {
         assert!(!cold("--invalidate=0") && !cold("--time_based --runtime=60") && !cold("--norandommap"));
     }
 
-    // Protects: sizes, blocks and flushes of elbencho's line as elbencho means them.
+    // Protects: sizes, blocks and flushes of elbencho's options mean what they mean to elbencho.
     #[test]
     fn elbencho_is_read_as_elbencho_reads_it() {
         let of = |words: &str| match read(&format!("elbencho {words}")).remove(0) {

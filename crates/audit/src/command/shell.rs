@@ -1,8 +1,8 @@
-//! Splits command lines: separators, quotation marks, redirections, and programs that start others.
+//! Splits command lines: separators, quotation marks, redirections, and programs that launch others.
 
 use super::PostmarkCommand;
 
-/// The commands in a line; PostMark's settings are one.
+/// Splits a line into commands; PostMark's settings count as one.
 pub(crate) fn parts(line: &str) -> Vec<&str> {
     if PostmarkCommand::read(line).is_some() {
         return vec![line];
@@ -11,7 +11,7 @@ pub(crate) fn parts(line: &str) -> Vec<&str> {
     parts.map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-/// The words of one command, without quotation marks, and without what the shell takes for itself: where output goes.
+/// Splits one command into words, without quotation marks and redirections.
 pub(crate) fn words(part: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut words = part.split_whitespace();
@@ -29,14 +29,14 @@ pub(crate) fn words(part: &str) -> Vec<String> {
     found
 }
 
-/// A program that starts the command after its own words.
+/// A program that runs the command after its own arguments.
 struct Launcher {
     name: &'static str,
-    /// Words of its own before the command, besides options.
+    /// Number of its own arguments before the command, apart from options.
     arguments: usize,
-    /// Options with a value in the next word.
+    /// Options that take a value as the next word.
     valued: &'static [&'static str],
-    /// Whether the command behaves differently under it.
+    /// Whether it affects how the command runs.
     matters: bool,
 }
 
@@ -44,7 +44,7 @@ const fn launcher_of(name: &'static str, arguments: usize, valued: &'static [&'s
     Launcher { name, arguments, valued, matters }
 }
 
-/// Sources: util-linux's taskset(1), chrt(1) and ionice(1), numactl(8), coreutils.
+/// Known launchers. Sources: util-linux's taskset(1), chrt(1) and ionice(1), numactl(8), coreutils.
 const LAUNCHERS: [Launcher; 13] = [
     launcher_of("do", 0, &[], false),
     launcher_of("then", 0, &[], false),
@@ -61,7 +61,7 @@ const LAUNCHERS: [Launcher; 13] = [
     launcher_of("timeout", 1, &["-s", "-k"], true),
 ];
 
-/// The words of the launchers that matter, and of the command.
+/// Splits a command into the launchers that affect it, and its own words.
 fn split(part: &str) -> (Vec<String>, Vec<String>) {
     let mut words: std::collections::VecDeque<String> = words(part).into();
     let mut launchers = Vec::new();
@@ -94,12 +94,12 @@ fn split(part: &str) -> (Vec<String>, Vec<String>) {
     (launchers, words.into())
 }
 
-/// The words of a command after `sudo`, `taskset -c 0` and the like.
+/// Returns the words of a command without launchers such as `sudo` or `taskset -c 0`.
 pub(crate) fn without_launcher(part: &str) -> Vec<String> {
     split(part).1
 }
 
-/// Returns the launcher that changes how a command runs: `taskset -c 0`; empty where nothing does.
+/// Returns the launcher that affects how a command runs, such as `taskset -c 0`; empty if there is none.
 pub(crate) fn launcher(part: &str) -> String {
     split(part).0.join(" ")
 }
@@ -110,7 +110,7 @@ mod tests {
 
     // Protects: a benchmark is found under any launcher.
     #[test]
-    fn launchers_are_told_from_commands() {
+    fn launchers_are_split_from_commands() {
         let of = |line: &str| (launcher(line), without_launcher(line).join(" "));
         let pair = |launcher: &str, command: &str| (launcher.to_owned(), command.to_owned());
         assert_eq!(of("fio --name=x"), pair("", "fio --name=x"));

@@ -1,4 +1,4 @@
-//! The tools whose words are dialects': what was said, as the dialect reads it, and what an audit asks of it.
+//! Commands of the other tools with dialects: the settings that the dialect read, and the properties that an audit needs.
 
 use super::work::WorkFacts;
 use crate::form::Durability;
@@ -8,32 +8,31 @@ use plumb_tools_classic::{bonnie, dd, iozone, postmark};
 use plumb_workload::copy::CopySpec;
 use plumb_workload::program::OpenPromise;
 
-/// Devices that may be written without harm.
+/// Devices that can be written to without damage.
 const HARMLESS: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/stdout", "/dev/full"];
 
-/// A `dd` command.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DdCommand {
-    /// As far as it could be read.
-    said: dd::Dd,
-    /// What it does.
+    /// Operands that could be read.
+    options: dd::Dd,
+    /// The copy that it makes.
     pub copy: CopySpec,
-    /// Words that no dd takes, as printed.
+    /// Operands that every dd rejects, as printed.
     pub refused: Vec<String>,
-    /// Words that only FreeBSD's dd takes: `bs=1m`.
+    /// Operands that only FreeBSD's dd accepts, such as `bs=1m`.
     pub only_bsd: Vec<String>,
 }
 
 impl DdCommand {
     pub(super) fn read(words: &[String]) -> DdCommand {
-        let dd::PrintedCommand { dd: said, refused, only_bsd } = dd::read_printed(words);
-        let copy = dd::lower::copy(&said);
-        DdCommand { said, copy, refused, only_bsd }
+        let dd::PrintedCommand { dd: options, refused, only_bsd } = dd::read_printed(words);
+        let copy = dd::lower::copy(&options);
+        DdCommand { options, copy, refused, only_bsd }
     }
 
-    /// Its copy, and what the names of its ends say: where the data comes from, and whether it goes to a device.
+    /// Returns its copy, with the source of the data and the kind of output taken from the names.
     pub(super) fn work(&self) -> Option<WorkFacts> {
-        let mut facts = WorkFacts::of(&dd::lower::lower(&self.said))?;
+        let mut facts = WorkFacts::of(&dd::lower::lower(&self.options))?;
         let source = match self.input() {
             Some("/dev/zero") => "zeros",
             Some("/dev/null") => "nothing",
@@ -47,78 +46,78 @@ impl DdCommand {
         Some(facts)
     }
 
-    /// `if=`.
+    /// Returns `if=`.
     pub(crate) fn input(&self) -> Option<&str> {
-        self.said.input.as_deref()
+        self.options.input.as_deref()
     }
 
-    /// `of=`.
+    /// Returns `of=`.
     pub(crate) fn output(&self) -> Option<&str> {
-        self.said.output.as_deref()
+        self.options.output.as_deref()
     }
 
-    /// Bytes of a block, where the command says them.
+    /// Returns the bytes of a block, if the command states them.
     pub(crate) fn block(&self) -> Option<u64> {
-        self.said.block.or(self.said.input_block)
+        self.options.block.or(self.options.input_block)
     }
 
-    /// Whether bytes reach its output: a count of 0 only moves the end of the file.
+    /// Returns `true` if data reaches its output: a count of 0 only moves the end of the file.
     pub(crate) fn writes_data(&self) -> bool {
         self.copy.count.is_none_or(|count| !count.is_empty()) && !self.is_swapped()
     }
 
-    /// Where its output begins, bytes: before that, a new file has a hole.
+    /// Returns the offset at which its output starts, bytes. In a new file, everything before it is a hole.
     pub(crate) fn seeks_to(&self) -> u64 {
         self.copy.seek.length_bytes(self.copy.write_block).unwrap_or(0)
     }
 
-    /// Whether it makes a single transfer.
+    /// Returns `true` for a single transfer.
     pub(crate) fn is_one_block(&self) -> bool {
         self.copy.count.is_some_and(|count| count.blocks == 1 && count.bytes == 0)
     }
 
-    /// Bytes that it is to copy, where its words say how many.
+    /// Returns the bytes to copy, if its operands state them.
     pub(crate) fn bytes(&self) -> Option<u64> {
         let count = self.copy.count?;
         self.copy.read_block.0.checked_mul(count.blocks)?.checked_add(count.bytes)
     }
 
-    /// Whether it reads something real and throws it away.
+    /// Returns `true` if it reads real data and discards it.
     pub(crate) fn is_read(&self) -> bool {
         self.output() == Some("/dev/null")
     }
 
-    /// Whether its input is nothing at all: the two ends exchanged.
+    /// Returns `true` if its input is /dev/null, which means that input and output are swapped.
     pub(crate) fn is_swapped(&self) -> bool {
         self.input() == Some("/dev/null")
     }
 
-    /// The generator that makes its data while the clock runs.
+    /// Returns the random number generator that its data comes from, while the clock runs.
     pub(crate) fn generator(&self) -> Option<&str> {
         self.input().filter(|path| ["/dev/urandom", "/dev/random", "/dev/arandom"].contains(path))
     }
 
-    /// The device that it writes over, where it writes to a device.
+    /// Returns the device that it overwrites, if any.
     pub(crate) fn overwrites_device(&self) -> Option<&str> {
         self.output().filter(|path| path.starts_with("/dev/") && !HARMLESS.contains(path))
     }
 
-    /// The flag by which each write is durable, as it was said.
+    /// Returns the flag that makes each write durable, as given.
     pub(crate) fn flush_each_flag(&self) -> Option<&'static str> {
-        self.said.output_flags.iter().find(|flag| matches!(flag, Flag::Dsync | Flag::Sync)).map(|flag| flag.name())
+        self.options.output_flags.iter().find(|flag| matches!(flag, Flag::Dsync | Flag::Sync)).map(|flag| flag.name())
     }
 
-    /// Flags that make writes durable.
+    /// Returns the flags that make writes durable.
     pub(crate) fn flush_flags(&self) -> Vec<String> {
-        let of_output = self.said.output_flags.iter().filter(|flag| matches!(flag, Flag::Dsync | Flag::Sync));
-        let of_conversion = self.said.conversions.iter().filter(|one| matches!(one, Conv::Fsync | Conv::Fdatasync));
+        let of_output = self.options.output_flags.iter().filter(|flag| matches!(flag, Flag::Dsync | Flag::Sync));
+        let of_conversion = self.options.conversions.iter().filter(|one| matches!(one, Conv::Fsync | Conv::Fdatasync));
         of_output
             .map(|flag| format!("oflag={}", flag.name()))
             .chain(of_conversion.map(|one| format!("conv={}", one.name())))
             .collect()
     }
 
-    /// How its writes become durable within the time that it prints.
+    /// Returns how its writes become durable within the measured time.
     pub(crate) fn durability(&self) -> Durability {
         let output = &self.copy.output;
         if output.dsync || output.sync {
@@ -133,25 +132,24 @@ impl DdCommand {
     }
 }
 
-/// A `bonnie++` command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BonnieCommand {
-    said: bonnie::BonnieSettings,
+    options: bonnie::BonnieSettings,
 }
 
 impl BonnieCommand {
-    /// As the newest version reads it, else as 1.03 does; `None` where both refuse it. Nothing is known of the machine.
+    /// Reads the command like the newest version, or else like 1.03; `None` if both refuse it. Assumes nothing about the machine.
     pub(super) fn read(words: &[String]) -> Option<BonnieCommand> {
         let machine = bonnie::Machine::default();
         let read = |words: &[String]| bonnie::BonnieSettings::read("bonnie++", words, &machine).ok();
         let old = || read(&[&["--as-version=1.03".to_owned()], words].concat());
-        read(words).or_else(old).map(|said| BonnieCommand { said })
+        read(words).or_else(old).map(|options| BonnieCommand { options })
     }
 
-    /// Its tests; small files and seeks are counted, and not listed one by one.
+    /// Returns its tests; small files and seeks are counted, not listed one by one.
     pub(super) fn work(&self) -> Option<WorkFacts> {
         const SEEKERS_MAX: i64 = 64;
-        let mut capped = self.said.clone();
+        let mut capped = self.options.clone();
         capped.small.files_ki = capped.small.files_ki.min(1);
         capped.large.seeks = 0;
         if capped.large.seekers > SEEKERS_MAX {
@@ -159,52 +157,50 @@ impl BonnieCommand {
         }
         let workload = bonnie::lower::lower(&capped, 1, &mut bonnie::random::NumberSource::seeded(1));
         let mut facts = WorkFacts::of(&workload)?;
-        facts.push(&["number-of-files"], self.said.small.files_ki.to_string());
-        facts.push(&["seeks"], self.said.large.seeks.to_string());
+        facts.push(&["number-of-files"], self.options.small.files_ki.to_string());
+        facts.push(&["seeks"], self.options.large.seeks.to_string());
         Some(facts)
     }
 
-    /// `-d`.
     pub(crate) fn directory(&self) -> Option<&str> {
-        self.said.directory.as_deref()
+        self.options.directory.as_deref()
     }
 
-    /// `-s`, in bytes; where it was not said, the machine decides.
+    /// Returns `-s`, in bytes; `None` if it is not given, since the machine then decides.
     pub(crate) fn size_bytes(&self) -> Option<u64> {
-        let stated = self.said.says('s').then(|| u64::try_from(self.said.large.size_mib).ok()).flatten()?;
+        let stated = self.options.says('s').then(|| u64::try_from(self.options.large.size_mib).ok()).flatten()?;
         stated.checked_mul(1 << 20)
     }
 
-    /// The first number of `-n`, where it was said.
+    /// Returns the first number of `-n`, if it is given.
     pub(crate) fn stated_files_1024(&self) -> Option<i64> {
-        self.said.says('n').then_some(self.said.small.files_ki)
+        self.options.says('n').then_some(self.options.small.files_ki)
     }
 
-    /// So many files, stated or not.
+    /// Returns the number of files in units of 1024, stated or default.
     pub(crate) fn files_1024(&self) -> i64 {
-        self.said.small.files_ki
+        self.options.small.files_ki
     }
 
-    /// Every op of files is flushed; else the version decides.
+    /// Returns `FlushEach` if an option flushes every op of files; otherwise the version decides.
     pub(super) fn durability(&self) -> Option<Durability> {
-        self.said.flushes.then_some(Durability::FlushEach)
+        self.options.flushes.then_some(Durability::FlushEach)
     }
 
-    /// What it prints, single bytes first.
+    /// Returns the metrics that it prints, per-character tests first.
     pub(crate) fn yields(&self) -> Vec<CellMetric> {
-        let mut yields: Vec<CellMetric> = self.said.tests().into_iter().map(bonnie::Test::kind).collect();
+        let mut yields: Vec<CellMetric> = self.options.tests().into_iter().map(bonnie::Test::kind).collect();
         yields.sort_by_key(|metric| !matches!(metric, CellMetric::CharWrite | CellMetric::CharRead));
         yields
     }
 }
 
-/// An `iozone` command.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct IozoneCommand {
-    said: iozone::IozoneSettings,
+    options: iozone::IozoneSettings,
 }
 
-/// A machine about which nothing is known.
+/// A machine of which nothing is known.
 struct Unknown;
 
 impl iozone::Machine for Unknown {
@@ -222,10 +218,10 @@ impl iozone::Machine for Unknown {
 }
 
 impl IozoneCommand {
-    /// `None` where IOzone refuses it, or runs nothing.
+    /// Returns `None` if IOzone refuses the command or would run nothing.
     pub(super) fn read(words: &[String]) -> Option<IozoneCommand> {
         match iozone::read(words, &mut Unknown) {
-            Ok(iozone::Action::Run(said)) => Some(IozoneCommand { said: *said }),
+            Ok(iozone::Action::Run(options)) => Some(IozoneCommand { options: *options }),
             Ok(iozone::Action::Print(_)) | Err(_) => None,
         }
     }
@@ -234,69 +230,67 @@ impl IozoneCommand {
     pub(super) fn work(&self) -> Option<WorkFacts> {
         const CHILDREN_MAX: u32 = 1024;
         const ROUNDS_MAX: u32 = 16;
-        let counts = match &self.said.mode {
+        let counts = match &self.options.mode {
             iozone::TestMode::Throughput { counts, .. } => counts.as_slice(),
             _ => &[],
         };
-        if counts.iter().any(|count| *count > CHILDREN_MAX) || counts.len() > 64 || self.said.repeat > ROUNDS_MAX {
+        if counts.iter().any(|count| *count > CHILDREN_MAX) || counts.len() > 64 || self.options.repeat > ROUNDS_MAX {
             return None;
         }
-        WorkFacts::of(&iozone::lower::lower(&self.said).workload)
+        WorkFacts::of(&iozone::lower::lower(&self.options).workload)
     }
 
-    /// Bytes of the largest file, or of all files of its processes.
+    /// Returns the bytes of the largest file, or of all files of its processes.
     pub(crate) fn size_bytes(&self) -> Option<u64> {
-        self.said.file_kb_max().checked_mul(1024)
+        self.options.file_kb_max().checked_mul(1024)
     }
 
-    /// Bytes that each test transfers, where there is one size.
+    /// Returns the bytes that each test transfers, if there is one size.
     pub(crate) fn transfer_bytes(&self) -> Option<u64> {
-        match &self.said.mode {
+        match &self.options.mode {
             iozone::TestMode::Auto(_) => None,
             _ => self.size_bytes(),
         }
     }
 
-    /// What it works on.
     pub(crate) fn files(&self) -> Vec<&str> {
-        match self.said.files.files.as_slice() {
-            [] => vec![&self.said.files.file],
+        match self.options.files.files.as_slice() {
+            [] => vec![&self.options.files.file],
             several => several.iter().map(String::as_str).collect(),
         }
     }
 
-    /// How its writes become durable within the time that it prints.
+    /// Returns how its writes become durable within the measured time.
     pub(crate) fn durability(&self) -> Durability {
-        match &self.said {
-            said if said.calls.promise != OpenPromise::Plain => Durability::FlushEach,
-            said if said.timing.flush => Durability::FlushAtEnd,
-            said if said.calls.direct => Durability::Direct,
-            said if said.timing.close => Durability::Close,
+        match &self.options {
+            options if options.calls.promise != OpenPromise::Plain => Durability::FlushEach,
+            options if options.timing.flush => Durability::FlushAtEnd,
+            options if options.calls.direct => Durability::Direct,
+            options if options.timing.close => Durability::Close,
             _ => Durability::None,
         }
     }
 
     pub(super) fn reads_cold(&self) -> bool {
-        self.said.calls.direct || self.said.files.remount.is_some()
+        self.options.calls.direct || self.options.files.remount.is_some()
     }
 
-    /// What it prints, of each size.
+    /// Returns the metrics that it prints for each size.
     pub(crate) fn yields(&self) -> Vec<CellMetric> {
-        iozone::lower::measured(&self.said).into_iter().map(iozone::Pass::kind).collect()
+        iozone::lower::measured(&self.options).into_iter().map(iozone::Pass::kind).collect()
     }
 }
 
-/// A PostMark configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PostmarkCommand {
-    /// Its settings, with defaults where none were printed.
+    /// Its settings; defaults if they were not printed.
     pub settings: postmark::PostmarkSettings,
-    /// Commands that set them.
+    /// Names of the printed settings.
     stated: Vec<&'static str>,
 }
 
 impl PostmarkCommand {
-    /// Obeys commands that are parted by lines or semicolons; `None` where none of them sets anything.
+    /// Executes commands separated by lines or semicolons; returns `None` if none of them is a setting.
     pub(super) fn read(text: &str) -> Option<PostmarkCommand> {
         let mut language = postmark::Language::default();
         let mut stated = Vec::new();
@@ -310,7 +304,7 @@ impl PostmarkCommand {
         (!stated.is_empty()).then_some(PostmarkCommand { settings: language.settings, stated })
     }
 
-    /// Whether a setting was printed: `seed`.
+    /// Returns `true` if a setting, such as `seed`, was printed.
     pub(crate) fn states(&self, name: &str) -> bool {
         self.stated.contains(&name)
     }

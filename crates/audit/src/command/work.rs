@@ -1,15 +1,15 @@
 //! The work of a command as named facts, so that the commands of two sides can be compared field by field.
 //!
-//! A command is lowered by its tool's dialect, and the workload's document is flattened: names, paths and seeds are left
-//! out, because sides have their own, and copies of a job are counted. What lowering cannot do (an option of another
-//! platform, a program without a dialect here) is compared by the options as they were written.
+//! The tool's dialect lowers a command, and the workload's document is flattened. Names, paths and seeds are left out,
+//! because every side has its own; copies of a job are counted. If lowering is impossible (an option of another
+//! platform, a program without a dialect here), the options are compared as written.
 
 use super::fields;
 use plumb_document::{Node, Value};
 use plumb_workload::{Content, Phase, Target, Workload};
 use std::collections::BTreeMap;
 
-/// Keys of a workload that say where something is, what it is called or how randomness is seeded, and not what is done.
+/// Keys of a workload for places, names and seeds, which do not affect the work.
 const IDENTITY: [&str; 17] = [
     "name",
     "names",
@@ -29,13 +29,13 @@ const IDENTITY: [&str; 17] = [
     "donor",
     "log-ops",
 ];
-/// Keys whose value is one of several words, each with settings of its own.
+/// Keys with a choice of several words, each with its own settings.
 const CHOICES: [&str; 7] = ["order", "backend", "content", "distribution", "arrival", "file-choice", "work"];
 
 /// Keys of a workload, from the outermost.
 type FactPath = Vec<String>;
 
-/// The work of a command, by paths in its workload: values of one path in their order. There may be tens of thousands.
+/// The work of a command: by path in its workload, the values in order. There may be tens of thousands.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct WorkFacts {
     facts: BTreeMap<FactPath, Vec<String>>,
@@ -44,11 +44,11 @@ pub(crate) struct WorkFacts {
 /// A field in which the works of two commands differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldDifference {
-    /// In plain words: `queue depth`.
+    /// Plain name: `queue depth`.
     pub(crate) field: String,
     /// Words in `compares` that make the difference the study's subject.
     pub(crate) subjects: Vec<String>,
-    /// The values of the first and of the second command.
+    /// Values of the first and of the second command.
     pub(crate) values: [String; 2],
 }
 
@@ -61,7 +61,7 @@ impl FieldDifference {
 }
 
 impl WorkFacts {
-    /// The facts of a workload.
+    /// Collects the facts of a workload.
     pub(crate) fn of(workload: &Workload) -> Option<WorkFacts> {
         let mut facts = WorkFacts::default();
         facts.push(&["phases"], workload.phase.len().to_string());
@@ -82,7 +82,7 @@ impl WorkFacts {
         self.facts.entry(path).or_default().push(value);
     }
 
-    /// Equal groups of workers are one group of several jobs.
+    /// Merges equal groups of workers into one group with several jobs.
     fn groups(&mut self, workload: &Workload, phase: &Phase, place: &[String]) -> Option<()> {
         let mut kinds: Vec<(WorkFacts, u64)> = Vec::new();
         for group in &phase.workers {
@@ -111,7 +111,7 @@ impl WorkFacts {
         Some(())
     }
 
-    /// A table without one of its keys.
+    /// Flattens a table without one of its keys.
     fn flatten_but(&mut self, node: &Node, path: &mut FactPath, left_out: &str) {
         let Some(table) = node.get_ref().as_table() else { return };
         for (key, node) in table.iter().filter(|(key, _)| key.get_ref() != left_out) {
@@ -148,7 +148,7 @@ impl WorkFacts {
         }
     }
 
-    /// Whether there is anything of the phase, and of the kind of job, that a path is about.
+    /// Returns `true` if the work has the phase, and the kind of job, of a path.
     fn has_place_of(&self, path: &[String]) -> bool {
         let is_number = |key: &String| key.parse::<u32>().is_ok();
         let depth = path.iter().take(2).take_while(|key| is_number(key)).count();
@@ -156,8 +156,8 @@ impl WorkFacts {
         self.facts.range(place.to_vec()..).next().is_some_and(|(known, _)| known.starts_with(place))
     }
 
-    /// The fields in which two works differ, each once, with the first pair of values that differ. Phases and kinds of job
-    /// that only one of them has are counted, not described.
+    /// Returns the fields in which two works differ, each once, with the first pair of values that differ. Phases and
+    /// kinds of job that only one of them has are counted, not described.
     pub(crate) fn differences(&self, other: &WorkFacts) -> Vec<FieldDifference> {
         let mut found: Vec<FieldDifference> = Vec::new();
         let own = self.facts.keys();
@@ -189,7 +189,7 @@ fn content_words(content: Content) -> String {
     }
 }
 
-/// The values of a path; none of a switch that is off, which documents leave out together with others at their defaults.
+/// Returns the values of a path; `None` for a switch that is off, since documents leave out defaults.
 fn values_of<'a>(facts: &'a WorkFacts, path: &[String]) -> Option<&'a [String]> {
     facts.facts.get(path).map(Vec::as_slice).filter(|values| *values != ["no"])
 }

@@ -1,18 +1,18 @@
-//! Options of programs that make file systems, under names that are the same for all of them. What equals a default is no
-//! setting. Sources: mke2fs(8), mkfs.xfs(8), mkfs.btrfs(8), zpool-create(8), zfsprops(7).
+//! Options of programs that make file systems, under common names. Values that equal the default are left out.
+//! Sources: mke2fs(8), mkfs.xfs(8), mkfs.btrfs(8), zpool-create(8), zfsprops(7).
 
 use plumb_trust::text::bytes_exact;
 
-/// A file system that a command makes, and its settings.
+/// A file system that a command makes, with its settings.
 #[derive(Debug, Default)]
 pub(super) struct MadeFileSystem {
     pub(super) file_system: Option<String>,
     pub(super) settings: Vec<(String, String)>,
 }
 
-/// A block of every file system here, where nothing else is said.
+/// Default block size of all file systems here.
 const BLOCK_BYTES: u64 = 4096;
-/// Blocks in which `sunit` of XFS counts.
+/// Unit of XFS's `sunit`, bytes.
 const SECTOR_BYTES: u64 = 512;
 
 pub(super) fn makes_file_system(program: &str) -> bool {
@@ -46,7 +46,7 @@ pub(super) fn read(program: &str, arguments: &[String]) -> MadeFileSystem {
     made
 }
 
-/// `ext4` of `mkfs.ext4` and of `mkfs -t ext4`.
+/// Returns `ext4` for `mkfs.ext4` and for `mkfs -t ext4`.
 fn kind(program: &str, arguments: &[String]) -> Option<String> {
     let typed = || {
         let at = arguments.iter().position(|word| word == "-t" || word == "--type")?;
@@ -78,7 +78,7 @@ impl MadeFileSystem {
     }
 
     fn option(&mut self, file_system: &str, letter: char, value: &str, block: &mut u64) {
-        // A label or an identity changes nothing.
+        // Labels and UUIDs do not affect performance.
         if matches!(letter, 'L' | 'U') {
             return;
         }
@@ -114,14 +114,14 @@ impl MadeFileSystem {
                     self.set(&format!("feature {name}"), state);
                 }
             }
-            // Reserved blocks and the directory of the last mount.
+            // Reserved blocks, and the directory of the last mount.
             'm' | 'M' | 'o' | 'd' | 'e' => {}
             'I' if value == "256" => {}
             letter => self.set(&format!("mkfs -{letter}"), value),
         }
     }
 
-    /// `-E`: the geometry counts in blocks.
+    /// Reads `-E`; its geometry is in blocks.
     fn extended(&mut self, value: &str, block: u64) {
         let find = |name: &str| pairs(value).find(|(key, _)| key.replace('_', "-") == name).map(|(_, value)| value);
         let stride = find("stride").and_then(|stride| stride.parse::<u64>().ok()).filter(|stride| *stride > 0);
@@ -173,7 +173,7 @@ impl MadeFileSystem {
         }
     }
 
-    /// Properties of pools and datasets.
+    /// Reads properties of pools and datasets.
     fn zfs(&mut self, arguments: &[String]) {
         for (key, value) in arguments.iter().filter_map(|word| word.split_once('=')) {
             match key {
@@ -203,7 +203,7 @@ fn size(text: &str) -> Option<u64> {
     text.parse::<plumb_workload::Bytes>().ok().map(|bytes| bytes.0)
 }
 
-/// A size in one form for all units: `1g` and `1024m` are one.
+/// Formats a size in one form: `1g` and `1024m` are equal.
 fn shown(text: &str) -> String {
     size(text).map_or_else(|| text.to_owned(), bytes_exact)
 }

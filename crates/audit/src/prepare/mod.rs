@@ -1,30 +1,30 @@
-//! Settings that preparations leave behind: of file systems, mounts, arrays and the kernel, by names that can be
-//! compared between sides.
+//! Settings that preparations leave: of file systems, mounts, arrays and the kernel, under names
+//! that can be compared between sides.
 
 mod mkfs;
 
 use crate::command::{parts, words};
 use std::collections::BTreeMap;
 
-/// The part of a system that a setting belongs to.
+/// Part of a system that a setting belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PreparedPart {
     /// Options of `mkfs`, `zpool` and `zfs`.
     Mkfs,
-    /// Options of `mount`, and ZFS properties that mean the same.
+    /// Options of `mount`, and ZFS properties with the same meaning.
     Mount,
     /// Options of `mdadm --create`, such as the chunk.
     Array,
-    /// The kernel's settings: `sysctl`, `/sys`, `/proc`.
+    /// Kernel settings: `sysctl`, `/sys`, `/proc`.
     Kernel,
-    /// The state of a device: `hdparm`, `blockdev`, `blkdiscard`, preconditioning.
+    /// State of a device: `hdparm`, `blockdev`, `blkdiscard`, preconditioning.
     Device,
     /// Another command, whose effect is unknown.
     Command,
 }
 
 impl PreparedPart {
-    /// Words in `compares` that cover all of its settings.
+    /// Returns the words in `compares` that cover all its settings.
     pub(crate) const fn subjects(self) -> &'static [&'static str] {
         match self {
             PreparedPart::Mkfs => &["mkfs", "format", "tuning"],
@@ -44,18 +44,17 @@ pub(crate) struct PreparedSetting {
     pub(crate) value: String,
 }
 
-/// The settings of a side.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Prepared {
     /// Settings by their plain names.
     pub(crate) settings: BTreeMap<String, PreparedSetting>,
-    /// Whether an array was made: settings of arrays compare only where every side has one.
+    /// Whether an array was created. Settings of arrays are compared only if every side has one.
     pub(crate) has_array: bool,
-    /// The file system that was made.
+    /// Kind of the file system that was made.
     pub(crate) file_system: Option<String>,
 }
 
-/// Programs that leave nothing behind which a test would notice.
+/// Programs without a lasting effect on a test.
 const HARMLESS: [&str; 38] = [
     "mkdir",
     "cd",
@@ -98,7 +97,7 @@ const HARMLESS: [&str; 38] = [
 ];
 
 impl Prepared {
-    /// The settings that commands leave, in their order: a later one replaces an earlier one.
+    /// Collects the settings that commands leave, in order: a later one replaces an earlier one.
     pub(crate) fn of<'a>(lines: impl IntoIterator<Item = &'a str>) -> Prepared {
         let mut prepared = Prepared::default();
         for line in lines {
@@ -188,7 +187,7 @@ impl Prepared {
             for option in options.unwrap_or_default().split(',') {
                 let (name, value) = option.trim().split_once('=').unwrap_or((option.trim(), "set"));
                 if !name.is_empty() && !MOUNT_DEFAULTS.contains(&option.trim()) && !MOUNT_PLACES.contains(&name) {
-                    // `noatime` on one side and ZFS's `atime=off` on the other are one choice.
+                    // `noatime` on one side and ZFS's `atime=off` on the other are the same choice.
                     let (name, value) = if name == "noatime" { ("atime", "off") } else { (name, value) };
                     self.set(PreparedPart::Mount, name, value);
                 }
@@ -196,7 +195,7 @@ impl Prepared {
         }
     }
 
-    /// A program whose options are settings of their own: the words without devices and paths.
+    /// Records a program whose options are the settings: its words without devices and paths.
     fn device(&mut self, program: &str, arguments: &[String]) {
         let kept: Vec<&str> = arguments.iter().map(String::as_str).filter(|word| !is_place(word)).collect();
         if program == "modprobe" && kept.len() < 2 {
@@ -239,17 +238,17 @@ const MOUNT_DEFAULTS: [&str; 22] = [
     "logbsize=32k",
     "space_cache=v2",
 ];
-/// Options that say what is mounted and where, not how.
+/// Options that select what is mounted and where, not how.
 const MOUNT_PLACES: [&str; 6] = ["subvol", "subvolid", "loop", "uid", "gid", "remount"];
 
-/// Whether a word is a device or a path, of which each side has its own.
+/// Returns `true` for a device or a path; each side has its own.
 fn is_place(word: &str) -> bool {
     let value = word.split_once('=').map_or(word, |(_, value)| value);
     value.starts_with('/') || value.starts_with("./")
 }
 
-/// A value that is written to `/sys` or `/proc`, and the file, without the device's own name. Dropped caches do not
-/// last.
+/// Returns a value written to `/sys` or `/proc`, and the file without the device's name. Dropping caches has no lasting
+/// effect, so it does not count.
 fn written_to_kernel(part: &str, line: &str) -> Option<(String, String)> {
     let mut echoed = part.trim();
     let mut file = part.split_once('>').map(|(before, after)| {
@@ -257,7 +256,7 @@ fn written_to_kernel(part: &str, line: &str) -> Option<(String, String)> {
         after.trim_start_matches('>').trim()
     });
     if file.is_none() && words(part).iter().any(|word| word == "tee") {
-        // `echo none | tee FILE`: the value stands before the bar.
+        // `echo none | tee FILE`: the value comes before the pipe.
         let (before, after) = line.split_once('|')?;
         echoed = before;
         file = after.split_whitespace().find(|word| word.starts_with('/'));
@@ -281,7 +280,7 @@ mod tests {
         prepared.settings.iter().map(|(name, setting)| format!("{name}={}", setting.value)).collect()
     }
 
-    // Protects: options that matter are settings, and names of devices and defaults are not.
+    // Protects: options that matter become settings; device names and defaults do not.
     #[test]
     fn preparations_become_settings() {
         assert_eq!(settings(&["mkfs.ext4 -F -q -L data /dev/sdb1", "mkdir -p /mnt/t"]), [] as [&str; 0]);
@@ -293,7 +292,7 @@ mod tests {
         assert_eq!(
             settings(&["mkfs -t ext4 -b 4096 -E stride=64,stripe-width=256 -J size=1024 /dev/md0"]),
             ["journal size=1 GiB", "stripe unit=256 KiB", "stripe width=4"],
-            "the same geometry in ext4's words"
+            "the same geometry, spelled for ext4"
         );
         assert_eq!(
             settings(&["mkfs.ext4 -O ^has_journal,bigalloc /dev/sdb"]),

@@ -10,7 +10,7 @@ pub(crate) static BARS: Rule = Rule {
     name: "bars",
     what: "Error bars and spreads whose meaning is not declared, or differs within a row.",
     fix: "Say what they are with spread-is: a standard deviation, a standard error, a confidence interval or a range.",
-    look: AppliedTo::Study(bars),
+    stage: AppliedTo::Study(bars),
 };
 
 pub(crate) static BEST_OF: Rule = Rule {
@@ -18,7 +18,7 @@ pub(crate) static BEST_OF: Rule = Rule {
     name: "best-of",
     what: "Numbers that are the best of several runs, or what is left after runs were removed.",
     fix: "Show the mean or median of all runs with their spread, and remove no run after its number is known.",
-    look: AppliedTo::Study(best_of),
+    stage: AppliedTo::Study(best_of),
 };
 
 fn bars(view: &View<'_>) -> Vec<Draft> {
@@ -31,14 +31,14 @@ fn bars(view: &View<'_>) -> Vec<Draft> {
             cells: ids(undeclared.iter().copied()),
             observed: "not declared".to_owned(),
             message:
-                "What the spread is, is not declared (spread-is): it is taken for a standard deviation between runs; \
+                "The meaning of the spread is not declared (spread-is): it is taken for a standard deviation between runs; \
                       as a standard error it would be larger by the root of their number."
                     .to_owned(),
         });
     }
     let not_stated: Vec<&CellView<'_>> =
         shown().filter(|cell| cell.spread_is == Some(SpreadMeaning::NotStated)).collect();
-    let admitted: Vec<&String> = said(view).filter(|text| leaves_bars_open(text)).collect();
+    let admitted: Vec<&String> = sentences(view).filter(|text| leaves_bars_open(text)).collect();
     if !not_stated.is_empty() || !admitted.is_empty() {
         let cells = if not_stated.is_empty() { Vec::new() } else { ids(not_stated.iter().copied()) };
         found.push(Draft {
@@ -65,13 +65,13 @@ fn bars(view: &View<'_>) -> Vec<Draft> {
     found
 }
 
-/// The sentences of a study that are the authors', or a reader's.
-fn said<'v>(view: &View<'v>) -> impl Iterator<Item = &'v String> {
+/// Returns a study's own sentences, and those that a reader added.
+fn sentences<'v>(view: &View<'v>) -> impl Iterator<Item = &'v String> {
     view.study.study.admits.iter().chain(&view.study.study.added)
 }
 
 fn best_of(view: &View<'_>) -> Vec<Draft> {
-    let admitted = said(view).filter(|text| keeps_the_best(text)).map(|text| (text.clone(), Vec::new()));
+    let admitted = sentences(view).filter(|text| keeps_the_best(text)).map(|text| (text.clone(), Vec::new()));
     let means = view.cells.iter().filter_map(|cell| {
         let over = cell.cell.mean_over.as_ref().filter(|over| keeps_the_best(over))?;
         Some((over.clone(), cell.id()))
@@ -93,7 +93,7 @@ fn best_of(view: &View<'_>) -> Vec<Draft> {
         .collect()
 }
 
-/// The text in lower case, with one space between words and without punctuation.
+/// Returns the text in lower case, with single spaces and without punctuation.
 fn plain(text: &str) -> String {
     let lower = text.to_lowercase();
     let words = lower.split(|c: char| !c.is_alphanumeric() && c != '±').filter(|word| !word.is_empty());
@@ -116,9 +116,9 @@ fn affirms(text: &str, phrase: &str) -> bool {
     false
 }
 
-/// Whether a sentence says that only the best runs are shown.
+/// Returns `true` if a sentence says that only the best runs are shown.
 fn keeps_the_best(text: &str) -> bool {
-    // "A minimum of six runs" plans them.
+    // "minimum" is not listed: "a minimum of six runs" is a plan.
     const EXTREMES: [&str; 8] = ["best", "fastest", "highest", "lowest", "maximum", "peak", "top", "quickest"];
     const RUNS: [&str; 10] =
         ["runs", "run", "repetitions", "attempts", "tries", "trials", "measurements", "passes", "iterations", "times"];
@@ -129,7 +129,7 @@ fn keeps_the_best(text: &str) -> bool {
     let text = plain(text);
     let words: Vec<&str> = text.split_whitespace().collect();
     let is_number = |word: &str| NUMBERS.contains(&word) || word.chars().all(|c| c.is_ascii_digit());
-    // `best of 5 runs`, `maximum over all runs`, `best three of ten runs`; `the best of the three systems` counts systems.
+    // Matches `best of 5 runs`, `maximum over all runs`, `best three of ten runs`, but not `the best of the three systems`.
     let extreme_of = words.windows(2).enumerate().any(|(at, window)| {
         let link = ["of", "over", "among", "from", "out"].contains(&window[1]) || is_number(window[1]);
         let rest = words.get(at + 2..).unwrap_or_default();
@@ -157,7 +157,7 @@ fn keeps_the_best(text: &str) -> bool {
     extreme_of || extreme_run || (removes && of_runs)
 }
 
-/// Whether a sentence says that error bars, or what stands for them, are not explained.
+/// Returns `true` if a sentence says that error bars or similar marks are not explained.
 fn leaves_bars_open(text: &str) -> bool {
     const SHOWN: [&str; 8] = ["bar", "bars", "whisker", "whiskers", "±", "plus minus", "intervals", "deviations"];
     const OPEN: [&str; 20] = [
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences_that_keep_the_best_are_told_from_others() {
+    fn sentences_that_keep_the_best_are_recognised() {
         for text in [
             "The best of five runs is shown.",
             "Best-of-3 throughout.",
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_about_bars_are_told_from_others() {
+    fn sentences_about_bars_are_recognised() {
         for text in [
             "The meaning of the error bars is not stated.",
             "Error bars are drawn without explanation.",

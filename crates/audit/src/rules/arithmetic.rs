@@ -1,4 +1,4 @@
-//! What can be computed again from the printed numbers alone.
+//! Rules that recompute numbers from other printed numbers.
 
 use super::rule::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed, side_name};
 use crate::command::CommandAction;
@@ -13,7 +13,7 @@ pub(crate) static RATE: Rule = Rule {
     name: "rate",
     what: "A rate that is not its own bytes or ops divided by its own seconds, in any unit.",
     fix: "Compute the rate from the bytes or ops and the seconds that the tool printed.",
-    look: AppliedTo::Study(rate),
+    stage: AppliedTo::Study(rate),
 };
 
 pub(crate) static IOPS: Rule = Rule {
@@ -21,7 +21,7 @@ pub(crate) static IOPS: Rule = Rule {
     name: "iops",
     what: "IOPS that, times the block size, are not the bytes per second stated for the same test.",
     fix: "Take both from one line of the tool's output.",
-    look: AppliedTo::Study(iops),
+    stage: AppliedTo::Study(iops),
 };
 
 pub(crate) static QUOTED: Rule = Rule {
@@ -29,7 +29,7 @@ pub(crate) static QUOTED: Rule = Rule {
     name: "quoted",
     what: "A number that the study states differently in another place.",
     fix: "Generate tables and text from the stored result, never by hand.",
-    look: AppliedTo::Study(quoted),
+    stage: AppliedTo::Study(quoted),
 };
 
 pub(crate) static EXCHANGED: Rule = Rule {
@@ -37,7 +37,7 @@ pub(crate) static EXCHANGED: Rule = Rule {
     name: "exchanged",
     what: "Two numbers of one side that look swapped.",
     fix: "Look at the tool's own output again.",
-    look: AppliedTo::Study(exchanged),
+    stage: AppliedTo::Study(exchanged),
 };
 
 pub(crate) static UNIT: Rule = Rule {
@@ -45,7 +45,7 @@ pub(crate) static UNIT: Rule = Rule {
     name: "unit",
     what: "A rate that is correct in another unit than the printed one.",
     fix: "Write MB/s for 1000 and MiB/s for 1024.",
-    look: AppliedTo::Study(unit),
+    stage: AppliedTo::Study(unit),
 };
 
 pub(crate) static MIXED_UNITS: Rule = Rule {
@@ -53,7 +53,7 @@ pub(crate) static MIXED_UNITS: Rule = Rule {
     name: "mixed-units",
     what: "Sides that are compared in different units under one name.",
     fix: "Convert both sides from bytes and seconds into one unit before comparing.",
-    look: AppliedTo::Study(mixed_units),
+    stage: AppliedTo::Study(mixed_units),
 };
 
 pub(crate) static POINT_MOVED: Rule = Rule {
@@ -61,7 +61,7 @@ pub(crate) static POINT_MOVED: Rule = Rule {
     name: "point-moved",
     what: "Units of 1024 bytes converted to megabytes by moving the decimal point.",
     fix: "Multiply by 1024 and divide by 1 000 000, or keep the unit of 1024 bytes.",
-    look: AppliedTo::Study(point_moved),
+    stage: AppliedTo::Study(point_moved),
 };
 
 pub(crate) static HEADING: Rule = Rule {
@@ -69,7 +69,7 @@ pub(crate) static HEADING: Rule = Rule {
     name: "heading",
     what: "A column whose heading names a different kind of unit than its numbers.",
     fix: "Give the unit of the numbers in the heading.",
-    look: AppliedTo::Study(heading),
+    stage: AppliedTo::Study(heading),
 };
 
 fn rate(view: &View<'_>) -> Vec<Draft> {
@@ -107,7 +107,7 @@ fn rate(view: &View<'_>) -> Vec<Draft> {
         .collect()
 }
 
-/// A rate in ops per second beside one in bytes per second, of the same test and side.
+/// Compares a rate in ops per second with one in bytes per second, of the same test and side.
 fn iops(view: &View<'_>) -> Vec<Draft> {
     let quoted = view.cells.iter().flat_map(|cell| {
         let elsewhere =
@@ -117,7 +117,7 @@ fn iops(view: &View<'_>) -> Vec<Draft> {
             iops_and_bytes(cell, &there, unit, vec![cell.id()])
         })
     });
-    // Tables of IOPS and of MB/s are two tests with one command.
+    // A table of IOPS and one of MB/s are two tests with one command.
     let in_two_tables = view.cells.iter().enumerate().flat_map(|(at, cell)| {
         let same = move |other: &&CellView<'_>| {
             (&other.cell.side, other.cell.metric, other.command())
@@ -131,7 +131,7 @@ fn iops(view: &View<'_>) -> Vec<Draft> {
     quoted.chain(in_two_tables).collect()
 }
 
-/// What is wrong with a cell's number and the same one `there`, where one counts ops and the other bytes.
+/// Compares a cell's number with the same one `there`, if one counts ops and the other bytes.
 fn iops_and_bytes(
     cell: &CellView<'_>,
     there: &PrintedNumber,
@@ -148,7 +148,7 @@ fn iops_and_bytes(
     let block = cell.actions.iter().find_map(CommandAction::block_bytes)?;
     let factor = ops_unit.factor(Base::Decimal);
     let exact = ops.value() * factor * block as f64;
-    // What the last digit of the ops leaves open.
+    // Uncertainty of the last digit of the ops.
     let leeway = ops.last_digit() * factor * block as f64;
     let fits = |base: Base| {
         let unit = bytes_unit.factor(base);
@@ -171,7 +171,7 @@ fn iops_and_bytes(
     })
 }
 
-/// `38.04 MB/s or 36.28 MiB/s`.
+/// Formats a rate in both bases: `38.04 MB/s or 36.28 MiB/s`.
 fn both(exact: f64, unit: PrintedUnit) -> String {
     let scaled = |base: Base| unit.bytes_per_second(base).map(|factor| exact / factor);
     match (scaled(Base::Decimal), scaled(Base::Binary)) {
@@ -218,7 +218,7 @@ fn unit(view: &View<'_>) -> Vec<Draft> {
         .collect()
 }
 
-/// Rows whose numbers count different things: ops on one side, bytes on the other.
+/// Finds rows whose numbers count different things: ops on one side, bytes on the other.
 fn mixed_kinds(view: &View<'_>) -> Vec<Draft> {
     let rows = view.rows().into_iter().filter(|row| {
         let mut units = row.iter().filter_map(|cell| cell.unit);
@@ -231,7 +231,7 @@ fn mixed_kinds(view: &View<'_>) -> Vec<Draft> {
             level: Level::Warn,
             cells: ids(row.iter().copied()),
             observed: printed.join(" | "),
-            message: format!("{} stand in one row and count different things.", listed(&printed)),
+            message: format!("{} are in one row but count different things.", listed(&printed)),
         }
     })
     .collect()
@@ -270,7 +270,7 @@ fn mixed_bases(view: &View<'_>) -> Option<Draft> {
             Some(format!("{name} in {}", unit.clear(cell.base())))
         })
         .collect();
-    // The same rate makes a smaller number of larger units.
+    // In larger units, the same rate is a smaller number.
     let understated: Vec<String> = example
         .iter()
         .filter(|cell| cell.base() == Base::Binary)
@@ -315,7 +315,7 @@ fn quoted_value(view: &View<'_>, cell: &CellView<'_>, quoted: &Quoted) -> Option
         return None;
     }
     let unit = cell.cell.unit.as_deref().unwrap_or_default();
-    // A number that slipped from another row says what happened.
+    // A number copied from another row explains the error.
     let slipped = view.cells.iter().find(|other| {
         other.cell.side == cell.cell.side
             && other.cell.metric == cell.cell.metric
@@ -336,7 +336,7 @@ fn quoted_value(view: &View<'_>, cell: &CellView<'_>, quoted: &Quoted) -> Option
     })
 }
 
-/// A block size that is stated otherwise than the command has it.
+/// A stated block size that differs from the command's.
 struct WrongBlock<'a, 'v> {
     cell: &'a CellView<'v>,
     place: &'a str,
@@ -409,13 +409,13 @@ fn heading(view: &View<'_>) -> Vec<Draft> {
         .collect()
 }
 
-/// Pairs of results that stand side by side in Bonnie++'s output, each with what it should resemble.
+/// Pairs of results that are adjacent in Bonnie++'s output, each with the result that it should resemble.
 const NEIGHBOURS: [[CellMetric; 2]; 3] = [
     [CellMetric::RandomCreate, CellMetric::Create],
     [CellMetric::RandomStat, CellMetric::Stat],
     [CellMetric::RandomDelete, CellMetric::Delete],
 ];
-/// So many times better must the exchanged places fit, on average of both.
+/// Factor by which the exchanged places must fit better, averaged over both.
 const FITS_BETTER: f64 = 3.0;
 
 fn exchanged(view: &View<'_>) -> Vec<Draft> {
@@ -434,7 +434,7 @@ fn exchanged(view: &View<'_>) -> Vec<Draft> {
                     continue;
                 };
                 let misfit = |x: f64, y: f64| (x / one_like).ln().abs() + (y / other_like).ln().abs();
-                // As they stand, both must be far off; exchanged, both must be near.
+                // As printed, both must be far off; exchanged, both must be close.
                 let near = [(b / one_like), (a / other_like)].iter().all(|ratio| (0.4..2.5).contains(ratio));
                 if near && misfit(a, b) - misfit(b, a) > 2.0 * FITS_BETTER.ln() {
                     found.push(Draft {
@@ -457,7 +457,7 @@ fn exchanged(view: &View<'_>) -> Vec<Draft> {
     found
 }
 
-/// `1 rate`, `10 rates`.
+/// Formats a count: `1 rate`, `10 rates`.
 fn count(number: usize, noun: &str) -> String {
     plumb_trust::text::count(number as u64, noun)
 }

@@ -1,5 +1,5 @@
-//! Rules about the layers below the system under test: caches of hosts and devices, file systems that store less than is written,
-//! and blocks that hold nothing.
+//! Rules about the layers below the system under test: caches of hosts and devices, file systems that store less
+//! than is written, and unwritten blocks.
 
 use super::moved::reads_its_file;
 use super::rule::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
@@ -15,7 +15,7 @@ pub(crate) static HOLES: Rule = Rule {
     name: "holes",
     what: "Reads of files or devices that were lengthened, allocated or discarded, and never written.",
     fix: "Write the whole file before it is read.",
-    look: AppliedTo::Study(holes),
+    stage: AppliedTo::Study(holes),
 };
 
 pub(crate) static DEVICE_CACHE: Rule = Rule {
@@ -23,7 +23,7 @@ pub(crate) static DEVICE_CACHE: Rule = Rule {
     name: "device-cache",
     what: "Data that a disk's or controller's own cache holds, around the page cache and without a flush.",
     fix: "Transfer many times what the device caches, or flush within the measured time.",
-    look: AppliedTo::Study(device_cache),
+    stage: AppliedTo::Study(device_cache),
 };
 
 pub(crate) static HOST_CACHE: Rule = Rule {
@@ -31,7 +31,7 @@ pub(crate) static HOST_CACHE: Rule = Rule {
     name: "host-cache",
     what: "Direct I/O or dropped caches in a virtual machine whose host caches its disks.",
     fix: "Use cache=none or a passed-through disk and say so, or files much larger than the host's memory.",
-    look: AppliedTo::Study(host_cache),
+    stage: AppliedTo::Study(host_cache),
 };
 
 /// Returns the study's own words for a compressing or deduplicating file system of a side.
@@ -50,7 +50,7 @@ pub(super) fn shrinks(view: &View<'_>, side: &str) -> Option<String> {
         if SHRINKING.iter().any(|word| fact.contains(word)) && !is_off(&fact) {
             return Some(value.clone());
         }
-        // Without compression, ZFS stores zeros as they are; it is on unless it was turned off.
+        // ZFS compresses zeros away unless compression was turned off.
         if key == "fs" && fact.contains("zfs") && !stated_off {
             return Some(value.clone());
         }
@@ -62,7 +62,7 @@ pub(super) fn shrinks(view: &View<'_>, side: &str) -> Option<String> {
     setting.map(|(name, setting)| format!("{name}={}", setting.value))
 }
 
-/// A file or device whose bytes were never written, and the program that made it.
+/// A file or device that was never written, and the program that created it.
 struct Unwritten {
     path: String,
     by: &'static str,
@@ -77,7 +77,7 @@ fn holes(view: &View<'_>) -> Vec<Draft> {
         }
         let mut lines: Vec<&str> = Vec::new();
         for cell in view.cells.iter().filter(|cell| cell.cell.side == side.id) {
-            // A line that yields several numbers runs once; what it makes itself comes before its reads.
+            // A line that yields several numbers runs once; it creates its files before it reads them.
             if let Some(line) = cell.command().filter(|line| lines.last() != Some(line)) {
                 lines.push(line);
                 follow(line, &mut unwritten);
@@ -102,7 +102,7 @@ fn holes(view: &View<'_>) -> Vec<Draft> {
     found
 }
 
-/// Follows a line: which files it makes without writing them, and which it writes.
+/// Tracks the files that a line creates without writing them, and those that it writes.
 fn follow(line: &str, unwritten: &mut Vec<Unwritten>) {
     for part in command::parts(line) {
         let words = command::without_launcher(part);
@@ -132,7 +132,7 @@ fn follow(line: &str, unwritten: &mut Vec<Unwritten>) {
         if let CommandAction::Dd(dd) = &action
             && let Some(path) = dd.output().filter(|path| *path != "/dev/null")
         {
-            // One block after a gap makes a file of nearly nothing but its gap.
+            // One block after a gap makes a file that is almost only a hole.
             let is_hole = dd.seeks_to() > 0 && dd.bytes().is_some_and(|bytes| bytes < dd.seeks_to() / 2);
             if is_hole {
                 unwritten.push(Unwritten { path: path.to_owned(), by: "dd with seek" });
@@ -161,9 +161,10 @@ fn host_cache(view: &View<'_>) -> Vec<Draft> {
     let Some(by) = &machine.virtual_by else { return Vec::new() };
     let texts = [Some(by), machine.disks.as_ref()];
     let facts = view.study.side.iter().flat_map(|side| side.facts.iter().map(|(key, value)| format!("{key}={value}")));
-    let said: Vec<String> = texts.into_iter().flatten().cloned().chain(facts).map(|text| text.to_lowercase()).collect();
-    let is_container = ["docker", "podman", "lxc", "container"].iter().any(|name| said[0].contains(name));
-    if is_container || said.iter().any(|text| UNCACHED.iter().any(|word| text.contains(word))) {
+    let descriptions: Vec<String> =
+        texts.into_iter().flatten().cloned().chain(facts).map(|text| text.to_lowercase()).collect();
+    let is_container = ["docker", "podman", "lxc", "container"].iter().any(|name| descriptions[0].contains(name));
+    if is_container || descriptions.iter().any(|text| UNCACHED.iter().any(|word| text.contains(word))) {
         return Vec::new();
     }
     let goes_around = |cell: &&CellView<'_>| {
@@ -172,7 +173,7 @@ fn host_cache(view: &View<'_>) -> Vec<Draft> {
         } else {
             cell.cell.metric.writes() && cell.durability == Some(Durability::Direct)
         };
-        // Between memory and this many times it, part of the file is held.
+        // Ratio of file to memory up to which a part of the file stays cached.
         const CLIFF: f64 = 1.5;
         let fits = |ram: u64| cell.set_bytes.is_some_and(|set| set as f64 <= CLIFF * ram as f64);
         around && cell.cell.value.is_some() && machine.host_ram.is_none_or(|ram| fits(ram.0))
@@ -197,7 +198,7 @@ fn host_cache(view: &View<'_>) -> Vec<Draft> {
 }
 
 fn device_cache(view: &View<'_>) -> Vec<Draft> {
-    /// Disks and controllers of today cache up to this much, where nothing is stated.
+    /// Assumed cache size of disks and controllers.
     const ASSUMED_BYTES: u64 = 256 << 20;
     let stated = view.study.machine.device_cache.map(|cache| cache.0);
     let cache = stated.unwrap_or(ASSUMED_BYTES);
@@ -229,7 +230,7 @@ fn device_cache(view: &View<'_>) -> Vec<Draft> {
         .collect()
 }
 
-/// File systems among the sides of cells that store less than is written.
+/// Returns the file systems, among the sides of cells, that store less than is written.
 pub(super) fn shrinking_sides(view: &View<'_>, cells: &[&CellView<'_>]) -> Vec<String> {
     let of_cells = cells.iter().filter_map(|cell| shrinks(view, &cell.cell.side));
     let mut names = distinct(of_cells);
@@ -241,7 +242,7 @@ pub(super) fn shrinking_sides(view: &View<'_>, cells: &[&CellView<'_>]) -> Vec<S
     names
 }
 
-/// `, onto btrfs and zfs, which store little of them`.
+/// Formats the names: `, onto btrfs and zfs, which store little of them`.
 pub(super) fn shrinking_words(names: &[String]) -> String {
     if names.is_empty() {
         return String::new();
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_written_is_followed() {
+    fn unwritten_files_are_tracked() {
         assert_eq!(left(&["truncate -s 64g /mnt/f"]), ["/mnt/f by truncate"]);
         assert_eq!(left(&["sudo fallocate -l 64g /mnt/f"]), ["/mnt/f by fallocate"]);
         assert_eq!(left(&["truncate -s 64g /mnt/f", "dd if=/dev/urandom of=/mnt/f bs=1M"]), [] as [&str; 0]);

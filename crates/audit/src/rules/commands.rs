@@ -1,4 +1,4 @@
-//! What the commands themselves give away.
+//! Rules about the commands themselves.
 
 use super::rule::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
 use crate::command::{self, CommandAction, DdCommand, FioCommand};
@@ -13,7 +13,7 @@ pub(crate) static ONE_FLUSH: Rule = Rule {
     name: "one-flush",
     what: "A flag that flushes each write, on a command that makes one write.",
     fix: "Use the block size of the real workload, or flush once at the end and say so.",
-    look: AppliedTo::Study(one_flush),
+    stage: AppliedTo::Study(one_flush),
 };
 
 pub(crate) static QUEUE_DEPTH: Rule = Rule {
@@ -21,7 +21,7 @@ pub(crate) static QUEUE_DEPTH: Rule = Rule {
     name: "queue-depth",
     what: "A queue depth that the I/O engine cannot keep.",
     fix: "Use io_uring, or libaio with direct=1, or state depth 1.",
-    look: AppliedTo::Study(queue_depth),
+    stage: AppliedTo::Study(queue_depth),
 };
 
 pub(crate) static SOURCE: Rule = Rule {
@@ -29,7 +29,7 @@ pub(crate) static SOURCE: Rule = Rule {
     name: "source",
     what: "Writes that are fed by a random number generator while the clock runs.",
     fix: "Make a file of random data first, in memory, and copy that.",
-    look: AppliedTo::Study(source),
+    stage: AppliedTo::Study(source),
 };
 
 pub(crate) static SAME_BLOCKS: Rule = Rule {
@@ -37,7 +37,7 @@ pub(crate) static SAME_BLOCKS: Rule = Rule {
     name: "same-blocks",
     what: "Streams that go over the same blocks: the first one reads them, and a cache serves the others.",
     fix: "Give each stream a part of its own (offset_increment), or a file of its own.",
-    look: AppliedTo::Study(same_blocks),
+    stage: AppliedTo::Study(same_blocks),
 };
 
 pub(crate) static TOO_SHORT: Rule = Rule {
@@ -45,7 +45,7 @@ pub(crate) static TOO_SHORT: Rule = Rule {
     name: "too-short",
     what: "A run of a few seconds, by its run time or by bytes and rate, which shows neither full caches nor writeback.",
     fix: "Run for at least 30 seconds, or say that only the first seconds were measured.",
-    look: AppliedTo::Study(too_short),
+    stage: AppliedTo::Study(too_short),
 };
 
 pub(crate) static RESYNC: Rule = Rule {
@@ -53,7 +53,7 @@ pub(crate) static RESYNC: Rule = Rule {
     name: "resync",
     what: "Tests on a newly created array, without mention of waiting for its first resync.",
     fix: "Wait for the resync (mdadm --wait) before the first test.",
-    look: AppliedTo::Study(resync),
+    stage: AppliedTo::Study(resync),
 };
 
 pub(crate) static BUFFER: Rule = Rule {
@@ -61,7 +61,7 @@ pub(crate) static BUFFER: Rule = Rule {
     name: "buffer",
     what: "A block size close to the size of memory, so that the buffer alone makes the system swap.",
     fix: "Use blocks of at most a few MiB.",
-    look: AppliedTo::Study(buffer),
+    stage: AppliedTo::Study(buffer),
 };
 
 pub(crate) static DESTROYS: Rule = Rule {
@@ -69,7 +69,7 @@ pub(crate) static DESTROYS: Rule = Rule {
     name: "destroys",
     what: "A command that overwrites a device while a file system on it is mounted.",
     fix: "Write to a file on the file system, or to an unused device.",
-    look: AppliedTo::Study(destroys),
+    stage: AppliedTo::Study(destroys),
 };
 
 pub(crate) static SWAPPED: Rule = Rule {
@@ -77,7 +77,7 @@ pub(crate) static SWAPPED: Rule = Rule {
     name: "swapped",
     what: "A dd with /dev/null as input: input and output are swapped, and the file that it should read is truncated.",
     fix: "Read with if=FILE of=/dev/null.",
-    look: AppliedTo::Study(swapped),
+    stage: AppliedTo::Study(swapped),
 };
 
 pub(crate) static IDLE_OPTION: Rule = Rule {
@@ -85,7 +85,7 @@ pub(crate) static IDLE_OPTION: Rule = Rule {
     name: "idle-option",
     what: "An option without effect in its command.",
     fix: "Leave it out, or use the option that does what was intended.",
-    look: AppliedTo::Study(idle_option),
+    stage: AppliedTo::Study(idle_option),
 };
 
 pub(crate) static MISREAD_OPTION: Rule = Rule {
@@ -93,7 +93,7 @@ pub(crate) static MISREAD_OPTION: Rule = Rule {
     name: "misread-option",
     what: "An option that does not do what the study says.",
     fix: "Read the tool's manual for the unit and the meaning of the option.",
-    look: AppliedTo::Study(misread_option),
+    stage: AppliedTo::Study(misread_option),
 };
 
 pub(crate) static CANNOT_RUN: Rule = Rule {
@@ -101,7 +101,7 @@ pub(crate) static CANNOT_RUN: Rule = Rule {
     name: "cannot-run",
     what: "A command that the tool rejects as printed, so something else was run.",
     fix: "Generate the printed commands from what was run.",
-    look: AppliedTo::Study(cannot_run),
+    stage: AppliedTo::Study(cannot_run),
 };
 
 fn dds(actions: &[CommandAction]) -> impl Iterator<Item = &DdCommand> {
@@ -111,7 +111,7 @@ fn dds(actions: &[CommandAction]) -> impl Iterator<Item = &DdCommand> {
     })
 }
 
-/// Cells of each distinct `dd` for which `says` has something to say.
+/// Drafts a finding for each distinct `dd` that `says` objects to, with its cells.
 fn by_dd<'a, 'v>(
     view: &'a View<'v>,
     says: impl Fn(&CellView<'_>, &DdCommand) -> Option<(Level, String, String)>,
@@ -129,7 +129,7 @@ fn by_dd<'a, 'v>(
     found
 }
 
-/// Cells of each distinct `fio` for which `says` has something to say.
+/// Drafts a finding for each distinct `fio` that `says` objects to, with its cells.
 fn by_fio<'a, 'v>(view: &'a View<'v>, says: impl Fn(&FioCommand) -> Option<(String, String)>) -> Vec<Draft> {
     let mut found: Vec<Draft> = Vec::new();
     for cell in &view.cells {
@@ -147,7 +147,7 @@ fn by_fio<'a, 'v>(view: &'a View<'v>, says: impl Fn(&FioCommand) -> Option<(Stri
 
 fn queue_depth(view: &View<'_>) -> Vec<Draft> {
     by_fio(view, |fio| {
-        let (depth, engine, why) = fio.depth_in_name_only()?;
+        let (depth, engine, why) = fio.ineffective_depth()?;
         Some((
             format!("iodepth={depth} with ioengine={engine}"),
             format!("iodepth={depth} has no effect with ioengine={engine}: {why}, so the depth was 1."),
@@ -183,7 +183,7 @@ fn same_blocks(view: &View<'_>) -> Vec<Draft> {
     })
 }
 
-/// Below this, even a steady trend is indistinguishable from chance (see the check E7).
+/// Below this, even a steady trend is indistinguishable from chance (see check E7).
 const SECONDS_MIN: f64 = 5.0;
 
 fn too_short(view: &View<'_>) -> Vec<Draft> {
@@ -222,7 +222,7 @@ fn too_short(view: &View<'_>) -> Vec<Draft> {
     found
 }
 
-/// Seconds of a test: as printed, or what its bytes take at its rate, where the command fixes them.
+/// Returns the seconds of a test: as printed, or computed from its rate if the command fixes its bytes.
 fn seconds_taken(cell: &CellView<'_>) -> Option<f64> {
     let rate = cell.value.filter(|value| *value > 0.0)?;
     if !(cell.cell.metric.reads() || cell.cell.metric.writes()) {
@@ -237,7 +237,7 @@ fn seconds_taken(cell: &CellView<'_>) -> Option<f64> {
         PrintedUnit::Time { .. } => return None,
     };
     let fixed = cell.actions.iter().find_map(CommandAction::transfer_bytes);
-    // A size that the study states beside its command is one pass over it, unless a time ends it.
+    // A size stated next to the command means one pass over it, unless a time limit ends it.
     let stated = || {
         let is_open = cell.actions.iter().any(|action| action.is_timed() || matches!(action, CommandAction::Fio(_)));
         cell.test.file_size.filter(|_| !is_open).map(|size| size.0)
@@ -323,7 +323,7 @@ fn buffer(view: &View<'_>) -> Vec<Draft> {
     })
 }
 
-/// A device that is mounted, and where.
+/// A mounted device and its mount point.
 struct MountedDisk {
     device: String,
     at: String,
@@ -346,7 +346,7 @@ fn destroys(view: &View<'_>) -> Vec<Draft> {
             mounted.iter().find(|mount| mount.device == device)
         });
         let Some(MountedDisk { device, at }) = overwritten else { continue };
-        // What follows on that file system rests on what is left of it.
+        // Later tests on that file system use the damaged one.
         let after: Vec<&CellView<'_>> =
             view.cells.iter().filter(|cell| cell.test_index > index && works_in(cell, at)).collect();
         let tools = distinct(after.iter().map(|cell| cell.test.tool.clone()));
@@ -402,14 +402,14 @@ fn idle_option(view: &View<'_>) -> Vec<Draft> {
     })
 }
 
-/// What an option does, and words, one of which a correct explanation contains.
+/// The effect of an option, and words of which a correct explanation contains at least one.
 struct Meaning {
     does: String,
     words: Vec<String>,
 }
 
-/// Options that are often misread. Sources: bonnie++(8): the number of files is times 1024; IOzone's manual and code:
-/// `-S` aligns its buffers to a cache size that it does not set.
+/// Returns the effect of options that are often misread. Sources: bonnie++(8): the number of files is times 1024;
+/// IOzone's manual and code: `-S` aligns its buffers to a cache size, and sets none.
 fn meaning(actions: &[CommandAction], tool: &str, option: &str) -> Option<Meaning> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     match (tool.to_lowercase().as_str(), option.split_whitespace().next()?) {
@@ -449,8 +449,8 @@ fn misread_option(view: &View<'_>) -> Vec<Draft> {
     for (index, test) in view.tests.iter().enumerate() {
         for Explained { option, words } in &test.test.explained {
             let Some(meaning) = meaning(&test.actions, &test.test.tool, option) else { continue };
-            let said = words.to_lowercase();
-            if meaning.words.iter().any(|word| said.contains(word)) {
+            let explanation = words.to_lowercase();
+            if meaning.words.iter().any(|word| explanation.contains(word)) {
                 continue;
             }
             found.push(Draft {

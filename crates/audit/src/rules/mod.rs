@@ -1,4 +1,4 @@
-//! The rules of an audit: what each looks for, and the check it belongs to.
+//! The rules of an audit, in the order of their codes.
 
 use crate::claims;
 use crate::view::View;
@@ -19,7 +19,7 @@ mod unequal;
 
 pub(crate) use sample::by_chance;
 
-/// Every rule, in the order of the codes.
+/// All rules, in the order of their codes.
 pub static RULES: &[&Rule] = &[
     &moved::READ_FROM_MEMORY,
     &below::HOLES,
@@ -54,7 +54,7 @@ pub static RULES: &[&Rule] = &[
     &sample::FEW_RUNS,
     &sample::NO_SPREAD,
     &admitted::BARS,
-    &claims::BENEATH_NOISE,
+    &claims::BELOW_NOISE,
     &claims::NOT_REPEATED,
     &moved::AVERAGE,
     &claims::AVERAGED_DIFFERENCE,
@@ -88,12 +88,12 @@ pub static RULES: &[&Rule] = &[
     &claims::CONTRADICTED,
 ];
 
-/// Everything that the rules of a whole study find.
+/// Applies the rules for a whole study.
 pub(crate) fn findings(view: &View<'_>) -> Vec<AuditFinding> {
     let mut found: Vec<AuditFinding> = Vec::new();
     for rule in RULES {
-        if let AppliedTo::Study(look) = rule.look {
-            found.extend(look(view).into_iter().map(|draft| rule.finding(draft)));
+        if let AppliedTo::Study(apply) = rule.stage {
+            found.extend(apply(view).into_iter().map(|draft| rule.finding(draft)));
         }
     }
     found
@@ -121,9 +121,9 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Code and rule identify a finding, in tests and for whoever reads the JSON.
+    /// Protects: code and rule together identify a finding, in tests and in the JSON.
     #[test]
-    fn every_rule_has_a_name_of_its_own_and_its_words() {
+    fn every_rule_has_a_unique_name_and_its_texts() {
         let mut names = BTreeSet::new();
         for rule in RULES {
             assert!(names.insert((rule.code, rule.name)), "{} {} appears twice", rule.code, rule.name);

@@ -1,4 +1,4 @@
-//! Did the bytes move? What size, rate and command say about memory and device.
+//! Rules about whether the bytes moved: what size, rate and command reveal about memory and device.
 
 use super::below::{shrinking_sides, shrinking_words};
 use super::rule::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
@@ -14,7 +14,7 @@ pub(crate) static READ_FROM_MEMORY: Rule = Rule {
     name: "read-from-memory",
     what: "Reads of a file that fits in memory, or may, at rates above those of the disks.",
     fix: "Read with cold caches, or use files much larger than memory.",
-    look: AppliedTo::Study(read_from_memory),
+    stage: AppliedTo::Study(read_from_memory),
 };
 
 pub(crate) static NOT_FLUSHED: Rule = Rule {
@@ -22,7 +22,7 @@ pub(crate) static NOT_FLUSHED: Rule = Rule {
     name: "not-flushed",
     what: "Writes without a flush in the measured time.",
     fix: "Flush within the measured time: dd conv=fsync, iozone -e, bonnie++ from 1.96 on.",
-    look: AppliedTo::Study(not_flushed),
+    stage: AppliedTo::Study(not_flushed),
 };
 
 pub(crate) static IMPOSSIBLE_RATE: Rule = Rule {
@@ -30,7 +30,7 @@ pub(crate) static IMPOSSIBLE_RATE: Rule = Rule {
     name: "impossible-rate",
     what: "Rates above the bandwidth of the link to the disks.",
     fix: "Look for a cache above the link.",
-    look: AppliedTo::Study(impossible_rate),
+    stage: AppliedTo::Study(impossible_rate),
 };
 
 pub(crate) static ZERO_BYTES: Rule = Rule {
@@ -38,7 +38,7 @@ pub(crate) static ZERO_BYTES: Rule = Rule {
     name: "zero-bytes",
     what: "A result that transferred nothing.",
     fix: "Leave it out, and say why it failed.",
-    look: AppliedTo::Study(zero_bytes),
+    stage: AppliedTo::Study(zero_bytes),
 };
 
 pub(crate) static SQUEEZABLE: Rule = Rule {
@@ -46,7 +46,7 @@ pub(crate) static SQUEEZABLE: Rule = Rule {
     name: "zeros",
     what: "Data that is mostly zeros or shrinks to nothing, which disks, hypervisors and file systems need not store.",
     fix: "Write incompressible data.",
-    look: AppliedTo::Study(compressible),
+    stage: AppliedTo::Study(compressible),
 };
 
 pub(crate) static WORKING_SET: Rule = Rule {
@@ -54,7 +54,7 @@ pub(crate) static WORKING_SET: Rule = Rule {
     name: "working-set",
     what: "Files that fit in the memory of the system or of the host under it.",
     fix: "Use files several times larger than all memory, or read cold and flush, or sweep the size and show the curve.",
-    look: AppliedTo::Study(working_set),
+    stage: AppliedTo::Study(working_set),
 };
 
 pub(crate) static AVERAGE: Rule = Rule {
@@ -62,18 +62,18 @@ pub(crate) static AVERAGE: Rule = Rule {
     name: "average",
     what: "One mean over different conditions.",
     fix: "Show each number, and compare condition by condition.",
-    look: AppliedTo::Study(average),
+    stage: AppliedTo::Study(average),
 };
 
-/// Reading much faster than the same tool wrote the same file.
+/// Ratio of read to write rate, for one tool and file, at which memory is suspected.
 const FASTER_WARN: f64 = 2.0;
 const FASTER_FAIL: f64 = 5.0;
-/// Below this ratio of set to memory, all of it is memory's.
+/// Ratio of file size to memory below which memory holds everything.
 const CLIFF_FROM: f64 = 0.5;
-/// Up to this ratio, memory matters.
+/// Ratio of file size to memory up to which memory matters.
 const CLIFF_TO: f64 = 1.5;
 
-/// Whether a memory holds the set of a cell: whose, and how many bytes.
+/// Returns the memory that holds a cell's files: its owner, and its bytes.
 fn held_by(view: &View<'_>, cell: &CellView<'_>) -> Option<(&'static str, u64)> {
     let set = cell.set_bytes?;
     view.memories().into_iter().find(|(_, ram)| set <= *ram)
@@ -90,7 +90,7 @@ fn read_from_memory(view: &View<'_>) -> Vec<Draft> {
     let mut seen = Vec::new();
     for cell in view.cells.iter().filter(|cell| cell.cell.metric.reads() && cell.is_byte_rate() && !cell.is_cold()) {
         let Some(rate) = cell.value else { continue };
-        // Where the study gives no sizes, the rate alone has to show it.
+        // If the study states no sizes, only the rate can show it.
         let is_open = cell.set_bytes.is_none() || view.memories().is_empty();
         if !is_open && held_by(view, cell).is_none() {
             continue;
@@ -100,7 +100,7 @@ fn read_from_memory(view: &View<'_>) -> Vec<Draft> {
                 && other.test.tool == cell.test.tool
                 && other.cell.side == cell.cell.side
                 && (cell.set_bytes.is_none() || other.set_bytes == cell.set_bytes)
-                // A flush after each write slows writes down by as much as memory speeds up reads.
+                // Flushing each write slows writes down by as much as memory speeds up reads.
                 && !(is_open && other.durability == Some(Durability::FlushEach))
         });
         let fastest = written.filter_map(|other| other.value).fold(0.0, f64::max);
@@ -237,7 +237,7 @@ fn compressible(view: &View<'_>) -> Vec<Draft> {
         .collect()
 }
 
-/// Whether a test reads the file whose size is stated. Bonnie++ reads in its rewrite and its seeks, too.
+/// Returns `true` if a test reads the file whose size is stated. Bonnie++ also reads in its rewrite and its seeks.
 pub(super) fn reads_its_file(cell: &CellView<'_>) -> bool {
     let metric = cell.cell.metric;
     metric.reads()
@@ -287,7 +287,7 @@ fn working_set(view: &View<'_>) -> Vec<Draft> {
     found
 }
 
-/// A value as its cell's kind of unit has it.
+/// Formats a value in its cell's kind of unit.
 fn in_its_unit(cell: &CellView<'_>, value: f64) -> String {
     match cell.unit {
         Some(PrintedUnit::PerSecond { .. }) => ops_rate(value),

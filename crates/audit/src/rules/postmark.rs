@@ -1,4 +1,4 @@
-//! PostMark: its settings fix what it moves, so its printed rates give its seconds back.
+//! Rules about PostMark. Its settings fix what it transfers, so its run time follows from its printed rates.
 
 use super::rule::{AppliedTo, Draft, Rule, distinct, ids, listed, side_name};
 use crate::command::{CommandAction, PostmarkCommand};
@@ -14,7 +14,7 @@ pub(crate) static DEFAULTS: Rule = Rule {
     name: "defaults",
     what: "PostMark settings that are not stated and determine what it transfers.",
     fix: "State the version, seed, buffering and block sizes.",
-    look: AppliedTo::Study(defaults),
+    stage: AppliedTo::Study(defaults),
 };
 
 pub(crate) static CLOCK: Rule = Rule {
@@ -22,7 +22,7 @@ pub(crate) static CLOCK: Rule = Rule {
     name: "clock",
     what: "Results from a clock with a resolution of 1 s.",
     fix: "Run for at least several minutes, or use a tool with a finer clock.",
-    look: AppliedTo::Study(clock),
+    stage: AppliedTo::Study(clock),
 };
 
 pub(crate) static WHOLE_RUN: Rule = Rule {
@@ -30,7 +30,7 @@ pub(crate) static WHOLE_RUN: Rule = Rule {
     name: "whole-run",
     what: "Rates called read and write that are bytes of the whole run divided by its whole time.",
     fix: "Call them what they are, or use transactions per second.",
-    look: AppliedTo::Study(whole_run),
+    stage: AppliedTo::Study(whole_run),
 };
 
 pub(crate) static ONE_MEASUREMENT: Rule = Rule {
@@ -38,7 +38,7 @@ pub(crate) static ONE_MEASUREMENT: Rule = Rule {
     name: "one-measurement",
     what: "Two metrics in a constant ratio: one measurement shown twice.",
     fix: "Show one of them.",
-    look: AppliedTo::Study(one_measurement),
+    stage: AppliedTo::Study(one_measurement),
 };
 
 pub(crate) static PARAMETERS: Rule = Rule {
@@ -46,7 +46,7 @@ pub(crate) static PARAMETERS: Rule = Rule {
     name: "parameters",
     what: "Rates that no run time explains, given what the stated settings transfer.",
     fix: "Copy the settings from the run itself.",
-    look: AppliedTo::Study(parameters),
+    stage: AppliedTo::Study(parameters),
 };
 
 pub(crate) static MOVED: Rule = Rule {
@@ -54,7 +54,7 @@ pub(crate) static MOVED: Rule = Rule {
     name: "moved",
     what: "A stated total that does not match the settings.",
     fix: "Take totals from the tool's own report.",
-    look: AppliedTo::Study(moved),
+    stage: AppliedTo::Study(moved),
 };
 
 fn postmark<'a>(test: &'a TestView<'_>) -> Option<&'a PostmarkCommand> {
@@ -64,7 +64,7 @@ fn postmark<'a>(test: &'a TestView<'_>) -> Option<&'a PostmarkCommand> {
     })
 }
 
-/// The read and the write cell of each side of a test.
+/// The read and the write cell of one side of a test.
 struct Pair<'a, 'v> {
     side: &'v str,
     read: &'a CellView<'v>,
@@ -85,14 +85,14 @@ fn pairs<'a, 'v>(view: &'a View<'v>, index: usize) -> Vec<Pair<'a, 'v>> {
         .collect()
 }
 
-/// Factor of a cell's unit; PostMark counts 1024.
+/// Returns the factor of a cell's unit; PostMark uses 1024.
 fn factor(cell: &CellView<'_>) -> Option<f64> {
     cell.unit?.bytes_per_second(Base::Binary)
 }
 
 fn prints(cell: &CellView<'_>, bytes: u64, seconds: u64) -> bool {
     let Some((printed, factor)) = cell.cell.value.as_ref().zip(factor(cell)) else { return false };
-    // PostMark adds bytes in single precision: a part in ten thousand may be lost.
+    // PostMark adds bytes in single precision: allow an error of one in ten thousand.
     let exact = bytes as f64 / seconds as f64 / factor;
     [exact, exact * (1.0 - 1e-4), exact * (1.0 + 1e-4)].iter().any(|rate| rounds_to(printed, *rate))
 }
@@ -101,14 +101,14 @@ fn rounds_to(printed: &PrintedNumber, exact: f64) -> bool {
     (exact - printed.value()).abs() <= printed.last_digit() / 2.0 * 1.000_001
 }
 
-/// The whole seconds that explain both rates of a side.
+/// Returns the whole seconds that explain both rates of a side.
 fn seconds(pair: &Pair<'_, '_>, totals: &Totals) -> Vec<u64> {
     let Some(rate) = pair.write.cell.value.as_ref().zip(factor(pair.write)) else { return Vec::new() };
     let (printed, factor) = rate;
     let about = |rate: f64| totals.bytes_written as f64 / (rate * factor);
     let low = about(printed.value() + printed.last_digit()).floor();
     let high = about((printed.value() - printed.last_digit()).max(printed.last_digit() / 2.0)).ceil();
-    // Many seconds fit a rate of few digits; then nothing is recovered.
+    // If the rate has few digits, many seconds fit and none can be recovered.
     const SPAN_MAX: f64 = 1e5;
     if !low.is_finite() || !high.is_finite() || high - low > SPAN_MAX {
         return Vec::new();
@@ -212,7 +212,7 @@ fn one_measurement(view: &View<'_>) -> Vec<Draft> {
     for (index, test) in view.tests.iter().enumerate() {
         let pairs = pairs(view, index);
         let is_postmark = postmark(test).is_some();
-        // Two ratios of three digits may agree by chance; a tool that divides by one time leaves no doubt.
+        // Two ratios of three digits may agree by chance, unless the tool divides both by one time.
         if pairs.len() < if is_postmark { 2 } else { 3 } {
             continue;
         }
@@ -242,7 +242,7 @@ fn one_measurement(view: &View<'_>) -> Vec<Draft> {
     found
 }
 
-/// The range of the write-to-read ratio that the printed digits allow.
+/// Returns the range of the write-to-read ratio that the printed digits allow.
 fn ratio_bounds(pair: &Pair<'_, '_>) -> Option<(f64, f64)> {
     let (read, write) = (pair.read.cell.value.as_ref()?, pair.write.cell.value.as_ref()?);
     let units = factor(pair.write)? / factor(pair.read)?;
@@ -293,14 +293,14 @@ fn parameters(view: &View<'_>) -> Vec<Draft> {
     found
 }
 
-/// Settings with one of them changed.
+/// PostMark settings with one change.
 struct Changed {
     what: String,
     settings: PostmarkSettings,
 }
 
-/// Settings that differ in one number, as a slip of a pen makes them: half, double, a tenth, tenfold, the default, or
-/// that of another test.
+/// Returns settings that differ in one number, as after a typing error: half, double, a tenth, tenfold, the
+/// default, or that of another test.
 fn near<'a>(stated: &PostmarkSettings, others: impl Iterator<Item = &'a PostmarkSettings>) -> Vec<Changed> {
     let default = PostmarkSettings::default();
     let others: Vec<&PostmarkSettings> = others.collect();
@@ -321,7 +321,7 @@ fn near<'a>(stated: &PostmarkSettings, others: impl Iterator<Item = &'a Postmark
     for (low, high) in others.iter().map(|other| (other.low, other.high)) {
         add(format!("size = {low} to {high}"), PostmarkSettings { low, high, ..stated.clone() });
     }
-    // A slip makes no run of hours out of one of minutes; and replaying it would take as long.
+    // A typing error does not turn a run of minutes into one of hours, and computing that would take as long.
     const WORK_MAX: u64 = 3_000_000;
     found.retain(|changed| {
         let settings = &changed.settings;
@@ -339,7 +339,7 @@ fn moved(view: &View<'_>) -> Vec<Draft> {
         if stated == 0 || ((real as f64 / stated as f64) - 1.0).abs() <= OFF_MAX {
             continue;
         }
-        // In the units that the authors used.
+        // Use the units of the authors.
         let binary = stated % (1 << 20) == 0;
         let set = |size: u64| if binary { bytes(size) } else { bytes_decimal(size) };
         found.push(Draft {
@@ -347,7 +347,7 @@ fn moved(view: &View<'_>) -> Vec<Draft> {
             cells: ids(view.of_test(index)),
             observed: format!("{} against {}", set(stated), set(real)),
             message: format!(
-                "{} is said to transfer {}, but its settings read {} and write {}, together {}.",
+                "{} is stated to transfer {}, but its settings read {} and write {}, together {}.",
                 test.test.id,
                 set(stated),
                 set(totals.bytes_read),

@@ -1,32 +1,32 @@
-//! What a rule is, and what rules share.
+//! A rule, and helpers that rules share.
 
 use crate::form::PublishedStudy;
 use crate::view::{CellView, View};
 use plumb_result::Level;
 
-/// One rule. Its code is that of the check which says the same of a run of Plumb's own; codes that begin with P are of
-/// published numbers only.
+/// A rule. Its code is that of the check that covers the same problem in Plumb's own runs. Codes that begin with
+/// P apply to published numbers only.
 pub struct Rule {
     /// `A1` … `E14`, or `P1` …
     pub code: &'static str,
     /// A word or two; stable.
     pub name: &'static str,
-    /// What it looks for, in one sentence.
+    /// Problem that it looks for, in one sentence.
     pub what: &'static str,
-    /// What would be right.
+    /// Remedy, in one sentence.
     pub fix: &'static str,
-    pub(crate) look: AppliedTo,
+    pub(crate) stage: AppliedTo,
 }
 
-/// When a rule is applied.
+/// Stage at which a rule is applied.
 pub(crate) enum AppliedTo {
     /// To the study as a whole.
     Study(fn(&View<'_>) -> Vec<Draft>),
-    /// While a claim is held against the numbers.
+    /// While a claim is checked against the numbers.
     Claim,
 }
 
-/// A finding without the words that belong to its rule.
+/// A finding without the code and the texts of its rule.
 pub(crate) struct Draft {
     pub(crate) level: Level,
     pub(crate) cells: Vec<String>,
@@ -34,12 +34,12 @@ pub(crate) struct Draft {
     pub(crate) message: String,
 }
 
-/// What a side is called in sentences.
+/// Returns the name of a side in sentences.
 pub(crate) fn side_name<'a>(study: &'a PublishedStudy, id: &'a str) -> &'a str {
     study.side.iter().find(|side| side.id == id).and_then(|side| side.name.as_deref()).unwrap_or(id)
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Formats a list: `a`, `a and b`, `a, b and c`.
 pub(crate) fn listed(names: &[String]) -> String {
     match names.split_last() {
         None => String::new(),
@@ -48,7 +48,7 @@ pub(crate) fn listed(names: &[String]) -> String {
     }
 }
 
-/// The distinct values, in their first order.
+/// Returns the distinct values, in order of first occurrence.
 pub(super) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut found = Vec::new();
     for value in values {
@@ -59,7 +59,7 @@ pub(super) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec
     found
 }
 
-/// Groups items by a key, in their first order.
+/// Groups items by a key, in order of first occurrence.
 pub(super) fn grouped<K: PartialEq, T>(items: impl IntoIterator<Item = T>, key: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
     let mut groups: Vec<(K, Vec<T>)> = Vec::new();
     for item in items {
@@ -72,7 +72,6 @@ pub(super) fn grouped<K: PartialEq, T>(items: impl IntoIterator<Item = T>, key: 
     groups
 }
 
-/// The ids of cells.
 pub(super) fn ids<'a, 'v: 'a>(cells: impl IntoIterator<Item = &'a CellView<'v>>) -> Vec<String> {
     cells.into_iter().map(|cell| cell.id()).collect()
 }

@@ -1,4 +1,4 @@
-//! Is the sample enough, and honestly shown?
+//! Rules about the size of the sample, and about how it is shown.
 
 use super::rule::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed, side_name};
 use crate::form::TestOrder;
@@ -12,7 +12,7 @@ pub(crate) static FEW_RUNS: Rule = Rule {
     name: "few-runs",
     what: "Fewer repetitions than a claim needs.",
     fix: "Repeat each test at least six times, in random order, and show the spread.",
-    look: AppliedTo::Study(few_runs),
+    stage: AppliedTo::Study(few_runs),
 };
 
 pub(crate) static NO_SPREAD: Rule = Rule {
@@ -20,7 +20,7 @@ pub(crate) static NO_SPREAD: Rule = Rule {
     name: "no-spread",
     what: "Repeated runs shown only as a mean.",
     fix: "Show the spread between runs next to each mean.",
-    look: AppliedTo::Study(no_spread),
+    stage: AppliedTo::Study(no_spread),
 };
 
 pub(crate) static ORDER: Rule = Rule {
@@ -28,7 +28,7 @@ pub(crate) static ORDER: Rule = Rule {
     name: "order",
     what: "Sides tested one after the other, so that drift over time affects one of them.",
     fix: "Test in blocks that contain every side, in random order.",
-    look: AppliedTo::Study(order),
+    stage: AppliedTo::Study(order),
 };
 
 pub(crate) static DRAWN_AS_ZERO: Rule = Rule {
@@ -36,7 +36,7 @@ pub(crate) static DRAWN_AS_ZERO: Rule = Rule {
     name: "drawn-as-zero",
     what: "Missing numbers that a chart or table shows as a number.",
     fix: "Leave the field empty and say why.",
-    look: AppliedTo::Study(drawn_as_zero),
+    stage: AppliedTo::Study(drawn_as_zero),
 };
 
 pub(crate) static SELECTED: Rule = Rule {
@@ -44,7 +44,7 @@ pub(crate) static SELECTED: Rule = Rule {
     name: "selected",
     what: "Levels that were run but are not shown.",
     fix: "Show every level that was run, or say how many were left out and why.",
-    look: AppliedTo::Study(selected),
+    stage: AppliedTo::Study(selected),
 };
 
 pub(crate) static UNUSED: Rule = Rule {
@@ -52,11 +52,11 @@ pub(crate) static UNUSED: Rule = Rule {
     name: "unused",
     what: "Results of the command that the study does not show.",
     fix: "Show them, or do not measure them.",
-    look: AppliedTo::Study(unused),
+    stage: AppliedTo::Study(unused),
 };
 
-/// Probability that two equal systems differ by a ratio of `ratio` or more, when each is the mean of `runs` runs whose
-/// spread is `cv`; log scale, normal. The normal distribution's tail is Abramowitz and Stegun 7.1.26.
+/// Returns the probability that two equal systems differ by a ratio of `ratio` or more, if each is the mean of `runs`
+/// runs with spread `cv`. Uses a normal distribution on a log scale; its tail is Abramowitz and Stegun 7.1.26.
 pub(crate) fn by_chance(ratio: f64, cv: f64, runs: u32) -> f64 {
     let z = ratio.ln().abs() / (cv * (2.0 / f64::from(runs.max(1))).sqrt());
     let x = z / std::f64::consts::SQRT_2;
@@ -78,7 +78,7 @@ fn few_runs(view: &View<'_>) -> Vec<Draft> {
                 Some(runs) => count(u64::from(runs), "run"),
                 None => "an unstated number of runs, so probably 1 run,".to_owned(),
             };
-            // Pairs drawn from one distribution: what differences do they show?
+            // Differences of pairs that are drawn from one distribution.
             let chance = by_chance(1.05, 0.05, runs.unwrap_or(1)) * 100.0;
             Draft {
                 level: Level::Warn,
@@ -187,7 +187,7 @@ fn unused(view: &View<'_>) -> Vec<Draft> {
             .filter(|metric| !of_tests().any(|cell| cell.cell.metric == **metric))
             .map(|metric| metric.name().to_owned())
             .collect();
-        // A test whose numbers are all in pictures leaves nothing to hold this against.
+        // If a test shows its numbers only in pictures, there is nothing to compare.
         let any_shown = of_tests().any(|cell| cell.cell.value.is_some());
         if command.is_some() && any_shown && !left.is_empty() {
             found.push(Draft {
@@ -212,7 +212,7 @@ fn unused(view: &View<'_>) -> Vec<Draft> {
 mod tests {
     use super::*;
 
-    /// Against the normal distribution's own tables: two-sided 1.96 is 5 %, 1 is 31.7 %.
+    /// Compares with tables of the normal distribution: two-sided 1.96 is 5 %, 1 is 31.7 %.
     #[test]
     fn chance_is_the_normal_tail() {
         let at = |z: f64| by_chance((z * 0.05 * 2.0_f64.sqrt()).exp(), 0.05, 1);

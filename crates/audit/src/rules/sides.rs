@@ -1,4 +1,4 @@
-//! Are the sides, and the tools, comparable?
+//! Rules about whether the sides, and the tools, are comparable.
 
 use super::rule::{AppliedTo, Draft, Rule, distinct, ids, listed, side_name};
 use super::unequal::meant;
@@ -13,7 +13,7 @@ pub(crate) static ALIGNMENT: Rule = Rule {
     name: "alignment",
     what: "Partitions that may be misaligned on disks with large sectors.",
     fix: "Start partitions at multiples of 1 MiB on every side, and say where they start.",
-    look: AppliedTo::Study(alignment),
+    stage: AppliedTo::Study(alignment),
 };
 
 pub(crate) static VIRTUAL: Rule = Rule {
@@ -21,7 +21,7 @@ pub(crate) static VIRTUAL: Rule = Rule {
     name: "virtual",
     what: "Caches under the system being tested, in a hypervisor or a server.",
     fix: "State what the layer below caches, and disable it where possible.",
-    look: AppliedTo::Study(virtual_machine),
+    stage: AppliedTo::Study(virtual_machine),
 };
 
 pub(crate) static CONFOUNDED: Rule = Rule {
@@ -29,7 +29,7 @@ pub(crate) static CONFOUNDED: Rule = Rule {
     name: "confounded",
     what: "Differences between the sides other than the one being compared.",
     fix: "Keep everything but one factor equal, or compare whole set-ups in the conclusion.",
-    look: AppliedTo::Study(confounded),
+    stage: AppliedTo::Study(confounded),
 };
 
 pub(crate) static BRINGS_ALONG: Rule = Rule {
@@ -37,7 +37,7 @@ pub(crate) static BRINGS_ALONG: Rule = Rule {
     name: "brings-along",
     what: "Different operating systems, without a description of what comes with each.",
     fix: "State kernel, C library, mkfs options and I/O scheduler of every side, and equalise what can be.",
-    look: AppliedTo::Study(brings_along),
+    stage: AppliedTo::Study(brings_along),
 };
 
 pub(crate) static BUILD: Rule = Rule {
@@ -45,7 +45,7 @@ pub(crate) static BUILD: Rule = Rule {
     name: "build",
     what: "A tool built for a different architecture than the system's.",
     fix: "Build the tool for the system.",
-    look: AppliedTo::Study(build),
+    stage: AppliedTo::Study(build),
 };
 
 pub(crate) static FLUSH_RULES: Rule = Rule {
@@ -53,7 +53,7 @@ pub(crate) static FLUSH_RULES: Rule = Rule {
     name: "flush-rules",
     what: "Writes within one study that follow different rules of durability.",
     fix: "Make every tool flush in the same way, within the measured time.",
-    look: AppliedTo::Study(flush_rules),
+    stage: AppliedTo::Study(flush_rules),
 };
 
 pub(crate) static LAYERS: Rule = Rule {
@@ -61,7 +61,7 @@ pub(crate) static LAYERS: Rule = Rule {
     name: "layers",
     what: "Tools within one study that measure different layers.",
     fix: "Measure the device, or the file system, with all tools.",
-    look: AppliedTo::Study(layers),
+    stage: AppliedTo::Study(layers),
 };
 
 pub(crate) static SIZES: Rule = Rule {
@@ -69,7 +69,7 @@ pub(crate) static SIZES: Rule = Rule {
     name: "sizes",
     what: "Tools within one study that write files of different sizes.",
     fix: "Give all tools the same size.",
-    look: AppliedTo::Study(sizes),
+    stage: AppliedTo::Study(sizes),
 };
 
 pub(crate) static VERSION_NOT_STATED: Rule = Rule {
@@ -77,7 +77,7 @@ pub(crate) static VERSION_NOT_STATED: Rule = Rule {
     name: "version-not-stated",
     what: "Tools whose version the study does not give.",
     fix: "State the version of every tool.",
-    look: AppliedTo::Study(version_not_stated),
+    stage: AppliedTo::Study(version_not_stated),
 };
 
 pub(crate) static TOOL_GENERATIONS: Rule = Rule {
@@ -85,10 +85,10 @@ pub(crate) static TOOL_GENERATIONS: Rule = Rule {
     name: "tool-generations",
     what: "Sides measured with versions of a tool that measure different things.",
     fix: "Use one version of the tool on every side.",
-    look: AppliedTo::Study(tool_generations),
+    stage: AppliedTo::Study(tool_generations),
 };
 
-/// Whether a device is a part of a disk. Sources: sd(4), nvme(4), FreeBSD's geom(4).
+/// Returns `true` if a device is a partition. Sources: sd(4), nvme(4), FreeBSD's geom(4).
 fn is_partition(device: &str) -> bool {
     let name = device.rsplit('/').next().unwrap_or(device);
     let digit_last = name.ends_with(|c: char| c.is_ascii_digit());
@@ -97,7 +97,7 @@ fn is_partition(device: &str) -> bool {
     if scsi {
         digit_last
     } else if numbered {
-        // Their disks end in a digit of their own; a part adds `p1` or `s1`.
+        // Names of these disks end in a digit; partitions add `p1` or `s1`.
         let own = name.find(|c: char| c.is_ascii_digit()).map_or("", |start| &name[start..]);
         own.contains('p') || own.contains('s')
     } else {
@@ -105,7 +105,7 @@ fn is_partition(device: &str) -> bool {
     }
 }
 
-/// Sectors of disks since 2011, where a study does not state them (Advanced Format; flash pages are larger).
+/// Assumed sector size: that of disks since 2011 (Advanced Format; flash pages are larger).
 const SECTOR_ASSUMED: u64 = 4096;
 
 fn alignment(view: &View<'_>) -> Vec<Draft> {
@@ -165,7 +165,7 @@ fn virtual_machine(view: &View<'_>) -> Vec<Draft> {
     if parts.is_empty() {
         return Vec::new();
     }
-    // Where the host's memory is not stated, it may have held the files.
+    // If the host's memory is not stated, it may have cached the files.
     vec![Draft {
         level: Level::Note,
         cells: Vec::new(),
@@ -174,7 +174,7 @@ fn virtual_machine(view: &View<'_>) -> Vec<Draft> {
     }]
 }
 
-/// Facts of which a side that does not state them has its own all the same.
+/// Facts that every side has, even if it does not state them.
 const EVERYWHERE: [&str; 8] = ["os", "kernel", "mount", "mkfs", "scheduler", "cmdline", "governor", "mitigations"];
 
 fn confounded(view: &View<'_>) -> Vec<Draft> {
@@ -208,7 +208,8 @@ fn confounded(view: &View<'_>) -> Vec<Draft> {
     }]
 }
 
-/// Tools with another version on each side. Systems bring their own; other generations are a finding of their own.
+/// Returns tools whose version differs between sides. Operating systems bring their own;
+/// different generations are a separate finding.
 fn versions_that_differ(view: &View<'_>) -> Vec<String> {
     let study = view.study;
     if study.study.compares.iter().any(|word| ["os", "tool", "version", "distribution"].contains(&word.as_str())) {
@@ -220,7 +221,7 @@ fn versions_that_differ(view: &View<'_>) -> Vec<String> {
     different.map(|(tool, versions)| format!("version of {tool} ({})", versions.join(" | "))).collect()
 }
 
-/// What an operating system brings along.
+/// Facts that come with an operating system.
 const BUNDLE: [(&str, &str); 4] =
     [("kernel", "kernel"), ("libc", "C library"), ("mkfs", "mkfs options"), ("scheduler", "I/O scheduler")];
 
@@ -289,7 +290,7 @@ fn flush_rules(view: &View<'_>) -> Vec<Draft> {
     }
     let parts: Vec<String> = distinct(writes.iter().map(|(cell, rule)| {
         let tool = &cell.test.tool;
-        // One tool may follow two rules on two sides.
+        // A tool may follow different rules on different sides.
         let by_side = writes.iter().any(|(other, rule_there)| other.test.tool == *tool && rule_there != rule);
         let side = if by_side { format!(" on {}", side_name(view.study, &cell.cell.side)) } else { String::new() };
         format!("{tool}{side}: {}", rule.words())
@@ -404,7 +405,7 @@ fn tool_generations(view: &View<'_>) -> Vec<Draft> {
         let times = rates(plumb_result::CellMetric::CharWrite);
         found.push(Draft {
             level: Level::Fail,
-            // Later versions flush every phase, too: nothing of the two compares.
+            // Later versions also flush in every phase, so that no numbers of the two are comparable.
             cells: ids(view.of_test(index)),
             observed: format!("characters differ {} times: {}", short(times), listed(&parts)),
             message: format!(
@@ -424,7 +425,7 @@ fn by_stated_version(view: &View<'_>) -> Vec<Draft> {
         let major = |version: &str| {
             let mut numbers = version.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
             let first = numbers.next().map(str::to_owned);
-            // Bonnie++ changed what it measures from 1.0x to 1.9x.
+            // Bonnie++ changed its measurements between 1.0x and 1.9x.
             let second = numbers.next().and_then(|minor| minor.parse::<u32>().ok()).is_some_and(|minor| minor >= 90);
             (first, second)
         };
@@ -451,7 +452,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn partitions_are_told_from_disks() {
+    fn partitions_are_distinguished_from_disks() {
         for (device, part) in [
             ("/dev/sdb1", true),
             ("/dev/sdb", false),

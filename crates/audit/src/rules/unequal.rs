@@ -1,5 +1,5 @@
-//! Did the sides do the same? Commands are compared by the work that they lower to, preparations by the settings that
-//! they leave.
+//! Rules about whether the sides did the same. Commands are compared by the work that they lower to, preparations
+//! by the settings that they leave.
 
 use super::rule::{AppliedTo, Draft, Rule, ids, listed, side_name};
 use crate::command::{FieldDifference, differences};
@@ -13,7 +13,7 @@ pub(crate) static UNEQUAL_COMMANDS: Rule = Rule {
     name: "unequal-commands",
     what: "Sides of one test whose commands do different work: depth, block, size, time, engine, content, flushes.",
     fix: "Run one command on every side, or name what differs in compares.",
-    look: AppliedTo::Study(unequal_commands),
+    stage: AppliedTo::Study(unequal_commands),
 };
 
 pub(crate) static UNEQUAL_SETUP: Rule = Rule {
@@ -21,7 +21,7 @@ pub(crate) static UNEQUAL_SETUP: Rule = Rule {
     name: "unequal-setup",
     what: "Sides prepared with different options of mkfs, mount, arrays, devices or the kernel.",
     fix: "Prepare every side alike, or name what differs in compares.",
-    look: AppliedTo::Study(unequal_setup),
+    stage: AppliedTo::Study(unequal_setup),
 };
 
 pub(crate) static UNEQUAL_AMOUNTS: Rule = Rule {
@@ -29,18 +29,18 @@ pub(crate) static UNEQUAL_AMOUNTS: Rule = Rule {
     name: "unequal-amounts",
     what: "Sides of one test that moved different amounts of data, though the command fixes the amount.",
     fix: "Let every side finish the same work.",
-    look: AppliedTo::Study(unequal_amounts),
+    stage: AppliedTo::Study(unequal_amounts),
 };
 
-/// Lower case, and nothing between the words: `Queue depth`, `queue-depth` and `queue_depth` are one.
+/// Returns the letters in lower case, without separators: `Queue depth`, `queue-depth` and `queue_depth` are equal.
 fn plain(words: &str) -> String {
     words.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// Whether a study says that it compares one of these.
+/// Returns `true` if the study declares one of these subjects in `compares`.
 fn is_compared(view: &View<'_>, subjects: &[String]) -> bool {
     let compared: Vec<String> = view.study.study.compares.iter().map(|words| plain(words)).collect();
-    // `mkfs options` is `mkfs`, and `block sizes` is `block size`.
+    // `mkfs options` covers `mkfs`, and `block sizes` covers `block size`.
     let forms = |words: &str| {
         let words = plain(words);
         [format!("{words}s"), format!("{words}options"), format!("{words}settings"), words]
@@ -48,22 +48,22 @@ fn is_compared(view: &View<'_>, subjects: &[String]) -> bool {
     subjects.iter().any(|subject| forms(subject).iter().any(|form| compared.contains(form)))
 }
 
-/// `only fs was to be compared`.
+/// Describes the declared comparison: `only fs was to be compared`.
 pub(super) fn meant(view: &View<'_>) -> String {
     match view.study.study.compares.as_slice() {
-        [] => "what was to be compared is not said".to_owned(),
+        [] => "the study does not say what was to be compared".to_owned(),
         compares => format!("only {} was to be compared", listed(compares)),
     }
 }
 
-/// A field, and the value of each side.
+/// A field, with the value of each side.
 struct SideValues {
     field: String,
     values: Vec<String>,
 }
 
 impl SideValues {
-    /// `queue depth (8 | 32)`.
+    /// Formats the field: `queue depth (8 | 32)`.
     fn words(&self) -> String {
         format!("{} ({})", self.field, self.values.join(" | "))
     }
@@ -150,7 +150,7 @@ fn unequal_setup(view: &View<'_>) -> Vec<Draft> {
         if is_of_one_kind || is_of_ext || is_compared(view, &[subjects, aliases(name)].concat()) {
             continue;
         }
-        // An unknown command may be anything: installing a package, or slowing a disk.
+        // The effect of an unknown command can be anything: installing a package, or slowing a disk.
         let level = if part == PreparedPart::Command { Level::Note } else { Level::Warn };
         found.push((level, format!("{name} ({})", values.join(" | "))));
     }
@@ -170,7 +170,7 @@ fn unequal_setup(view: &View<'_>) -> Vec<Draft> {
         .collect()
 }
 
-/// Words in `compares` that name a setting.
+/// Returns the words in `compares` that name a setting.
 fn aliases(name: &str) -> Vec<String> {
     let others: &[&str] = match name {
         "level of the array" => &["raid", "raid level", "level"],
@@ -207,7 +207,7 @@ fn unequal_amounts(view: &View<'_>) -> Vec<Draft> {
         if (most as f64) < least as f64 * (1.0 + SHARE_MIN) {
             continue;
         }
-        // Other commands are a finding of their own.
+        // Different commands are a separate finding.
         let first = moved[0].0;
         if moved.iter().any(|(cell, _)| cell.command() != first.command()) {
             continue;

@@ -1,9 +1,9 @@
-//! Clean studies, in which nothing is found, and the defects planted in them.
+//! Clean studies without findings, and defects planted in them.
 
 use super::*;
 use Level::{Note, Warn};
 
-/// What a study looks like that says what it did.
+/// A study that documents what it did.
 pub(crate) const CLEAN: &str = r#"
 [study]
 title = "noatime against relatime"
@@ -56,7 +56,7 @@ on = ["write"]
 difference = "5.6%"
 "#;
 
-/// The other half of the truth: who does it right hears nothing.
+/// Protects: a sound study gets no findings.
 #[test]
 fn a_clean_study_has_no_finding() {
     let audit = audited("clean", CLEAN);
@@ -67,7 +67,7 @@ fn a_clean_study_has_no_finding() {
     assert!(!audit.is_rejected());
 }
 
-/// A difference within its own uncertainty does not stand, however many runs there are.
+/// Protects: a difference within its own uncertainty does not stand, for any number of runs.
 #[test]
 fn a_difference_within_the_spread_does_not_stand() {
     let text = CLEAN.replace("on = [\"write\"]\ndifference = \"5.6%\"", "on = [\"read\"]");
@@ -76,7 +76,7 @@ fn a_difference_within_the_spread_does_not_stand() {
     assert_eq!(verdicts(&audit), [ClaimVerdict::Unsupported]);
 }
 
-/// The same in fio's words, with a rate stated twice: in bytes and in ops.
+/// A clean study with fio, with a rate stated twice: in bytes and in ops.
 const CLEAN_FIO: &str = r#"
 [study]
 title = "mq-deadline against none"
@@ -123,7 +123,7 @@ on = ["random"]
 difference = "100%"
 "#;
 
-/// fio's lines are read as fio reads them: who does it right hears nothing.
+/// Protects: fio's options are read as fio reads them, and a sound study gets no findings.
 #[test]
 fn a_clean_study_with_fio_has_no_finding() {
     let audit = audited("clean-fio", CLEAN_FIO);
@@ -132,7 +132,7 @@ fn a_clean_study_with_fio_has_no_finding() {
     assert_eq!(verdicts(&audit), [ClaimVerdict::Stands]);
 }
 
-/// A clean study, what to replace in it by what, and the code and rule that must speak.
+/// A clean study, a text in it, its replacement, and the code and rule of the expected finding.
 type Planted = (&'static str, &'static str, &'static str, &'static str, &'static str);
 
 const PLANTED: [Planted; 31] = [
@@ -163,7 +163,7 @@ const PLANTED: [Planted; 31] = [
     ),
     (CLEAN, "dd if=/mnt/t/file of=/dev/null", "dd of=/mnt/t/file if=/dev/null", "P4", "swapped"),
     (CLEAN, "of=/dev/null bs=1M", "of=/dev/null oflag=sync bs=1M", "P5", "idle-option"),
-    // 5.6 % on writes and 1.25 % on reads are 3.4 % on neither.
+    // 5.6 % on writes and 1.25 % on reads average to 3.4 %, which is true of neither.
     (CLEAN, "on = [\"write\"]\ndifference = \"5.6%\"", "difference = \"3.4%\"", "E4", "averaged-difference"),
     (CLEAN_FIO, "io_uring --direct=1", "psync", "B1", "queue-depth"),
     (CLEAN_FIO, "io_uring --direct=1", "libaio", "B1", "queue-depth"),
@@ -193,7 +193,7 @@ fn bent((clean, from, to, _, _): Planted) -> Audit {
     audited("bent", &clean.replace(from, to))
 }
 
-/// Each change of a clean study breaks one thing, which its rule finds.
+/// Protects: each change of a clean study breaks one thing, and its rule finds it.
 #[test]
 fn each_defect_is_found_where_it_is_planted() {
     for planted in PLANTED {
@@ -203,12 +203,12 @@ fn each_defect_is_found_where_it_is_planted() {
             audit.findings.iter().map(|finding| (finding.code.as_str(), finding.rule.as_str())).collect();
         assert!(found.contains(&(code, rule)), "{from} → {to}: {found:?}");
     }
-    // Memory that the files still exceed is no defect.
+    // Memory that is still smaller than the files is not a defect.
     let larger = CLEAN.replace("ram = \"4GiB\"", "ram = \"13GiB\"");
     assert_eq!(audited("larger", &larger).verdict, RunVerdict::Pass);
 }
 
-// Protects: a table of IOPS next to one of MB/s, and IOPS beside the ops and seconds that they come from.
+// Protects: IOPS are compared with MB/s of another table, and with the ops and seconds that they come from.
 #[test]
 fn iops_are_compared_with_their_bytes_and_their_ops() {
     let line = "fio --name=x --rw=randread --bs=4k --size=64g --direct=1";
@@ -241,9 +241,9 @@ fn iops_are_compared_with_their_bytes_and_their_ops() {
     assert_eq!(wrong("24414", 122_070), [("rate".to_owned(), vec!["ops.random-read@a".to_owned()])]);
 }
 
-// Protects: a dd without a count reads what an earlier one wrote, so that its size is known.
+// Protects: a dd without a count reads what an earlier one wrote, so its size is known.
 #[test]
-fn what_dd_reads_to_its_end_has_the_size_that_was_written() {
+fn a_dd_without_count_reads_the_size_that_was_written() {
     let text = r#"
         study.title = "dd"
         machine.ram = "8GiB"
@@ -264,9 +264,9 @@ fn what_dd_reads_to_its_end_has_the_size_that_was_written() {
     assert_says(&audit, "A1", "read-from-memory", &["fit in memory", "this is the speed of memory"]);
 }
 
-// Protects: a line whose every part says that nothing was measured does not carry a claim.
+// Protects: a command whose parts all show that nothing was measured does not support a claim.
 #[test]
-fn a_second_of_reads_at_a_depth_in_name_only_bears_no_claim() {
+fn a_second_of_reads_at_an_ineffective_depth_supports_no_claim() {
     let text =
         CLEAN_FIO.replace("--time_based --runtime=60 --ioengine=io_uring --direct=1", "--runtime=1 --ioengine=psync");
     let audit = audited("published", &text);
@@ -275,7 +275,7 @@ fn a_second_of_reads_at_a_depth_in_name_only_bears_no_claim() {
     assert_eq!(verdicts(&audit), [ClaimVerdict::Unsupported]);
 }
 
-/// All that reads the file is held against memory, not only what is called a read.
+/// Protects: every test that reads the file is compared with memory, not only those named reads.
 #[test]
 fn seeks_in_a_file_that_fits_in_memory_are_found() {
     let text = r#"

@@ -1,9 +1,9 @@
-//! What a file may hold: errors with their place, the schema, hostile files, the documents.
+//! The file format: errors with their place, the schema, hostile files, the documentation.
 
 use super::*;
 use proptest::prelude::*;
 
-/// An error names the place, what is wrong there, and the way out.
+/// Protects: an error names the place, the problem and the remedy.
 #[test]
 fn errors_name_line_key_value_and_way_out() {
     for (from, to, message, help) in [
@@ -29,7 +29,7 @@ fn errors_name_line_key_value_and_way_out() {
         ("spread = 0.012", "spread = 12", "not a spread", "0.03 is 3 %"),
         ("spread = 0.012", "spread = \"3 ms\"", "a spread in another kind of unit", "a share of it"),
         ("spread = 0.012", "spread = \"-3%\"", "`-3%` is not a spread", "4.1 MB/s"),
-        ("seconds = \"150.2\"", "seconds = \"0\"", "nothing takes no time", "leave it out"),
+        ("seconds = \"150.2\"", "seconds = \"0\"", "no test takes 0 s", "leave it out"),
         ("[[claim]]", "[[claim", "this is not TOML", ""),
     ] {
         let error = read("study.toml", &CLEAN.replacen(from, to, 1)).expect_err(to).to_string();
@@ -38,10 +38,10 @@ fn errors_name_line_key_value_and_way_out() {
     }
 }
 
-/// The schema is generated from the types that read, and names what the document names.
+/// Protects: the schema has the keys that the documentation describes.
 #[cfg(feature = "schema")]
 #[test]
-fn the_schema_is_of_the_form() {
+fn the_schema_has_the_documented_keys() {
     let schema = schema().to_string();
     for key in ["host-ram", "mean-over", "quoted", "asserts", "beyond-memory", "partition-start"] {
         assert!(schema.contains(&format!("\"{key}\"")), "{key}");
@@ -55,7 +55,7 @@ fn any_file() -> impl Strategy<Value = String> {
         file("raid4-vs-raid5"),
         file("ext3-kernels"),
     ]);
-    // A piece taken out, and one put in, anywhere.
+    // Removes a piece anywhere, and inserts another.
     (
         base,
         0.0_f64..1.0,
@@ -103,7 +103,7 @@ fn any_file() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// Whatever is in a file, it is read and audited, or refused with words; numbers that come out are numbers.
+    /// Protects: any file is either audited or refused with a message, and no result is NaN.
     #[test]
     fn no_file_panics(text in any_file()) {
         match read("any.toml", &text) {
@@ -116,7 +116,7 @@ proptest! {
     }
 }
 
-/// The page that people read has the rules that decide.
+/// Protects: the documentation lists the rules as they are in the code.
 #[test]
 fn the_document_lists_the_rules() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/audit.md");
@@ -130,13 +130,13 @@ fn the_document_lists_the_rules() {
     assert!(written == wanted, "docs/audit.md is out of date; run `PLUMB_BLESS=1 cargo test -p plumb-audit`");
 }
 
-/// A code without a check has its words here.
+/// Protects: codes without a check are explained here.
 #[test]
 fn codes_of_published_numbers_are_explained() {
     for rule in RULES {
         let text = explanation(&rule.code.to_lowercase(), 80).unwrap();
-        let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains(rule.name) && said.contains(rule.fix), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(rule.name) && words.contains(rule.fix), "{text}");
     }
     assert!(explanation("P99", 80).is_none());
 }

@@ -1,4 +1,4 @@
-//! What the tests of audits share; the tests themselves are in files by subject.
+//! Helpers of the audit tests; the tests themselves are in files by subject.
 
 mod clean;
 mod form;
@@ -30,11 +30,10 @@ fn audited(name: &str, text: &str) -> Audit {
     }
 }
 
-/// A finding that must be there: level, code, rule, and its cells as patterns with `*`; one that begins with `!` takes
-/// cells away.
+/// An expected finding: level, code, rule, and its cells as patterns with `*`. A pattern that begins with `!` excludes cells.
 type Expected = (Level, &'static str, &'static str, &'static str);
 
-/// All cells that have a number, and those that have none.
+/// Returns all cells, with and without a number.
 fn cells(audit: &Audit) -> Vec<String> {
     let of_row = |row: &AuditedRow| {
         let name = format!("{}.{}", row.test, row.metric);
@@ -73,7 +72,7 @@ fn expand(audit: &Audit, patterns: &str) -> BTreeSet<String> {
     chosen
 }
 
-/// Exactly these findings, with exactly these cells.
+/// Asserts that there are exactly these findings, with exactly these cells.
 #[track_caller]
 fn assert_findings(audit: &Audit, expected: &[Expected]) {
     let mut missing: Vec<String> = Vec::new();

@@ -1,8 +1,8 @@
-//! Studies with one planted defect each, and clean ones, in `fixtures/`: what an audit finds of them, counted.
+//! Studies with one planted defect each, and clean ones, in `fixtures/`; counts the findings.
 
 use super::*;
 
-/// The studies of a directory of fixtures: names and texts.
+/// Returns the names and texts of the studies in a directory of fixtures.
 fn fixtures(directory: &str) -> Vec<(String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(directory);
     let mut found: Vec<(String, String)> = std::fs::read_dir(path)
@@ -40,7 +40,7 @@ fn planted_defects_are_found() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
-// Protects: the defect is what is found, and not something else that every study here has.
+// Protects: clean studies have no findings and keep their claims, so that only the planted defects are found.
 #[test]
 fn clean_studies_keep_their_claims() {
     let clean = fixtures("clean");

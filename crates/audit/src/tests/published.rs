@@ -1,4 +1,4 @@
-//! The five published studies, and every finding in each.
+//! The five published studies, with every finding in each.
 
 use super::*;
 use Level::{Fail, Note, Warn};
@@ -68,7 +68,7 @@ fn raid4_vs_raid5() {
     assert_findings(
         &audit,
         &[
-            // dd over the raw device beneath the mounted ext4; Bonnie++ on what was left.
+            // dd overwrites the raw device under the mounted ext4; Bonnie++ then uses the damaged file system.
             (Fail, "P3", "destroys", "*"),
             // One buffer of 1 GiB in 1 GiB of memory.
             (Fail, "C9", "buffer", "dd.*"),
@@ -78,7 +78,7 @@ fn raid4_vs_raid5() {
             (Warn, "A9", "zeros", "*"),
             // The first resync.
             (Warn, "C2", "resync", "*"),
-            // dd measures no file system, Bonnie++ does.
+            // dd measures no file system, and Bonnie++ does.
             (Warn, "D6", "layers", "*"),
             (Warn, "E1", "few-runs", "*"),
             // 1.5 % and 8.9 % from one run.
@@ -87,7 +87,7 @@ fn raid4_vs_raid5() {
             (Warn, "E5", "order", ""),
             // The small-file results of -n 1, which the study does not show.
             (Warn, "E10", "unused", "bonnie.*"),
-            // K/sec made megabytes by moving the point.
+            // K/sec converted to megabytes by moving the point.
             (Warn, "E11", "point-moved", "bonnie.*"),
             (Warn, "P7", "cannot-run", "dd.*"),
             (Note, "C14", "virtual", ""),
@@ -124,11 +124,11 @@ fn mirrors() {
                 "iozone-*read@* iozone-16m.write@linux iozone-16m.random-write@linux iozone-16m.random-write@freebsd",
             ),
             (Fail, "A8", "zero-bytes", "dd-1g-read.read@linux"),
-            // if and of exchanged.
+            // if and of are swapped.
             (Fail, "P4", "swapped", "dd-1g-read.read@linux"),
             // 169 against 22183: two generations of Bonnie++.
             (Fail, "E13", "tool-generations", "bonnie.*"),
-            // Numbers of the text that are not those of the listing.
+            // Numbers in the text that differ from the listing.
             (Fail, "P2", "quoted", "dd-64k-write.write@linux"),
             (Fail, "P2", "quoted", "dd-1m-write.write@linux"),
             // Seeks are per second.
@@ -143,12 +143,12 @@ fn mirrors() {
             (Warn, "B8", "alignment", on_linux),
             (Warn, "C2", "resync", on_linux),
             (Warn, "C9", "buffer", "dd-1g-*"),
-            // File systems and systems differ, not only the mirrors.
+            // File systems and operating systems differ, not only the mirrors.
             (Warn, "D5", "confounded", ""),
             (Warn, "D5", "brings-along", ""),
             (Warn, "D6", "flush-rules", "bonnie.*write@* iozone-*write@* dd-*write@*"),
             (Warn, "E1", "few-runs", all_shown),
-            // Means over records.
+            // Means over record sizes.
             (Warn, "E4", "average", "iozone-*"),
             (Warn, "E5", "order", ""),
             // Files of 16 MiB, and reads from memory, in less than five seconds.
@@ -185,16 +185,16 @@ fn ext3_kernels() {
     assert_findings(
         &audit,
         &[
-            // The settings of T2 cannot have been run.
+            // The settings of T2 cannot be those that were run.
             (Fail, "P8", "parameters", "t2.*"),
-            // 1.4 GB, 4.5 GB and 25 MB are 3.5 GB, 10.6 GB and 47.1 MB.
+            // The stated 1.4 GB, 4.5 GB and 25 MB are really 3.5 GB, 10.6 GB and 47.1 MB.
             (Fail, "P8", "moved", "t1.*"),
             (Fail, "P8", "moved", "t2.*"),
             (Fail, "P8", "moved", "t3.*"),
-            // "exceeds memory and removes caching".
+            // The claim "exceeds memory and removes caching".
             (Fail, "B6", "not-beyond-memory", "t1.*"),
             (Fail, "B6", "not-beyond-memory", "t3.*"),
-            // No flush within the time.
+            // No flush within the measured time.
             (Warn, "A3", "not-flushed", "*"),
             (Warn, "B6", "working-set", "t1.* t3.*"),
             (Warn, "B6", "working-set", "t2.*"),
@@ -207,17 +207,17 @@ fn ext3_kernels() {
             (Warn, "E1", "not-repeated", "t3.*"),
             (Warn, "E5", "order", ""),
             (Warn, "E8", "clock", "t3.*@k26"),
-            // Only writeback of three journal modes.
+            // Shows only writeback, of three journal modes.
             (Warn, "E10", "selected", ""),
-            // "files/sec" over MB/s.
+            // The heading "files/sec" above MB/s.
             (Warn, "E11", "heading", "t1.* t2.*"),
             (Warn, "E11", "heading", "t3.*"),
-            // Total bytes over total time, twice.
+            // Total bytes over total time, shown twice.
             (Warn, "E12", "whole-run", "*"),
             (Warn, "E12", "one-measurement", "t1.*"),
             (Warn, "E12", "one-measurement", "t2.*"),
             (Warn, "E12", "one-measurement", "t3.*"),
-            // Seed, buffering, block sizes and version.
+            // Seed, buffering, block sizes and version are missing.
             (Note, "D7", "version-not-stated", "*"),
             (Note, "D7", "defaults", "*"),
         ],
@@ -240,7 +240,7 @@ fn tools_survey() {
         &[
             // 6.3 GB/s from a disk that writes 190 MB/s.
             (Warn, "A1", "read-from-memory", "dd-read.*"),
-            // The random number generator, and not the SSD.
+            // Measures the random number generator instead of the SSD.
             (Warn, "B5", "source", "dd-ssd.*"),
             // 30 readers of the same blocks.
             (Warn, "B7", "same-blocks", "fio-read.*"),

@@ -1,4 +1,4 @@
-//! An agent that waits for clients: each that is admitted gets a process of its own, which ends with it.
+//! A listening agent. Each admitted client gets its own process, which ends with the client.
 
 use super::local::{self, LocalListener};
 use crate::exit::{End, Stopped};
@@ -35,8 +35,8 @@ const ADMISSION_PATIENCE: Duration = Duration::from_secs(5);
 /// Time to read the greeting of an authenticated client before refusing it as busy.
 const GREETING_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Interval of polling for shutdown requests.
-const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// Poll interval for shutdown.
+const SHUTDOWN_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// An address that an agent listens on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,6 @@ pub enum Keyless {
 
 /// Configuration of a listening agent.
 pub struct Listening {
-    /// Addresses that it listens on at once.
     pub addresses: Vec<AgentAddress>,
     /// Server keys. Without them, the agent serves only this user and root on this host.
     pub identity: Option<Identity>,
@@ -70,17 +69,17 @@ pub struct Listening {
     pub has_allowed: bool,
     /// Arguments of each client's process, after `agent --rank`.
     pub words: Vec<OsString>,
-    /// This program.
+    /// Path of this program's executable.
     pub program: PathBuf,
     /// Name in messages: `plumb agent`, or the emulated tool.
     pub name: &'static str,
-    /// Clients may interrupt each other, and end it.
+    /// Whether clients may interrupt each other and stop the agent.
     pub obeys: bool,
 }
 
-/// With this code, the process of a client asks that those of all others be interrupted.
+/// Exit code by which a client's process asks to interrupt the processes of all other clients.
 pub const INTERRUPT_OTHERS: u8 = 97;
-/// With this code, it asks that the agent end.
+/// Exit code by which a client's process asks to stop the agent.
 pub const END_AGENT: u8 = 98;
 
 /// State shared by all connections.
@@ -108,7 +107,7 @@ impl Shared {
         Ok(child)
     }
 
-    /// Waits for the process of a client, and does what it asks for with its exit code.
+    /// Waits for a client's process, and handles the request in its exit code.
     fn attend(&self, mut child: Child) -> io::Result<()> {
         let pid = Pid::from_child(&child);
         // The PID cannot be reused before the child is reaped.
@@ -186,15 +185,15 @@ impl Door {
         tcp.chain(self.local.iter().map(|local| format!("{}{}", local::UNIX, local.path().display()))).collect()
     }
 
-    /// Serves until a signal comes, or a client ends it that may. Processes of clients are ended by the kernel's signal when this one ends.
+    /// Serves until a signal, or until a permitted client stops the agent. Each client's process ends with this one, by PDEATHSIG.
     ///
     /// # Errors
-    /// The system's.
+    /// The system refuses to wait for connections.
     pub fn serve(&self, stop: StopFlag) -> Result<End, Stopped> {
         while !stop.requested() && !self.shared.ends.load(Ordering::Acquire) {
             let all = self.tcp.iter().map(AsFd::as_fd).chain(self.local.iter().map(|local| local.listener.as_fd()));
             let mut fds: Vec<PollFd<'_>> = all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-            match poll(&mut fds, Some(&LOOK_AGAIN)) {
+            match poll(&mut fds, Some(&SHUTDOWN_POLL)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(Stopped::io(error)),
             }
@@ -217,7 +216,7 @@ impl Door {
         let Ok(place) = self.shared.pending.enter(&stream, peer.ip()) else { return };
         self.spawn(move |shared| {
             let Err(why) = admit(shared, stream, place) else { return };
-            if !matches!(why, AdmitError::Displaced) || shared.pending.is_first_to_tell() {
+            if !matches!(why, AdmitError::Displaced) || shared.pending.is_first_report() {
                 error_line!("{}: {}: {why}", shared.listening.name, peer.ip());
             }
         });
@@ -265,7 +264,7 @@ fn check_keys(listening: &Listening, address: SocketAddr) -> Result<(), Stopped>
             let here = std::env::current_dir().unwrap_or_else(|_| "/mnt/data".into());
             Err(Stopped::usage(format!(
                 "clients without keys are not authenticated, so this needs the directories that they may use: set \
-                 PLUMB_AGENT_ALLOW={} (several are separated by colons); or admit only who has keys, with \
+                 PLUMB_AGENT_ALLOW={} (several are separated by colons); or admit only clients with keys, with \
                  PLUMB_AGENT_KEYS=DIR/server.keys, which `plumb agent --init DIR` makes",
                 here.display()
             )))
@@ -316,7 +315,7 @@ impl SocketTimeout for &UnixStream {
 enum AdmitError {
     #[error("sent nothing for {} s", ADMISSION_PATIENCE.as_secs())]
     Silent,
-    /// It was closed in favour of newer connections before it authenticated.
+    /// The connection was closed in favour of newer ones before it authenticated.
     #[error(
         "connections that prove nothing were closed for newer ones ({} in all, {} of one address); further ones are not \
          reported",
@@ -339,7 +338,7 @@ enum AdmitError {
     /// The secure channel failed, in authentication or encryption.
     #[error(transparent)]
     Channel(#[from] ChannelError),
-    /// The system's.
+    /// A system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -393,7 +392,7 @@ fn prove(shared: &Shared, stream: TcpStream) -> Result<Option<Admitted>, AdmitEr
     match (&listening.identity, first[0] == FIRST_BYTE) {
         (Some(identity), true) => Ok(Some(Admitted::Secure(Channel::accept_until(stream, identity, PURPOSE, until)?))),
         (Some(_), false) => {
-            refuse(&stream, "this agent admits only who has its keys (client.keys)");
+            refuse(&stream, "this agent admits only clients that have its keys (client.keys)");
             Err(AdmitError::NoKeys)
         }
         (None, true) => {
@@ -475,7 +474,7 @@ fn through_channel(shared: &Shared, channel: Channel) -> io::Result<()> {
     };
     let (mut reads, mut writes) = (channel.clone(), channel);
     let thread = std::thread::Builder::new().name("plumb-relay".to_owned()).stack_size(256 << 10);
-    // It ends with the connection; what it holds of the child's input is closed then, and the child ends.
+    // This thread ends with the connection. That closes the child's standard input, so that the child ends, too.
     thread.spawn(move || pass(&mut reads, &mut to_child))?;
     pass(&mut of_child, &mut writes);
     writes.close();
@@ -483,7 +482,7 @@ fn through_channel(shared: &Shared, channel: Channel) -> io::Result<()> {
     shared.attend(child)
 }
 
-/// Passes bytes on as they come, until either end is gone.
+/// Forwards bytes as they arrive, until either end closes.
 pub fn pass(from: &mut dyn Read, to: &mut dyn Write) {
     let mut buffer = vec![0; 64 << 10];
     loop {
@@ -500,7 +499,7 @@ pub fn pass(from: &mut dyn Read, to: &mut dyn Write) {
 mod tests {
     use super::*;
 
-    // Protects: the user at the other end is found in the kernel's table, in both families.
+    // Protects: the kernel's table gives the user of the other end, for IPv4 and IPv6.
     #[test]
     fn the_user_of_a_connection_is_known() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
@@ -513,8 +512,8 @@ mod tests {
         assert_eq!(as_in_proc("127.0.0.1:8765".parse().unwrap()), "0100007F:223D");
     }
 
-    // Protects keyless services: a client that sends its requests and closes is in FIN_WAIT or TIME_WAIT when it is looked
-    // up, and the table shows UID 0. Before, it was admitted as root.
+    // Protects keyless services: a client that sends its requests and closes is in FIN_WAIT or TIME_WAIT when its user
+    // is looked up, and the table shows UID 0. An earlier version admitted it as root.
     #[test]
     fn a_connection_that_was_closed_has_no_user() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

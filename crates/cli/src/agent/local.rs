@@ -70,7 +70,7 @@ impl LocalListener {
             |error: &dyn std::fmt::Display| Stopped::io(format!("cannot listen at {}: {error}", path.display()));
         let listener = match UnixListener::bind(path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => match UnixStream::connect(path) {
-                // A connection to any file but a socket is refused too.
+                // Connecting to a file that is not a socket is refused, too.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && is_socket(path) => {
                     std::fs::remove_file(path).map_err(|error| failed(&error))?;
                     UnixListener::bind(path)
@@ -86,7 +86,6 @@ impl LocalListener {
         Ok(LocalListener { listener, path: path.to_owned() })
     }
 
-    /// Path of the socket.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -113,7 +112,7 @@ pub fn is_own(stream: &UnixStream) -> bool {
     found.is_ok_and(|peer| peer.uid.is_root() || peer.uid == rustix::process::geteuid())
 }
 
-/// Returns `false`: other systems are not asked for the user of a peer, so every peer is refused.
+/// Returns `false`: the user of a peer is unknown on other systems, so every peer is refused.
 #[cfg(not(target_os = "linux"))]
 pub fn is_own(_: &UnixStream) -> bool {
     false
@@ -125,7 +124,7 @@ mod tests {
 
     // Protects: both ends recognise the same user, and only the stale socket of a dead agent is replaced.
     #[test]
-    fn a_socket_is_its_agents_while_that_lives() {
+    fn a_socket_belongs_to_its_living_agent() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agent.sock");
         let living = LocalListener::bind(&path).unwrap();
@@ -137,7 +136,7 @@ mod tests {
         drop(living);
         assert!(!path.exists());
         drop(UnixListener::bind(&path).unwrap());
-        assert!(path.exists(), "std leaves it");
+        assert!(path.exists(), "std does not remove the socket");
         drop(LocalListener::bind(&path).unwrap());
         std::fs::write(&path, "kept").unwrap();
         assert!(LocalListener::bind(&path).is_err());
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_sockets_are_told_from_others() {
+    fn socket_addresses_are_distinguished_from_tcp() {
         assert_eq!(socket_of("unix:/run/a").unwrap(), Some("/run/a".into()));
         assert!(socket_of("unix:").is_err());
         for tcp in ["127.0.0.1", "localhost", "local.example", "[::1]:9"] {

@@ -1,4 +1,4 @@
-//! An agent that waits for clients on other hosts: where it listens, whom it admits, and how it goes on in the background.
+//! An agent that waits for clients on other hosts: its addresses, admission of clients, and its background mode.
 
 pub mod listen;
 pub mod local;
@@ -46,21 +46,21 @@ pub struct AgentArguments {
     /// With --listen: go on in the background, and write the process id to this file.
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub pid_file: Option<PathBuf>,
-    /// Clients may interrupt each other, and end it, as those of elbencho's services do.
+    /// Whether clients may interrupt each other and stop the agent, as those of elbencho's services do.
     #[arg(skip)]
     pub obeys: bool,
-    /// Clients without keys, over TCP.
+    /// Policy for TCP clients without keys.
     #[arg(skip)]
     pub keyless: Keyless,
 }
 
-/// The port of an agent, where none is said.
+/// Default port of an agent.
 pub const PORT: u16 = 8766;
 
-/// Serves clients until a signal comes; `name` is what is spoken as.
+/// Serves clients until a signal; `name` is the emulated tool's name.
 ///
 /// # Errors
-/// The address cannot be had, or the keys cannot be read.
+/// The agent cannot bind the address or read the keys.
 pub fn serve_clients(arguments: &AgentArguments, name: &'static str) -> Result<End, Stopped> {
     match &arguments.pid_file {
         Some(file) => in_background(arguments, name, Some(file)).map(|_| End::Done),
@@ -68,12 +68,12 @@ pub fn serve_clients(arguments: &AgentArguments, name: &'static str) -> Result<E
     }
 }
 
-/// Where an agent runs.
+/// Foreground or background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ground {
-    /// The terminal that started it shows what it says.
+    /// Prints messages to the terminal that started it.
     Fore,
-    /// The process that started it waits until it listens, and ends.
+    /// Detaches: the parent process ends once the agent listens.
     Back,
 }
 
@@ -81,10 +81,10 @@ fn own_program() -> Result<PathBuf, Stopped> {
     std::env::current_exe().map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))
 }
 
-/// Serves clients until a signal comes.
+/// Serves clients until a signal.
 ///
 /// # Errors
-/// The address cannot be had, or the keys cannot be read.
+/// The agent cannot bind the address or read the keys.
 pub fn listen(arguments: &AgentArguments, name: &'static str, ground: Ground) -> Result<End, Stopped> {
     let identity = arguments.keys.as_deref().map(Identity::load).transpose().map_err(Stopped::usage)?;
     let words = rank_words(arguments);
@@ -133,10 +133,10 @@ fn warn_of_strangers(name: &str, arguments: &AgentArguments) {
     }
 }
 
-/// Serves in the background: this process goes once the other one, whose number this is, listens. It may write that to a file.
+/// Starts a background process that serves, and returns its PID once it listens. Writes the PID to a file if one is given.
 ///
 /// # Errors
-/// The address cannot be had, or the keys cannot be read.
+/// The agent cannot bind the address or read the keys.
 pub fn in_background(arguments: &AgentArguments, name: &str, file: Option<&Path>) -> Result<u32, Stopped> {
     let address = arguments.listen.as_deref().unwrap_or(local::LOCAL);
     if let Some(file) = file {
@@ -158,8 +158,8 @@ pub fn in_background(arguments: &AgentArguments, name: &str, file: Option<&Path>
     }
     if line.is_empty() {
         let mut why = String::new();
-        if let Some(mut said) = child.stderr.take() {
-            let _ = said.read_to_string(&mut why);
+        if let Some(mut stderr) = child.stderr.take() {
+            let _ = stderr.read_to_string(&mut why);
         }
         let is_usage = child.wait().is_ok_and(|status| status.code() == Some(End::Usage.number().into()));
         let why = why.trim().trim_start_matches("error: ");
@@ -181,13 +181,13 @@ fn rank_words(arguments: &AgentArguments) -> Vec<OsString> {
     for path in &arguments.allow {
         words.extend([OsString::from("--allow"), path.clone().into_os_string()]);
     }
-    for (word, is_said) in [("--allow-exec", arguments.allow_exec), ("--obeys", arguments.obeys)] {
-        words.extend(is_said.then(|| word.into()));
+    for (word, is_set) in [("--allow-exec", arguments.allow_exec), ("--obeys", arguments.obeys)] {
+        words.extend(is_set.then(|| word.into()));
     }
     words
 }
 
-/// Where to listen, or whom to reach: an address or a name, with a port or without.
+/// Resolves an address or a host name, with or without a port.
 pub fn addresses(text: &str, port: u16) -> Result<Vec<SocketAddr>, Stopped> {
     let bare = text.trim_start_matches('[').trim_end_matches(']');
     let with_port = match bare.parse::<IpAddr>() {
@@ -195,7 +195,9 @@ pub fn addresses(text: &str, port: u16) -> Result<Vec<SocketAddr>, Stopped> {
         Err(_) if text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) => text.to_owned(),
         Err(_) => format!("{text}:{port}"),
     };
-    let found: Vec<SocketAddr> =
-        with_port.to_socket_addrs().map_err(|error| Stopped::usage(format!("`{text}` is no host: {error}")))?.collect();
+    let found: Vec<SocketAddr> = with_port
+        .to_socket_addrs()
+        .map_err(|error| Stopped::usage(format!("`{text}` is not a host: {error}")))?
+        .collect();
     Ok(found.into_iter().take(1).collect())
 }

@@ -1,4 +1,4 @@
-//! Writes lines to a file, in a thread of its own: a slow disk or reader must not delay the run.
+//! Writes lines to a file in a separate thread: a slow disk or reader must not delay the run.
 
 use super::Stamped;
 use super::spec::Destination;
@@ -14,39 +14,39 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Lines that wait for a slow reader before some are left out: a quarter of an hour of seconds.
+/// Lines that wait for a slow reader before some are dropped: a quarter of an hour of seconds.
 const WAITING_MAX: usize = 1024;
 
-/// How long a run of virtual time, whose seconds pass at once, waits for the reader.
+/// Time that a run on virtual time waits for the reader; its seconds pass almost at once.
 const VIRTUAL_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long the end of the program waits for what is still to be written.
+/// Time that the end of the program waits for unwritten lines.
 const END_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Makes lines of text of an event.
+/// Formats an event as lines of text.
 pub(super) type Printer = fn(&Stamped) -> String;
 
-/// A file to which lines go.
+/// A file that receives lines.
 pub(super) struct FileSink {
     sender: Option<Sender<Arc<Stamped>>>,
     failed: Arc<OnceLock<String>>,
     thread: JoinHandle<()>,
-    /// Lines that the reader was too slow for.
+    /// Lines that were dropped because the reader was too slow.
     left_out: u64,
 }
 
-/// What is written to, opened or still to be opened.
+/// An open file, or a pipe to open.
 enum Opened {
     File(File),
-    /// Opening it waits until somebody reads.
+    /// Opening it blocks until a reader opens the other end.
     Pipe(PathBuf),
 }
 
 impl FileSink {
-    /// Opens the file, and writes to it from now on.
+    /// Opens the file, and starts the thread that writes to it.
     ///
     /// # Errors
-    /// It cannot be written, or must not be.
+    /// The file cannot be written, or must not be overwritten.
     pub(super) fn open(to: &Destination, print: Printer) -> Result<FileSink, Stopped> {
         let opened = match to {
             Destination::StandardOutput => {
@@ -54,7 +54,7 @@ impl FileSink {
                     rustix::io::dup(io::stdout()).map_err(|error| Stopped::io(format!("standard output: {error}")))?;
                 Opened::File(File::from(out))
             }
-            // It is not in every `/dev`, and is no file to be opened again.
+            // Not every `/dev` has it, and opening it again can fail, so duplicate the descriptor.
             Destination::File(path) if path == Path::new("/dev/stderr") => {
                 let error =
                     rustix::io::dup(io::stderr()).map_err(|error| Stopped::io(format!("standard error: {error}")))?;
@@ -74,7 +74,7 @@ impl FileSink {
         Ok(FileSink { sender: Some(sender), failed, thread, left_out: 0 })
     }
 
-    /// Passes an event on. Real time does not wait for it.
+    /// Queues an event. Blocks in virtual time only.
     pub(super) fn send(&mut self, event: &Arc<Stamped>, is_virtual: bool) {
         let Some(sender) = &self.sender else { return };
         let begun = Instant::now();
@@ -96,12 +96,12 @@ impl FileSink {
         }
     }
 
-    /// Why nothing more is written, once that is so.
+    /// Returns the error that stopped the writer.
     pub(super) fn failure(&self) -> Option<&str> {
         self.failed.get().map(String::as_str)
     }
 
-    /// Ends it: what is on its way is written, if that does not take long. Returns what is lost.
+    /// Flushes within [`END_PATIENCE`], and returns a message about lost lines.
     pub(super) fn finish(&mut self) -> Option<String> {
         self.sender = None;
         let begun = Instant::now();
@@ -119,7 +119,7 @@ impl FileSink {
     }
 }
 
-/// Adds to files, which destroys nothing. A device is no place for lines.
+/// Opens a file for appending, which destroys nothing. Refuses devices.
 fn open(path: &Path) -> Result<Opened, Stopped> {
     if std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
         return Ok(Opened::Pipe(path.to_owned()));
@@ -132,7 +132,7 @@ fn write_all(opened: Opened, lines: &Receiver<Arc<Stamped>>, print: Printer) -> 
         Opened::File(file) => file,
         Opened::Pipe(path) => OutputFile::named("--stream", &path).append()?,
     };
-    // Each line goes out at once, so that its reader has it as soon as it is there.
+    // Writes each line at once, so that its reader gets it without delay.
     lines.iter().try_for_each(|event| file.write_all(plumb_text::visible(&print(&event)).as_bytes()))
 }
 
@@ -145,7 +145,7 @@ mod tests {
         format!("{}\n", event.line.run)
     }
 
-    // Protects: a file that is there is added to, and everything is in it at the end.
+    // Protects: lines are appended to an existing file, and all of them are in it at the end.
     #[test]
     fn lines_are_added() {
         let dir = tempfile::tempdir().unwrap();
@@ -187,10 +187,10 @@ mod tests {
         assert!(sink.finish().unwrap().contains("the last lines were not written"));
     }
 
-    // Protects: what cannot be a stream is refused before anything is measured.
+    // Protects: a path that cannot be a stream is refused before any measurement.
     #[test]
-    fn what_cannot_be_opened() {
-        let wrong = FileSink::open(&Destination::File("/nosuch/dir/f".into()), printed).err().unwrap();
-        assert!(wrong.message.contains("/nosuch/dir/f"), "{}", wrong.message);
+    fn unusable_destinations_are_refused() {
+        let refusal = FileSink::open(&Destination::File("/nosuch/dir/f".into()), printed).err().unwrap();
+        assert!(refusal.message.contains("/nosuch/dir/f"), "{}", refusal.message);
     }
 }

@@ -1,24 +1,24 @@
-//! The little of HTTP/1.1 that a scraper needs: the head of one request in, one whole response out. Source: RFC 9112, RFC 9110.
+//! The part of HTTP/1.1 that a scraper needs: the head of one request in, one whole response out. Source: RFC 9112, RFC 9110.
 
 use plumb_text::http::{HeadError, RequestHead};
 use std::hint::black_box;
 
-/// A secret that a client must show.
+/// A secret that a client must present.
 #[derive(Clone)]
 pub(super) struct Token(Vec<u8>);
 
 impl Token {
-    /// Fewer bytes can be guessed.
+    /// Shortest token, bytes; a shorter one could be guessed.
     pub(super) const SHORTEST: usize = 16;
 
-    /// From the text of a file or variable, without blanks around it; `None` where it is too short or cannot stand in a header.
+    /// Trims and checks a token; `None` if it is too short or not valid in a header.
     pub(super) fn new(text: &str) -> Option<Token> {
         let text = text.trim();
         let fits = text.len() >= Token::SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic());
         fits.then(|| Token(text.as_bytes().to_vec()))
     }
 
-    /// Takes as long whatever is shown, so that time says nothing about how much of it is right.
+    /// Compares in constant time, so that timing reveals no matching bytes.
     fn is(&self, shown: &[u8]) -> bool {
         let mut differs = u8::from(shown.len() != self.0.len());
         for (number, byte) in self.0.iter().enumerate() {
@@ -28,7 +28,7 @@ impl Token {
     }
 }
 
-/// Returns the whole response to a request, or `None` while the end of its head is missing. `page` makes the text of `/metrics`.
+/// Returns the whole response to a request, or `None` while its head is incomplete. `page` renders `/metrics`.
 pub(super) fn answer(
     received: &[u8],
     token: Option<&Token>,
@@ -46,7 +46,7 @@ pub(super) fn answer(
     })
 }
 
-/// Returns the token that a request shows.
+/// Returns the bearer token of a request.
 fn bearer<'a>(request: &RequestHead<'a>) -> Result<Option<&'a [u8]>, HeadError> {
     let value = request.header("authorization")?;
     let words = value.and_then(|value| value.split_at_checked(7));
@@ -88,7 +88,7 @@ fn respond(
     }
 }
 
-/// Whether the response has its body, or only says how long it would be.
+/// Whether the response includes its body, or only its length.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Body {
     Sent,
@@ -123,7 +123,7 @@ mod tests {
         head.lines().next().unwrap().strip_prefix("HTTP/1.1 ").unwrap()[..3].to_owned()
     }
 
-    // Protects: a scraper has its page, and everybody else a reason.
+    // Protects: a scraper gets the page, and any other client an error.
     #[test]
     fn requests_and_their_answers() {
         for (head, wanted) in [
@@ -142,7 +142,7 @@ mod tests {
         assert!(head.contains("Content-Length: 4\r\n") && head.ends_with("\r\n\r\n"), "{head}");
     }
 
-    // Protects: what no honest client sends is refused.
+    // Protects: requests that no honest client sends are refused.
     #[test]
     fn hostile_requests_are_refused() {
         for (head, wanted) in [
@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    // Protects: without the token there is nothing, not even which pages there are.
+    // Protects: without the token, a client learns nothing, not even which pages exist.
     #[test]
     fn the_token_is_asked_for() {
         let token = Token::new(&format!("{SECRET}\n")).unwrap();
@@ -186,14 +186,14 @@ mod tests {
     }
 
     proptest! {
-        // The fuzz test of the reader: whatever comes is answered, and never with the page unless the token is shown.
+        // Fuzz test of the reader: any input gets an answer, but never the page without the token.
         #[test]
-        fn whatever_comes_is_answered(head in proptest::collection::vec(any::<u8>(), 0..400)) {
+        fn any_request_is_answered(head in proptest::collection::vec(any::<u8>(), 0..400)) {
             let token = Token::new(SECRET).unwrap();
             prop_assert_ne!(status(&head, Some(&token)), "200");
         }
 
-        // The same near to what is right: a good request with a part of it replaced.
+        // Fuzz test with near-valid input: a good request with a part replaced.
         #[test]
         fn a_damaged_request_is_answered(at in 0usize..80, length in 0usize..8, with in proptest::collection::vec(any::<u8>(), 0..8)) {
             let token = Token::new(SECRET).unwrap();

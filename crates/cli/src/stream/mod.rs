@@ -1,7 +1,7 @@
-//! Live export: what a run measures is sent each second to files and scrapers, while it goes on.
+//! Live export: sends measurements and findings each second to files and scrapers, during the run.
 //!
-//! [`Streams`] watches runs as the live line does, makes one [`Streamed`] of each second and event, and gives it to every sink.
-//! A sink has a thread of its own, so that the run waits for no reader, and no failure of a sink ends a run.
+//! [`Streams`] observes runs like the live line. It makes one [`Streamed`] of each second and event, and passes it to
+//! every sink. Each sink has its own thread, so that the run waits for no reader, and no failure of a sink ends a run.
 
 mod file;
 mod http;
@@ -27,13 +27,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The variable that holds a stream, where none is typed.
+/// Environment variable with a stream, used if no option is given.
 const STREAM_VARIABLE: &str = "PLUMB_STREAM";
 
-/// The variable that holds the token, where no file is named.
+/// Environment variable with the token, used if no file is given.
 const TOKEN_VARIABLE: &str = "PLUMB_STREAM_TOKEN";
 
-/// Where a run's seconds are sent.
+/// Options for live export.
 #[derive(Debug, Clone, Default, Args)]
 pub struct StreamArguments {
     /// Send each second and each finding while it goes on: `ndjson:FILE` (JSON lines; `plumb schema stream`), `influx:FILE`
@@ -48,24 +48,24 @@ pub struct StreamArguments {
 }
 
 impl StreamArguments {
-    /// Whether one was asked for on the command line.
+    /// Returns `true` if a stream was given on the command line.
     pub fn is_typed(&self) -> bool {
         !self.streams.is_empty() && std::env::var_os(STREAM_VARIABLE).is_none()
     }
 
-    /// From the environment only, for another tool's command line.
+    /// Reads the streams from the environment only, for another tool's command line.
     ///
     /// # Errors
-    /// PLUMB_STREAM is no stream.
+    /// PLUMB_STREAM is not a valid stream.
     pub fn of_environment() -> Result<StreamArguments, Stopped> {
         let typed = std::env::var(STREAM_VARIABLE).ok().filter(|typed| !typed.is_empty());
-        let wrong = |error| Stopped::usage(format!("{STREAM_VARIABLE}: {error}"));
-        let streams = typed.map(|typed| typed.parse::<StreamSpec>().map_err(wrong)).transpose()?;
+        let invalid = |error| Stopped::usage(format!("{STREAM_VARIABLE}: {error}"));
+        let streams = typed.map(|typed| typed.parse::<StreamSpec>().map_err(invalid)).transpose()?;
         Ok(StreamArguments { streams: streams.into_iter().collect(), token_file: None })
     }
 }
 
-/// Who else writes to standard output.
+/// Use of standard output by the command itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StandardOutput {
     /// A page, which can go to standard error.
@@ -81,7 +81,7 @@ pub enum StandardOutput {
 /// An event with its time.
 pub(crate) struct Stamped {
     line: Streamed,
-    /// Since 1970, ns; no two events of a process have the same.
+    /// Time since 1970, ns; strictly increasing in a process.
     at_ns: i64,
 }
 
@@ -90,17 +90,17 @@ enum Sink {
     Metrics(MetricsServer),
 }
 
-/// A stream, and whether its end was said.
+/// A stream, and whether its failure was reported.
 struct Open {
     name: String,
     sink: Sink,
-    was_said: bool,
+    is_reported: bool,
 }
 
-/// Sends what happens in runs.
+/// Sends the events of runs to all streams.
 pub struct Streams {
     open: Vec<Open>,
-    /// Of the run that goes on.
+    /// Head of the current run.
     run: Option<RunHead>,
     part: Option<String>,
     phase: Option<String>,
@@ -112,7 +112,7 @@ struct RunHead {
     id: String,
     workload: String,
     place: String,
-    /// Its seconds pass as fast as they are made.
+    /// Whether its seconds are simulated, and pass as fast as they are computed.
     is_virtual: bool,
 }
 
@@ -120,7 +120,7 @@ impl Streams {
     /// Opens every stream.
     ///
     /// # Errors
-    /// One cannot be opened, is refused, or needs what is taken.
+    /// A stream cannot be opened, is refused, or needs standard output, which is in use.
     pub fn open(arguments: &StreamArguments, standard_output: StandardOutput) -> Result<Streams, Stopped> {
         let on_standard_output: Vec<&StreamSpec> =
             arguments.streams.iter().filter(|spec| spec.takes_standard_output()).collect();
@@ -141,17 +141,17 @@ impl Streams {
                 }
                 StreamSpec::OpenMetrics(address) => Sink::Metrics(serve(*address, arguments)?),
             };
-            open.push(Open { name: spec.to_string(), sink, was_said: false });
+            open.push(Open { name: spec.to_string(), sink, is_reported: false });
         }
         Ok(Streams { open, run: None, part: None, phase: None, devices: Vec::new(), last_ns: 0 })
     }
 
-    /// Whether there is any.
+    /// Returns `true` without any stream.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// Passes on a line that another process has made, with its place among the runs of this one.
+    /// Forwards a line from another process, with its place among the runs of this one.
     pub fn pass_on(&mut self, line: Streamed, part: &str) {
         self.send(Streamed { part: Some(part.to_owned()), ..line }, true);
     }
@@ -165,7 +165,7 @@ impl Streams {
             return;
         }
         let Some(run) = &self.run else { return };
-        // A finding may be about the whole run.
+        // A finding may concern the whole run.
         let phase = finding.as_ref().map_or_else(|| self.phase.clone(), |finding| finding.phase.clone());
         let is_virtual = run.is_virtual;
         let line = Streamed {
@@ -186,7 +186,7 @@ impl Streams {
     fn send(&mut self, line: Streamed, is_virtual: bool) {
         let now = Timestamp::now();
         let now_ns = i64::try_from(now.as_nanosecond()).unwrap_or(i64::MAX);
-        // The clock of the machine may be set back; the order of lines stays.
+        // Keeps the order of lines if the machine's clock is set back.
         self.last_ns = now_ns.max(self.last_ns.saturating_add(1));
         let at = Timestamp::from_nanosecond(i128::from(self.last_ns)).unwrap_or(now);
         let line = if line.at.is_empty() { Streamed { at: at.to_string(), ..line } } else { line };
@@ -205,10 +205,10 @@ impl Streams {
 }
 
 impl Open {
-    /// Says once why it ended.
+    /// Prints the failure of a stream, once.
     fn say(&mut self, failure: Option<String>) {
-        if let Some(why) = failure.filter(|_| !self.was_said) {
-            self.was_said = true;
+        if let Some(why) = failure.filter(|_| !self.is_reported) {
+            self.is_reported = true;
             error_line!("warning: --stream {}: {why}; the run is not affected", self.name);
         }
     }
@@ -230,11 +230,11 @@ fn taken(by: &str) -> Stopped {
 }
 
 fn ndjson(event: &Stamped) -> String {
-    // Text keys and finite numbers: there is nothing that JSON could not hold.
+    // Cannot fail: keys are text and numbers are finite.
     plumb_document::json::to_string(&event.line).unwrap_or_default() + "\n"
 }
 
-/// What other machines reach is not for everybody: a token is needed beyond this one.
+/// Starts a metrics server. Requires a token for addresses that other machines can reach.
 fn serve(address: SocketAddr, arguments: &StreamArguments) -> Result<MetricsServer, Stopped> {
     let token = token(arguments)?;
     if token.is_none() && !address.ip().to_canonical().is_loopback() {
@@ -272,7 +272,7 @@ fn token(arguments: &StreamArguments) -> Result<Option<Token>, Stopped> {
     Ok(Some(token))
 }
 
-/// What was done in a second.
+/// Summarises a second.
 pub fn measured(second: &Second<'_>) -> StreamMeasured {
     let live = second.live;
     StreamMeasured {
@@ -287,7 +287,7 @@ pub fn measured(second: &Second<'_>) -> StreamMeasured {
     }
 }
 
-/// Where a workload runs, in a few words: its simulated devices, what it has open that was there before, or the directory.
+/// Describes where a workload runs: its simulated devices, its existing devices and files, or the directory.
 pub fn place_of(workload: &Workload, base: &Path) -> String {
     let mut places: Vec<String> = Vec::new();
     for target in workload.target.values() {
@@ -366,7 +366,7 @@ impl Progress for Streams {
 mod tests {
     use super::*;
 
-    /// An event of the run of this name.
+    /// Returns an event of the run with this id.
     pub(super) fn event(run: &str) -> Arc<Stamped> {
         let line = Streamed {
             schema: STREAM_SCHEMA.to_owned(),
@@ -383,7 +383,7 @@ mod tests {
         Arc::new(Stamped { line, at_ns: 1 })
     }
 
-    // Protects: what other machines reach is never served without a token, however the address is written.
+    // Protects: addresses that other machines can reach are never served without a token, in any notation.
     #[test]
     fn an_address_beyond_this_machine_needs_a_token() {
         for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0", "[::ffff:192.0.2.1]:0"] {
@@ -406,7 +406,7 @@ mod tests {
         assert!(open(&["ndjson:-", "influx:-"], StandardOutput::Page).unwrap().contains("influx:-"));
     }
 
-    // Protects: lines have an order by their time alone.
+    // Protects: times alone give the order of lines.
     #[test]
     fn no_two_events_have_the_same_time() {
         let mut streams = Streams::open(&StreamArguments::default(), StandardOutput::Page).unwrap();

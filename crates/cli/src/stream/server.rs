@@ -1,4 +1,4 @@
-//! An HTTP server for scrapers: one thread, which no client can block.
+//! An HTTP server for scrapers, in one thread that no client can block.
 
 use super::http::{self, Token};
 use plumb_report::stream::openmetrics::{CONTENT_TYPE, Exposition};
@@ -10,29 +10,29 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Connections at a time. The oldest is closed for one more.
+/// Most connections at a time. One more closes the oldest.
 const CLIENTS_MAX: usize = 32;
 
-/// Within this time a client must have sent its request and read the response.
+/// Time within which a client must send its request and read the response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The page is rendered at most once in this time, however often it is asked for.
+/// The page is rendered at most once in this time, for any number of requests.
 const PAGE_AGE: Duration = Duration::from_millis(100);
 
-/// What is exposed, and the thread that exposes it for as long as this lives.
+/// The exposed metrics, with the thread that serves them until this is dropped.
 pub(crate) struct MetricsServer {
     exposition: Arc<Mutex<Exposition>>,
-    /// Where it really listens: a port of 0 is one that was free.
+    /// Bound address. For port 0, it has the port that the kernel chose.
     pub address: SocketAddr,
-    /// The thread ends when this is closed.
+    /// Closing it ends the thread.
     _running: UnixStream,
 }
 
 impl MetricsServer {
-    /// Listens, and answers from now on.
+    /// Listens, and starts to serve.
     ///
     /// # Errors
-    /// The address cannot be had, or the thread cannot be started.
+    /// The address cannot be bound, or the thread cannot be started.
     pub(super) fn start(address: SocketAddr, token: Option<Token>) -> io::Result<MetricsServer> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -46,13 +46,13 @@ impl MetricsServer {
         Ok(MetricsServer { exposition, address, _running: owner })
     }
 
-    /// Takes in what has happened.
+    /// Adds an event to the metrics.
     pub(super) fn add(&self, line: &Streamed) {
         self.exposition.lock().unwrap_or_else(PoisonError::into_inner).add(line);
     }
 }
 
-/// The text of `/metrics`, kept for a moment.
+/// Text of `/metrics`, cached for [`PAGE_AGE`].
 struct Page {
     exposition: Arc<Mutex<Exposition>>,
     written: Option<(Instant, String)>,
@@ -78,7 +78,7 @@ struct Service {
     clients: Vec<Client>,
 }
 
-/// A connection, for one request.
+/// A connection, which serves one request.
 struct Client {
     socket: TcpStream,
     until: Instant,
@@ -86,15 +86,16 @@ struct Client {
 }
 
 enum Stage {
-    /// This much of the request's head has come.
+    /// Received part of the request's head.
     Request(Vec<u8>),
-    /// The response, and how much of it is sent.
+    /// The response, and the number of bytes sent.
     Response(Vec<u8>, usize),
-    /// All is sent; what the client may still send is read away, since closing over it would take the response from it.
+    /// All is sent. Reads and drops further input, since closing with unread input would reset
+    /// the connection and lose the response.
     Closing,
 }
 
-/// What becomes of a connection.
+/// Whether to keep a connection.
 #[derive(PartialEq, Eq)]
 enum Connection {
     Keep,
@@ -102,7 +103,7 @@ enum Connection {
 }
 
 impl Service {
-    /// Until the owner closes its end.
+    /// Serves until the owner closes its end.
     fn run(&mut self, owner: &UnixStream) {
         loop {
             let now = Instant::now();
@@ -114,7 +115,7 @@ impl Service {
                 let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
                 match poll(&mut watched, wait.as_ref()) {
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                    // Without poll no client can be served.
+                    // Cannot serve without poll.
                     Err(_) => return,
                 }
                 watched.iter().map(|one| !one.revents().is_empty()).collect::<Vec<bool>>()
@@ -136,7 +137,7 @@ impl Service {
 
     fn accept_one(&mut self) {
         let Ok((socket, _)) = self.listener.accept() else {
-            // Out of descriptors, most likely: try again later.
+            // Most likely out of file descriptors: try again later.
             std::thread::sleep(Duration::from_millis(10));
             return;
         };
@@ -159,7 +160,7 @@ impl Client {
         }
     }
 
-    /// One read or write, which does not block.
+    /// Does one non-blocking read or write.
     fn advance(&mut self, token: Option<&Token>, page: &mut Page) -> Connection {
         let mut bytes = [0u8; 4096];
         match &mut self.stage {
@@ -224,7 +225,7 @@ mod tests {
 
     const GET: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-    // Protects: the page over a real connection, in pieces as a network may bring the request.
+    // Protects: a scrape over a real connection, with the request in pieces as a network may deliver it.
     #[test]
     fn a_scrape() {
         let server = server(None);
@@ -254,7 +255,7 @@ mod tests {
         unread.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
         let long = asked(&server, &vec![b'a'; HEAD_BYTES_MAX + 4096]);
         assert!(long.is_empty() || long.starts_with("HTTP/1.1 431"), "{long}");
-        assert!(asked(&server, GET).starts_with("HTTP/1.1 401"), "no token was shown");
+        assert!(asked(&server, GET).starts_with("HTTP/1.1 401"), "the request has no token");
         let request = b"GET /metrics HTTP/1.1\r\nAuthorization: Bearer 0123456789abcdef\r\n\r\n";
         assert!(asked(&server, request).starts_with("HTTP/1.1 200"));
         drop((silent, unread));
@@ -271,6 +272,6 @@ mod tests {
             std::thread::sleep(Duration::from_millis(10));
             TcpStream::connect(address).is_err()
         });
-        assert!(gone, "somebody still listens");
+        assert!(gone, "the port is still in use");
     }
 }

@@ -1,50 +1,43 @@
-//! Where a stream goes, as typed: `ndjson:FILE`, `influx:FILE`, `openmetrics:ADDRESS`.
+//! Parses streams: `ndjson:FILE`, `influx:FILE`, `openmetrics:ADDRESS`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// A stream.
+/// A format and its destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamSpec {
-    /// JSON, one object a line.
+    /// JSON, one object per line.
     Ndjson(Destination),
-    /// InfluxDB's line protocol.
     Influx(Destination),
-    /// A page for Prometheus.
+    /// Text of the metrics in OpenMetrics, for Prometheus.
     OpenMetrics(SocketAddr),
 }
 
-/// A file, or standard output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
-    /// `-`.
+    /// `-`
     StandardOutput,
-    /// A file, to which is added.
+    /// A file to append to.
     File(PathBuf),
 }
 
-/// A text is no stream.
+/// Error from parsing a stream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// It begins with none of the forms.
+    /// The text starts with no known format.
     #[error("`{0}` is not a stream; use ndjson:FILE, influx:FILE (`-` for standard output) or openmetrics:ADDRESS")]
     Form(String),
-    /// Nothing follows the form.
+    /// Nothing follows the colon of the form.
     #[error("`{0}:` lacks {1}")]
     Nowhere(&'static str, &'static str),
-    /// The address is none.
+    /// The text after the form is not an address.
     #[error("`{text}` is not an address ({reason}); use openmetrics:9750 or openmetrics:127.0.0.1:9750")]
-    Address {
-        /// What was typed.
-        text: String,
-        /// Why not.
-        reason: String,
-    },
+    Address { text: String, reason: String },
 }
 
 impl StreamSpec {
-    /// Whether it goes to standard output.
+    /// Returns `true` if it goes to standard output.
     pub(crate) fn takes_standard_output(&self) -> bool {
         matches!(
             self,
@@ -94,7 +87,7 @@ fn destination(form: &'static str, text: &str) -> Result<Destination, SpecError>
     }
 }
 
-/// A port alone, with or without a colon, is one of this machine's own.
+/// Parses an address. A port alone, with or without a colon, is on loopback.
 fn address(text: &str) -> Result<SocketAddr, SpecError> {
     if text.is_empty() {
         return Err(SpecError::Nowhere("openmetrics", "an address"));
@@ -102,16 +95,16 @@ fn address(text: &str) -> Result<SocketAddr, SpecError> {
     if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     }
-    let wrong = |reason: String| SpecError::Address { text: text.to_owned(), reason };
-    let mut found = text.to_socket_addrs().map_err(|error| wrong(error.to_string()))?;
-    found.next().ok_or_else(|| wrong("the name has none".to_owned()))
+    let invalid = |reason: String| SpecError::Address { text: text.to_owned(), reason };
+    let mut found = text.to_socket_addrs().map_err(|error| invalid(error.to_string()))?;
+    found.next().ok_or_else(|| invalid("the name has none".to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    // Protects: what is typed, and that an address is this machine's own where none is named.
+    // Protects: all forms parse, and the default address is loopback.
     #[test]
     fn forms_and_addresses() {
         let read = |text: &str| text.parse::<StreamSpec>().map(|spec| spec.to_string());

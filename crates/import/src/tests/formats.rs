@@ -1,5 +1,5 @@
-//! Samples of our own, in the form of tools that are not installed here or of older versions. Each says where its form is
-//! from.
+//! Samples written for these tests, in the format of tools or versions that are not installed here. Each
+//! names the source of its format.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn dd_lines() {
     }
 }
 
-// Protects: each report is a run, progress is none, and the command says what was read and written.
+// Protects: each report is a run, progress is not, and the command line says what was read and written.
 #[test]
 fn dd_with_its_command() {
     let text = "$ time dd if=/dev/zero of=/mnt/x/f bs=1M count=100 oflag=direct\n35 bytes (36 B) copied, 1 s, 35 B/s\r61 bytes (61 B) \
@@ -80,9 +80,9 @@ fn bonnie_lines_are_runs() {
     close(metric(&runs[0], "putc", "write.bw"), 26_807.0 * KIB);
 }
 
-// Form: mdtest 1.9, whose rows end in a colon.
+// Form: mdtest 1.9, whose rows end with a colon.
 #[test]
-fn mdtest_of_old() {
+fn old_mdtest() {
     let text = "-- started at 01/02/2015 10:00:00 --\n\nmdtest-1.9.3 was launched with 8 total task(s) on 2 node(s)\nSUMMARY: (of 3 \
                 iterations)\n   File creation     :       2000.500       1000.250       1500.125          10.000\n";
     let run = one("mdtest", "old.txt", text.as_bytes());
@@ -158,7 +158,7 @@ fn phoronix() {
     let runs = runs("phoronix", "composite.xml", text.as_bytes());
     assert_eq!(runs.len(), 2);
     let test = "Flexible IO Tester: Type: Random Read & more";
-    // What PTS calls MB/s is not converted.
+    // PTS's MB/s is not converted.
     assert_eq!(number(&runs[0], test, "result"), (Some(123.5), "MB/s".to_owned(), Some(Better::Higher)));
     assert_eq!(number(&runs[0], test, "trial 2").0, Some(124.0));
     assert_eq!(number(&runs[1], test, "result").0, None, "a test that failed has no value");
@@ -190,7 +190,7 @@ fn mlperf_storage() {
     assert_eq!(run.imported.unwrap().settings["train_au_meet_expectation"], "success");
 }
 
-// Form: what `rados bench` prints (found by searching for "Bandwidth (MB/sec):"), with and without units of latencies.
+// Form: output of `rados bench` (found by searching for "Bandwidth (MB/sec):"), with and without units of latencies.
 #[test]
 fn rados() {
     let text = "    1      16        20         4   15.9           16     0.9   0.8\nTotal time run:         10.5\nTotal reads made:     \

@@ -1,4 +1,4 @@
-//! What the real tools wrote. Versions and command lines are beside the goldens of the dialects, or in the files themselves.
+//! Output of the real tools. Versions and command lines are next to the goldens of the dialects, or in the files themselves.
 
 use super::*;
 
@@ -66,21 +66,21 @@ fn only(name: &str) -> RunResult {
     runs.remove(0)
 }
 
-// Protects: each file is recognised as its tool's, gives the same runs each time, and can be stored and read back.
+// Protects: each golden is recognised as its tool's, gives the same runs each time, and survives being stored and read back.
 #[test]
 fn every_golden_is_recognised_and_comes_back() {
     for (tool, name, bytes) in ALL {
         let first = runs(tool, name, bytes);
         assert_eq!(first, runs(tool, name, bytes), "{name}");
         let ids: std::collections::BTreeSet<&str> = first.iter().map(|run| run.id.as_str()).collect();
-        assert_eq!(ids.len(), first.len(), "{name}: ids are different");
+        assert_eq!(ids.len(), first.len(), "{name}: duplicate ids");
         let text = plumb_document::json::to_vec(&first).unwrap();
         let back = plumb_result::reader::read(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(back, first, "{name}");
     }
 }
 
-// Protects: `bw_bytes` is taken where it is there, latencies are in ns, and percentiles are those of the table.
+// Protects: `bw_bytes` takes precedence, latencies are in ns, and percentiles are those of the table.
 #[test]
 fn fio_json() {
     let run = only("jsonplus.json");
@@ -97,7 +97,7 @@ fn fio_json() {
     assert!(imported.notes.iter().any(|note| note.contains("clat")));
 }
 
-// Protects: `bw` of terse output is in KiB a second and its latencies in µs, in each version's columns.
+// Protects: `bw` of terse output is in KiB/s and its latencies are in µs, in each version's columns.
 #[test]
 fn fio_terse() {
     for (name, read_kib, read_p99_us, write_kib) in [
@@ -125,7 +125,7 @@ fn fio_normal() {
     assert_eq!(run.imported.unwrap().settings["b: rw"], "read");
 }
 
-// Protects: IOzone's KB are KiB, and each record size is a phase of its own.
+// Protects: IOzone's KB are KiB, and each record size is a separate phase.
 #[test]
 fn iozone_sheet_and_text() {
     let sheet = only("auto.xls");
@@ -136,7 +136,7 @@ fn iozone_sheet_and_text() {
     assert!(text.imported.unwrap().command.unwrap().contains("iozone"));
 }
 
-// Protects: `+++++` is not measured, which is not 0, and the longest call of a test is a latency.
+// Protects: `+++++` is "not measured", which is not 0, and the longest call of a test is a latency.
 #[test]
 fn bonnie_too_fast() {
     let run = only("bonnie_fast.out");
@@ -145,10 +145,10 @@ fn bonnie_too_fast() {
     assert_eq!(metric(&run, "seeks", "read.iops"), None);
     close(metric(&run, "putc", "write.lat.max"), 38_185e3);
     close(number(&run, "rewrite", "latency max").0, 4_070e3);
-    assert!(run.phases.iter().all(|phase| phase.name != "seq-create"), "it was not run");
+    assert!(run.phases.iter().all(|phase| phase.name != "seq-create"), "this test did not run");
 }
 
-// Protects: PostMark's megabytes are MiB, its rates are those of its phases, and its coarse clock is told.
+// Protects: PostMark's megabytes are MiB, its rates belong to their phases, and a note mentions its coarse clock.
 #[test]
 fn postmark() {
     let run = only("postmark_verbose.out");
@@ -166,7 +166,7 @@ fn postmark() {
     assert_eq!(metric(&terse, "deletion alone", "unlink.ops"), Some(528.0));
 }
 
-// Protects: `last` counts, CSV is in whole MiB/s and JSON in bytes, and a file of one command is one run.
+// Protects: the column `last` is used, CSV is in whole MiB/s and JSON in bytes, and a file of one command is one run.
 #[test]
 fn elbencho() {
     let (csv, json) = (only("elbencho.csv"), only("elbencho.json"));
@@ -180,7 +180,7 @@ fn elbencho() {
         assert_eq!(metric(run, "RMFILES", "unlink.lat.mean"), Some(5000.0));
         assert_eq!(number(run, "WRITE", "write entries"), (Some(28_868.0), "ops/s".to_owned(), Some(Better::Higher)));
     }
-    // A second command, or the same phase again, is another run.
+    // A second command, or a repeated phase, starts a new run.
     let text = std::str::from_utf8(ALL.iter().find(|one| one.1 == "elbencho.csv").unwrap().2).unwrap();
     let (head, rows) = text.split_once('\n').unwrap();
     assert_eq!(runs("elbencho", "two.csv", format!("{head}\n{rows}{rows}").as_bytes()).len(), 2);
@@ -189,17 +189,17 @@ fn elbencho() {
 #[test]
 fn mdtest() {
     let ranks = only("mdtest_ranks.out");
-    // The mean over iterations, not over ranks.
+    // Mean over iterations, not over ranks.
     assert_eq!(metric(&ranks, "File creation", "create.ops"), Some(69_544.837));
     assert_eq!(number(&ranks, "File creation", "rate max").0, Some(137_405.536));
     assert_eq!(number(&ranks, "File read", "rate"), (Some(1_537_820.74), "ops/s".to_owned(), Some(Better::Higher)));
     let times = only("mdtest_times.out");
     assert_eq!(metric(&times, "Directory removal", "rmdir.ops"), Some(375.629));
     assert_eq!(metric(&times, "Directory removal", "rmdir.lat.mean"), Some(280_000.0));
-    assert!(!has(&times, "Directory stat", "stat.lat.mean"), "0.000 ms is lost in rounding");
+    assert!(!has(&times, "Directory stat", "stat.lat.mean"), "0.000 ms is a rounded value");
 }
 
-// Protects: an iteration is a run, in all three forms, and MiB are 2^20 bytes.
+// Protects: each iteration is a run, in all three formats, and MiB are 2^20 bytes.
 #[test]
 fn ior() {
     for (name, count, first, second) in [
@@ -229,13 +229,13 @@ fn filebench() {
     close(metric(&only("filebench_randomread.out"), "IO Summary", "read.bw"), 5214.2 * MIB);
 }
 
-// Protects: bits are not bytes, what is sent is not what arrives, and both directions are kept apart.
+// Protects: bits are not bytes, sent is not received, and the two directions stay separate.
 #[test]
 fn iperf() {
     let run = only("iperf3_bidir.json");
     close(metric(&run, "stream", "write.bw"), 41_893_856.612_337_11 / 8.0);
     close(metric(&run, "reverse", "read.bw"), 41_891_471.598_462_3 / 8.0);
-    assert!(run.phases[0].metrics.values().all(|value| value.tier.is_none()), "no storage is under it");
+    assert!(run.phases[0].metrics.values().all(|value| value.tier.is_none()), "a network test has no storage tier");
     close(metric(&only("iperf3_stream.json"), "stream", "write.bw"), 20_437_156.481_854_443 / 8.0);
     let udp = only("iperf2_udp.out");
     close(metric(&udp, "sent", "write.bw"), 523e3 / 8.0);
@@ -259,7 +259,7 @@ fn netperf() {
     assert_eq!(number(&kv, "OMNI Send|Recv", "latency p99").0, Some(8000.0));
 }
 
-// Protects: rates of objects and data sets, throughput and quantiles of calls are those of their phase.
+// Protects: rates of objects and data sets, throughput and quantiles of calls belong to their phase.
 #[test]
 fn md_workbench() {
     let run = only("run.out");
@@ -276,7 +276,7 @@ fn md_workbench() {
     assert_eq!(number(&run, "cleanup", "errors").0, Some(0.0));
 }
 
-// Protects: the lines of `-v` and what failed. Form: that of our printer (`md_workbench/print.rs`).
+// Protects: the lines of `-v`, and errors. Form: that of Plumb's printer (`md_workbench/print.rs`).
 #[test]
 fn md_workbench_in_detail() {
     let text = "MD-Workbench total objects: 40 workingset size: 0.149 MiB (version: 4.1.0) time: 2026-11-20 18:54:20\nprecreate \t4\t0\t40\t0\t0\t0\t\
@@ -289,8 +289,8 @@ fn md_workbench_in_detail() {
     assert_eq!(run.phases[0].done.values().map(|done| done.ops).sum::<u64>(), 44);
 }
 
-// Protects: rates, sizes and times of IOMeter's columns; MB of 2006, which its file does not explain, come from bytes. Form: the
-// heads of results that IOMeter 2006.07.27 and 1.1.0 save.
+// Protects: rates, sizes and times of IOMeter's columns. MB/s of 2006, whose unit the file does not define, are
+// computed from bytes. Form: the headers of results that IOMeter 2006.07.27 and 1.1.0 save.
 #[test]
 fn iometer() {
     let head = "'Test Type,Test Description\n0,night\n'Version\n2006.07.27 \n'Time Stamp\n2008-05-06 10:11:12:013\n'Results\n'Target Type,Target \
@@ -303,12 +303,12 @@ fn iometer() {
     close(metric(&run, "test 1: 4K read", "read.bw"), 250.5 * 4096.0);
     assert_eq!(metric(&run, "test 1, disk D:", "read.lat.mean"), Some(3.5e6));
     assert_eq!(metric(&run, "test 1, disk D:", "read.lat.max"), Some(40e6));
-    assert!(!has(&run, "test 1: 4K read", "write.iops"), "it wrote nothing");
+    assert!(!has(&run, "test 1: 4K read", "write.iops"), "the test wrote nothing");
     assert_eq!(number(&run, "test 1: 4K read", "errors"), (Some(2.0), String::new(), Some(Better::Lower)));
     assert_eq!(run.imported.unwrap().settings["test description"], "night");
 }
 
-// Protects: iostat's kB are 1024 bytes, its reports stay apart, and every form of the same report says the same.
+// Protects: iostat's kB are 1024 bytes, its reports stay separate, and every format of a report gives the same numbers.
 #[test]
 fn iostat() {
     for name in ["json.txt", "colour.txt"] {
@@ -325,7 +325,7 @@ fn iostat() {
     let run = only("three_basic.txt");
     close(number(&run, "vda", "tps").0, 5845.35);
     close(metric(&run, "vda, report 2", "read.bw"), 4004.0 * KIB);
-    // 34.9M is of MB.
+    // `34.9M` means 34.9 MB.
     let run = only("three_human.txt");
     close(metric(&run, "vda", "read.bw"), 34.9 * MIB);
     assert_eq!(metric(&run, "vda", "read.iops"), Some(5440.65));

@@ -1,13 +1,13 @@
-//! Files that nobody meant well: cut short, not of their tool, absurd. None may panic, and none may pass as measured.
+//! Invalid files: cut short, of another tool, or absurd. None may panic, and none may pass as measured.
 
 use super::*;
 use crate::{FILE_BYTES_MAX, VALUES_MAX};
 
-// Protects: no beginning of a file makes its reader panic, and none has a number that is not finite.
+// Protects: no prefix of a file makes its reader panic or gives a non-finite number.
 #[test]
 fn files_that_are_cut_short() {
     for (tool, name, bytes) in goldens::ALL {
-        // Each byte of small files, and some hundred places of the others.
+        // Every byte of small files, and a few hundred positions in the others.
         let step = (bytes.len() / 200).max(1);
         for end in (0..bytes.len()).step_by(step) {
             check(name, &bytes[..end], Some(tool));
@@ -16,7 +16,7 @@ fn files_that_are_cut_short() {
     }
 }
 
-/// Reads a file that may be anything.
+/// Reads a file of any content, and checks its numbers.
 fn check(name: &str, bytes: &[u8], tool: Option<&str>) {
     let Ok(runs) = read(&file(name, bytes), tool) else { return };
     for run in &runs {
@@ -28,7 +28,7 @@ fn check(name: &str, bytes: &[u8], tool: Option<&str>) {
     }
 }
 
-// Protects: every reader says what it misses and what it reads.
+// Protects: every reader says what is missing, and what it can read.
 #[test]
 fn files_of_another_kind() {
     for tool in TOOLS {
@@ -44,7 +44,7 @@ fn files_of_another_kind() {
     assert!(error.contains("--from fi\\u{1b}o") && error.contains("kubestr"), "{error}");
 }
 
-// Protects: nothing deep, long or numerous takes the stack or the memory.
+// Protects: deep, long or numerous input exhausts neither stack nor memory.
 #[test]
 fn limits_hold() {
     let deep = format!("{{\"fio version\": {}", "[".repeat(100_000));
@@ -55,12 +55,13 @@ fn limits_hold() {
     assert!(read(&file("x", xml.as_bytes()), None).is_err());
     let lines = "1 bytes (1 B) copied, 1 s, 1 B/s\n".repeat(crate::RUNS_MAX + 1);
     assert_eq!(read(&file("x", lines.as_bytes()), None), Err(ImportError::TooMany));
-    // Not allocated: only its length counts.
+    // Untouched zero pages: only the length matters.
     let long = vec![0; FILE_BYTES_MAX + 1];
     assert!(matches!(read(&file("x", &long), None), Err(ImportError::TooLong { .. })));
 }
 
-// Protects: text in UTF-16, as PowerShell redirects it, is read, and a long binary file takes no multiple of its length.
+// Protects: UTF-16, which PowerShell writes for redirected output, is readable, and a long binary file
+// takes no multiple of its length.
 #[test]
 fn other_encodings() {
     let line = "1000 bytes (1.0 kB) copied, 2 s, 500 B/s\r\n";
@@ -71,17 +72,17 @@ fn other_encodings() {
     assert_eq!(number(&one("dd", "dd.txt", &long), "copy", "copied").0, Some(500.0));
 }
 
-// Protects: what is no number is not measured, and names do nothing to a terminal.
+// Protects: invalid numbers count as not measured, and names cannot send control sequences to a terminal.
 #[test]
 fn absurd_values_and_names() {
     let text = r#"{"fio version":"fio-3\u001b[2J","jobs":[{"jobname":"\u001b]0;x\u0007\u202e\n=cmd","error":0,"read":{"total_ios":5,
         "bw_bytes":1e999999,"iops":-3,"runtime":1e30,"lat_ns":{"min":NaN,"max":-Infinity,"mean":1}}}]}"#;
-    // 1e999999 is no number of JSON's.
+    // 1e999999 is not a valid number.
     assert!(read(&file("x", text.as_bytes()), None).is_err());
     let run = one("fio", "a\x1bb.json", text.replace("1e999999", "1e300").as_bytes());
     let phase = &run.phases[0];
     assert_eq!(phase.name, "\\u{1b}]0;x\\u{7}\\u{202e}\\u{a}=cmd");
-    assert_eq!(metric(&run, &phase.name.clone(), "read.iops"), None, "less than nothing was not measured");
+    assert_eq!(metric(&run, &phase.name.clone(), "read.iops"), None, "a negative rate counts as not measured");
     assert_eq!(
         (run.tool.version.as_str(), run.imported.as_ref().unwrap().file.as_str()),
         ("3\\u{1b}[2J", "a\\u{1b}b.json")
@@ -90,7 +91,7 @@ fn absurd_values_and_names() {
     assert_eq!(plumb_result::reader::read(&text).unwrap()[0], run);
 }
 
-// Protects: the file is kept whole where it is short, and its beginning where it is long; binary and controls in base64.
+// Protects: a short file is kept whole, a long one up to the limit; binary and control characters are kept in base64.
 #[test]
 fn raw_is_kept() {
     let line = "1000 bytes (1.0 kB) copied, 2 s, 500 B/s\n";
@@ -105,7 +106,7 @@ fn raw_is_kept() {
     assert!(kept.text.len() > crate::RAW_BYTES_MAX - 3 && kept.text.len() <= crate::RAW_BYTES_MAX);
 }
 
-// Protects: the same bytes are the same run, whatever the file is called; at another time they are another run.
+// Protects: the same bytes are the same run under any file name; at another time they are another run.
 #[test]
 fn a_file_is_one_run() {
     let line = b"1000 bytes (1.0 kB) copied, 2 s, 500 B/s\n";
@@ -120,7 +121,7 @@ fn a_file_is_one_run() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    // Protects: no bytes make a reader panic, whichever tool is named.
+    // Protects: no bytes make any tool's reader panic.
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), text in "[ \\-+.,:;=/()\\[\\]{}\"<>0-9a-zA-Z\\n\\t%é]{0,300}") {
         for tool in TOOLS {
@@ -129,7 +130,7 @@ proptest! {
         }
     }
 
-    // Protects: nor does a file of the tool in which some bytes are others.
+    // Protects: no changed bytes in a tool's own file make its reader panic.
     #[test]
     fn no_changed_golden_panics(which in 0..goldens::ALL.len(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
         let (tool, name, bytes) = goldens::ALL[which];

@@ -1,4 +1,4 @@
-//! Texts of tools as people paste them from posts and logs. Each says where its form is from.
+//! Output of tools as people paste it from posts and logs. Each sample names the source of its format.
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn iperf3_text() {
     assert_eq!(lower(&run, "stream", "CPU of the other host"), Some(3.5));
     assert_eq!((run.phases[0].wall_ns, run.tool.version.as_str()), (10_040_000_000, "3.16"));
     assert_eq!(run.imported.as_ref().unwrap().settings["server"], "10.0.0.2");
-    // Two streams each way: the sums count.
+    // Two streams in each direction: the sums are used.
     let both = "[ ID][Role] Interval           Transfer     Bitrate         Retr\n\
                 [  5][TX-C]   0.00-2.00   sec  100 MBytes   52.4 MBytes/sec    1             sender\n\
                 [  7][TX-C]   0.00-2.00   sec  100 MBytes   50.0 MBytes/sec    2             sender\n\
@@ -60,7 +60,7 @@ fn iperf3_text() {
 
 // Form: iperf 3.7 with --bidir has both directions under the same keys (esnet/iperf#952).
 #[test]
-fn keys_that_are_there_twice_are_not_lost() {
+fn repeated_keys_are_not_lost() {
     let sum = |bytes: u64| format!(r#"{{"seconds":10,"bits_per_second":{}}}"#, bytes * 8);
     let json = format!(
         r#"{{"start":{{"version":"iperf 3.7"}},"end":{{"sum_sent":{},"sum_received":{},"sum_sent":{},"sum_received":{}}}}}"#,
@@ -73,12 +73,12 @@ fn keys_that_are_there_twice_are_not_lost() {
     assert_eq!((metric(&run, "stream", "write.bw"), metric(&run, "stream", "read.bw")), (Some(100.0), Some(99.0)));
     assert_eq!((metric(&run, "reverse", "write.bw"), metric(&run, "reverse", "read.bw")), (Some(50.0), Some(49.0)));
     assert_eq!(notes(&run), "");
-    // Of any other key and tool, what is left out is said.
+    // A note names every other key that is dropped.
     let fio = r#"{"fio version":"fio-3.30","jobs":[{"jobname":"a","error":0,"read":{"io_bytes":1,"bw_bytes":5,"total_ios":1},
         "read":{"io_bytes":1,"bw_bytes":6,"total_ios":1}}]}"#;
     let run = one("fio", "f.json", fio.as_bytes());
     assert_eq!(metric(&run, "a", "read.bw"), Some(5.0));
-    assert!(notes(&run).contains("`jobs.read` is 2 times in the file; the first is taken"), "{}", notes(&run));
+    assert!(notes(&run).contains("`jobs.read` occurs 2 times in the file; the first one is used"), "{}", notes(&run));
 }
 
 // Form: `unified_rw_reporting=1`: fio has neither "read" nor "write" then.
@@ -94,7 +94,7 @@ fn fio_mixed() {
     assert_eq!((higher(&run, "a", "all bandwidth").0, run.phases[0].wall_ns), (Some(40.0 * KIB), 1_000_000_000));
 }
 
-// Protects: the same text has the same numbers with time stamps before its lines, of any tool.
+// Protects: time stamps before the lines change none of a tool's numbers.
 #[test]
 fn time_stamps_before_lines_change_nothing() {
     let texts: [(&str, &str); 5] = [
@@ -128,7 +128,7 @@ fn time_stamps_before_lines_change_nothing() {
     }
 }
 
-// Form: the message catalogues of coreutils 5 to 9, and what people post; all say 1 GiB in 4.46212 s.
+// Form: the message catalogues of coreutils 5 to 9, and posts; each line means 1 GiB in 4.46212 s.
 #[test]
 fn dd_in_the_languages_of_coreutils() {
     for line in [
@@ -153,7 +153,7 @@ fn dd_in_the_languages_of_coreutils() {
         let run = one("dd", "dd.txt", format!("1024+0 x\n1024+0 y\n{line}\n").as_bytes());
         close(higher(&run, "copy", "copied").0, 1_073_741_824.0 / 4.46212);
     }
-    // Chinese counts records after the verb.
+    // In Chinese, the count of records follows the verb.
     let text =
         "输入了 1024+0 块记录\n输出了 1024+0 块记录\n1073741824 字节 (1.1 GB, 1.0 GiB) 已复制，4.46212 s，241 MB/s\n";
     assert!(run_count("dd", text) == 1);
@@ -218,7 +218,7 @@ fn io500_summaries() {
     assert_eq!(metric(&run, "mdtest-easy-stat", "stat.ops"), Some(12_500.0));
 }
 
-// Form: Bonnie++ 1.97's tables, as posts keep them.
+// Form: Bonnie++ 1.97's tables, as copied into posts.
 #[test]
 fn bonnie_tables() {
     let text = "Version  1.97       ------Sequential Output------ --Sequential Input- --Random-\n\
@@ -241,7 +241,7 @@ fn bonnie_tables() {
     assert_eq!(metric(&run, &run.phases[6].name, "create.ops"), Some(1234.0));
     assert_eq!((run.environment.hostname.as_str(), run.tool.version.as_str()), ("host3", "1.97"));
     assert!(of("").is_some());
-    // A test that was not made leaves its columns blank.
+    // A skipped test leaves its columns blank.
     let fast = "Version 1.03e       ------Sequential Output------ --Sequential Input- --Random-\n\
                 \x20                   -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n\
                 Machine        Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP\n\
@@ -386,7 +386,7 @@ fn fs_mark_and_dbench() {
     assert_eq!(run_count("dbench", "Throughput 500.1 MB/sec 4 procs\n"), 1);
 }
 
-// Protects: every block of what Plumb prints in elbencho's, mdtest's and vdbench's form is read, and none overwrites another.
+// Protects: every block that Plumb prints in elbencho's, mdtest's and vdbench's format is read, and none overwrites another.
 #[test]
 fn blocks_of_our_own_printers() {
     let text = "OPERATION   RESULT TYPE         FIRST DONE   LAST DONE\n=========== ================    ==========   =========\n\

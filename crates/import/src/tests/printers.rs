@@ -1,10 +1,10 @@
-//! What our own printers print is read back as it was measured.
+//! Reads back the output of Plumb's own printers.
 
 use super::*;
 use plumb_tools_app::elbencho;
 use plumb_tools_classic::postmark;
 
-// Protects: the columns and keys of elbencho are known in one way only.
+// Protects: printer and reader of elbencho's format agree on columns and keys.
 #[test]
 fn elbencho() {
     use elbencho::lower::{Geometry, PathType, PhaseKind};
@@ -42,7 +42,7 @@ fn elbencho() {
     }
 }
 
-// Protects: both reports of PostMark say the same of the same run.
+// Protects: both reports of PostMark give the same numbers for the same run.
 #[test]
 fn postmark() {
     use postmark::{Compat, Counts, ReportForm, Spent, report};

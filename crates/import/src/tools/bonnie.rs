@@ -1,5 +1,5 @@
-//! Bonnie++: its CSV lines, each of which is a run, and its tables where a text has no such line. The dialect's reader knows the
-//! versions' columns.
+//! Bonnie++: its CSV lines, each of which is a run, or its tables if a text has no such line. The dialect's reader
+//! knows the columns of each version.
 
 use super::bonnie_table::tables;
 use crate::input::Input;
@@ -10,10 +10,10 @@ use plumb_result::published::Unread;
 use plumb_tools_classic::bonnie::{PublishedTest, published_lines};
 use plumb_workload::OpKind;
 
-/// A line of values has at least so many commas.
+/// Fewest commas of a line of values.
 const COMMAS_MIN: usize = 26;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     let is_values = |line: &str| {
         line.matches(',').count() >= COMMAS_MIN
             && line.split(',').all(|field| !field.contains('"'))
@@ -63,7 +63,7 @@ fn of_tables(text: &str) -> Result<Vec<Run>, Unread> {
                 one.latency_max_ns = table.latencies_ns[group].get(place).copied().flatten();
                 test(&mut run, &one);
             }
-            run.note("Bonnie++ rounds what its tables say; its CSV line has more digits of latencies");
+            run.note("Bonnie++ rounds the numbers in its tables; its CSV line has more digits of latencies");
             runs.push(run);
         }
     }
@@ -76,7 +76,7 @@ fn test(run: &mut Run, one: &PublishedTest) {
     let phase = run.phase(one.test.phase());
     let value = one.rate.as_ref().map(|number| number.value);
     match metric {
-        // Too short to be measured is not measured, which is not 0.
+        // A test that was too short has no value, which is not 0.
         Some(metric) => phase.metric(metric, value),
         None => phase.number_or_null("rate", value, unit.symbol(), Some(plumb_result::Better::Higher)),
     }
@@ -84,7 +84,7 @@ fn test(run: &mut Run, one: &PublishedTest) {
     let kind = metric.and_then(|metric: Metric| {
         OpKind::ALL.iter().copied().find(|kind| metric == Metric::bandwidth(*kind) || metric == Metric::rate(*kind))
     });
-    // A rewrite's is of a read, a seek and a write.
+    // A rewrite's latency is that of a read, a seek and a write.
     match kind {
         Some(kind) if one.test != plumb_tools_classic::bonnie::Test::Rewrite => {
             phase.latency(kind, Stat::Max, one.latency_max_ns);

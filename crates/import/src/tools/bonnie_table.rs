@@ -1,12 +1,11 @@
-//! Bonnie++'s tables, for texts that have no CSV line: each becomes a line of 1.03's CSV, whose columns they have in common, and
-//! the row of latencies, which that line has no place for.
+//! Bonnie++'s tables, for texts without a CSV line. Each becomes a line of 1.03's CSV, which has the same columns. The
+//! row of latencies is kept separately, since that line has no place for it.
 
 use crate::amount::time_ns;
 
 /// Number of tests in one table.
 const TESTS: usize = 6;
 
-/// The tables of one run.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) version: String,
@@ -14,14 +13,14 @@ pub(super) struct Table {
     machine: String,
     size: String,
     files: String,
-    /// Rates and uses of processors: of files' contents, and of files.
+    /// Rates and CPU shares: of file contents, and of files.
     numbers: [Vec<String>; 2],
-    /// Of all tests, ns.
+    /// Latencies of all tests, ns.
     pub(super) latencies_ns: [Vec<Option<f64>>; 2],
 }
 
 impl Table {
-    /// A line of CSV as 1.03 writes it.
+    /// Formats a line of 1.03's CSV.
     pub(super) fn csv(&self) -> String {
         let numbers = |at: usize| match self.numbers[at].is_empty() {
             true => vec![String::new(); 2 * TESTS],
@@ -36,12 +35,12 @@ impl Table {
     }
 }
 
-/// A place where a column ends, in characters.
+/// Returns the positions where words end, in characters.
 fn ends(line: &str) -> Vec<usize> {
     words(line).into_iter().map(|(_, end)| end).collect()
 }
 
-/// The words of a line, each with the place where it ends.
+/// Returns the words of a line, each with the position of its end.
 fn words(line: &str) -> Vec<(String, usize)> {
     let mut found: Vec<(String, usize)> = Vec::new();
     let mut goes_on = false;
@@ -62,7 +61,7 @@ fn words(line: &str) -> Vec<(String, usize)> {
     found
 }
 
-/// Words in the columns that end nearest to where they do; all in order where there is one for each.
+/// Assigns words to the columns with the nearest ends. If there is one word per column, assigns them in order.
 fn in_columns(words: &[(String, usize)], columns: &[usize]) -> Vec<String> {
     if words.len() == columns.len() {
         return words.iter().map(|(word, _)| word.clone()).collect();
@@ -77,7 +76,7 @@ fn in_columns(words: &[(String, usize)], columns: &[usize]) -> Vec<String> {
     cells
 }
 
-/// `1024k`, `15m` of version 2: K a second, as 1.03 writes it.
+/// Converts `1024k` or `15m` of version 2 to 1.03's unit, K per second.
 fn in_k(text: &str) -> String {
     let factor = match text.chars().last() {
         Some('k' | 'K') => 1.0,
@@ -88,7 +87,7 @@ fn in_k(text: &str) -> String {
     text[..text.len() - 1].parse::<f64>().map_or_else(|_| text.to_owned(), |value| (value * factor).round().to_string())
 }
 
-/// Which table a line of column titles begins: its six pairs of columns.
+/// Returns the index of the table that a header line begins, and the ends of its six pairs of columns.
 fn head(line: &str) -> Option<(usize, Vec<usize>)> {
     let titles = words(line);
     let pairs = titles.iter().filter(|(word, _)| word == "%CP").count();
@@ -97,7 +96,7 @@ fn head(line: &str) -> Option<(usize, Vec<usize>)> {
     (pairs == TESTS && ends.len() > 2 * TESTS).then(|| (usize::from(is_files), ends[ends.len() - 2 * TESTS..].to_vec()))
 }
 
-/// The tables of a text, each run's together.
+/// Returns the tables of a text, grouped by run.
 pub(super) fn tables(text: &str) -> Vec<Table> {
     let mut found: Vec<Table> = Vec::new();
     let mut now = Table::default();
@@ -111,7 +110,7 @@ pub(super) fn tables(text: &str) -> Vec<Table> {
             now.concurrency = rest.split_whitespace().next().map(str::to_owned);
         }
         if let Some((at, ends)) = head(line) {
-            // Another run's first table.
+            // First table of another run.
             if at == 0 && !now.is_empty() {
                 let next =
                     Table { version: now.version.clone(), concurrency: now.concurrency.clone(), ..Table::default() };
@@ -136,7 +135,7 @@ pub(super) fn tables(text: &str) -> Vec<Table> {
 
 fn row(table: &mut Table, line: &str, at: usize, columns: &[usize]) {
     let all = words(line);
-    // The name and the size stand before the first column, which is five letters wide.
+    // The name and the size come before the first column, which is five characters wide.
     let (before, numbers): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, end)| end + 5 <= columns[0]);
     let cells = in_columns(&numbers, columns);
     if cells.iter().all(String::is_empty) {
@@ -145,7 +144,7 @@ fn row(table: &mut Table, line: &str, at: usize, columns: &[usize]) {
     let before: Vec<String> = before.into_iter().map(|(word, _)| word).collect();
     match (at, before.as_slice()) {
         (0, [machine, size, ..]) => (table.machine, table.size) = (machine.clone(), size.clone()),
-        // Version 2: the name and the size are one word.
+        // Version 2 joins the name and the size.
         (0, [both]) => {
             let (machine, size) = both.split_once(':').unwrap_or((both, ""));
             (table.machine, table.size) = (machine.to_owned(), size.to_owned());

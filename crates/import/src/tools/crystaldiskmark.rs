@@ -1,4 +1,4 @@
-//! CrystalDiskMark: the text that it copies and saves, of versions 3 to 9. Its MB are 10^6 bytes.
+//! CrystalDiskMark: the text that it copies and saves, versions 3 to 9. Its MB are 10^6 bytes.
 
 use crate::amount::{decimal, leading};
 use crate::error::unread;
@@ -8,7 +8,7 @@ use plumb_result::metric::Stat;
 use plumb_result::published::Unread;
 use plumb_workload::OpKind;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.has("hiyohiyo") && input.has("MB/s")
         || input.head().lines().any(|line| row(line).is_some_and(|row| row.name.contains("Q=")))
 }
@@ -20,7 +20,7 @@ struct Row<'a> {
     us: Option<f64>,
 }
 
-/// `  SEQ    1MiB (Q=  8, T= 1):  3544.112 MB/s [   3379.9 IOPS] <  2364.36 us>`; before 7
+/// Parses `  SEQ    1MiB (Q=  8, T= 1):  3544.112 MB/s [   3379.9 IOPS] <  2364.36 us>`; versions before 7 print
 /// `  Random Read 4KiB (Q= 32,T= 1) :   403.286 MB/s [ 98458.5 IOPS]`.
 fn row(line: &str) -> Option<Row<'_>> {
     let at = line.find("MB/s")?;
@@ -35,7 +35,7 @@ fn row(line: &str) -> Option<Row<'_>> {
     Some(Row { name, mb_per_second: decimal(value)?, iops: within('[', "IOPS"), us: within('<', "us>") })
 }
 
-/// `Read 70%/Write 30%` behind `[Mix]`, or `Mix`.
+/// A section of results: `[Read]`, `[Write]`, or `[Mix]`, also with `Read 70%/Write 30%` after it.
 #[derive(Clone, Copy, PartialEq)]
 enum Section {
     Of(OpKind),
@@ -47,10 +47,10 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut runs: Vec<Run> = Vec::new();
     let mut section = Section::Unnamed;
     for line in input.text().lines() {
-        let said = line.trim();
-        if said.starts_with("CrystalDiskMark ") || runs.is_empty() {
+        let trimmed = line.trim();
+        if trimmed.starts_with("CrystalDiskMark ") || runs.is_empty() {
             let mut run = Run::new("text");
-            run.version = said
+            run.version = trimmed
                 .strip_prefix("CrystalDiskMark ")
                 .and_then(|rest| rest.split_whitespace().next())
                 .unwrap_or_default()
@@ -59,13 +59,13 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
             section = Section::Unnamed;
         }
         let Some(run) = runs.last_mut() else { continue };
-        match said {
+        match trimmed {
             "[Read]" => section = Section::Of(OpKind::Read),
             "[Write]" => section = Section::Of(OpKind::Write),
-            said if said.starts_with("[Mix]") => section = Section::Mixed,
-            said => match row(said) {
+            trimmed if trimmed.starts_with("[Mix]") => section = Section::Mixed,
+            trimmed => match row(trimmed) {
                 Some(row) => add(run, section, &row),
-                None => setting(run, said),
+                None => setting(run, trimmed),
             },
         }
     }
@@ -84,7 +84,7 @@ fn add(run: &mut Run, section: Section, row: &Row<'_>) {
         _ => None,
     };
     let name: Vec<&str> = row.name.split_whitespace().collect();
-    // The kind is said by the metric, and both kinds of a test are one phase.
+    // The metric has the kind, and both kinds of a test share a phase.
     let name: Vec<&str> = name.into_iter().filter(|word| !matches!(*word, "Read" | "Write")).collect();
     let phase = run.phase_named(&name.join(" "));
     let (rate, ns) = (row.mb_per_second * 1e6, row.us.map(|us| us * 1e3));
@@ -102,7 +102,7 @@ fn add(run: &mut Run, section: Section, row: &Row<'_>) {
     }
 }
 
-/// `Test: 1 GiB (x5) [C: 50% (232/465GiB)]`, `Profile: Default`, `OS: …`.
+/// Records settings: `Test: 1 GiB (x5) [C: 50% (232/465GiB)]`, `Profile: Default`, `OS: …`.
 fn setting(run: &mut Run, line: &str) {
     let Some((name, value)) = line.split_once(':') else { return };
     let name = name.trim();

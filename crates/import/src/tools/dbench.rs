@@ -1,4 +1,4 @@
-//! dbench: its throughput and its table of operations, of 3 and 4. MB are 10^6 bytes.
+//! dbench 3 and 4: its throughput and its table of operations. MB are 10^6 bytes.
 
 use crate::amount::decimal;
 use crate::error::unread;
@@ -6,11 +6,11 @@ use crate::input::Input;
 use crate::run::Run;
 use plumb_result::published::Unread;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.head().lines().any(|line| throughput(line).is_some())
 }
 
-/// `Throughput 123.4 MB/sec (sync open)  4 clients  4 procs  max_latency=12.3 ms`; 3.0 has procs only.
+/// Parses `Throughput 123.4 MB/sec (sync open)  4 clients  4 procs  max_latency=12.3 ms`; 3.0 prints procs only.
 fn throughput(line: &str) -> Option<f64> {
     let rest = line.strip_prefix("Throughput ")?;
     let (value, rest) = rest.split_once(" MB/sec")?;

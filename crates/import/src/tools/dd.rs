@@ -1,7 +1,8 @@
-//! dd: the line at the end of a copy, each of which is a run. The rate is bytes over seconds, which have more digits than
-//! the printed rate. GNU, BusyBox: `N bytes (…) copied, T s, R MB/s`, in the user's language and with its decimal point: a line
-//! of any language is known by its numbers, whose third is the first over the second;
-//! BSD and macOS: `N bytes transferred in T secs (R bytes/sec)`.
+//! dd: the line at the end of a copy; each is a run. The rate is bytes over seconds, which have more digits than the printed rate.
+//!
+//! GNU and BusyBox print `N bytes (…) copied, T s, R MB/s`, in the user's language and with its decimal point. A line
+//! in any language is recognised by its numbers: the third is the first over the second. BSD and macOS print `N bytes
+//! transferred in T secs (R bytes/sec)`.
 
 use crate::amount::{decimal, leading};
 use crate::input::Input;
@@ -16,24 +17,24 @@ struct Report {
     form: &'static str,
 }
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.head().lines().any(|line| report(last_of(line)).is_some())
 }
 
-/// What a terminal shows of a line: progress is written over.
+/// Returns the part of a line that stays on a terminal, after progress was overwritten.
 fn last_of(line: &str) -> &str {
     line.trim_end_matches('\r').rsplit('\r').next().unwrap_or(line).trim()
 }
 
-/// `100+0 records in`, in any language.
+/// Recognises `100+0 records in` in any language.
 fn is_records(line: &str) -> bool {
     let is_count = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_one = |word: &str| {
-        // No blank follows in some languages.
+        // Some languages have no blank after the number.
         let end = word.find(|c: char| !c.is_ascii_digit() && c != '+').unwrap_or(word.len());
         word[..end].split_once('+').is_some_and(|(whole, partial)| is_count(whole) && is_count(partial))
     };
-    // The verb comes first in Chinese.
+    // In Chinese, the verb comes first.
     line.split_whitespace().take(2).any(is_one)
 }
 
@@ -41,16 +42,16 @@ fn report(line: &str) -> Option<Report> {
     by_words(line).or_else(|| by_numbers(line))
 }
 
-/// A number in a text, and what follows it.
+/// A number in a text, and the text after it.
 struct Numbered<'a> {
     value: f64,
-    /// The value of one in its last digit.
+    /// Value of a one in its last digit.
     step: f64,
     is_whole: bool,
     after: &'a str,
 }
 
-/// All numbers of a line, up to the most that a report has.
+/// Returns all numbers of a line, up to the most that a report has.
 fn numbers(line: &str) -> Vec<Numbered<'_>> {
     const NUMBERS_MAX: usize = 8;
     let mut found = Vec::new();
@@ -76,7 +77,7 @@ fn numbers(line: &str) -> Vec<Numbered<'_>> {
     found
 }
 
-/// Returns the numbers of bytes that a unit of a rate may stand for: `MB/s`, `МБ/с`, `MB/秒`. BusyBox's are of 1024.
+/// Returns the possible factors of a rate's unit: `MB/s`, `МБ/с`, `MB/秒`. BusyBox's prefixes are powers of 1024.
 fn units(after: &str) -> Option<[f64; 2]> {
     let (unit, _) = after.trim_start().split_once('/')?;
     let mut letters = unit.chars();
@@ -96,14 +97,15 @@ fn units(after: &str) -> Option<[f64; 2]> {
     matches!(byte, 'B' | 'Б' | 'o').then(|| [1000f64.powi(power), 1024f64.powi(power)])
 }
 
-/// In any language: bytes, then seconds and the rate as the last numbers. That one is the ratio of the others proves it.
+/// Parses a report in any language: bytes first, seconds and the rate last. It is accepted if the rate is
+/// the ratio of the other two.
 fn by_numbers(line: &str) -> Option<Report> {
     let numbers = numbers(line);
     let (bytes, [.., seconds, rate]) = (numbers.first()?, numbers.as_slice()) else { return None };
     if numbers.len() < 3 || !bytes.is_whole || seconds.value <= 0.0 {
         return None;
     }
-    // Names of units, not of files.
+    // Units start with letters, unlike numbers in file names.
     if !bytes.after.trim_start().starts_with(char::is_alphabetic)
         || !seconds.after.trim_start().starts_with(char::is_alphabetic)
     {
@@ -126,7 +128,7 @@ fn by_words(line: &str) -> Option<Report> {
     let count = &line[..line.bytes().take_while(u8::is_ascii_digit).count()];
     let bytes: f64 = count.parse().ok()?;
     let rest = &line[count.len()..];
-    // In some languages no blank follows a number.
+    // Some languages have no blank after a number.
     if rest.starts_with(|c: char| c.is_ascii() && c != ' ') {
         return None;
     }
@@ -136,10 +138,10 @@ fn by_words(line: &str) -> Option<Report> {
         let (seconds, unit) = leading(took)?;
         return unit.starts_with("sec").then_some(Report { bytes, seconds, form: "BSD" });
     }
-    // GNU: what was copied, the time, the rate; the parts are separated by a comma and a blank.
+    // GNU: the amount, the time and the rate, separated by commas and blanks.
     let parts: Vec<&str> = rest.split(", ").collect();
     let [.., took, rate] = parts.as_slice() else { return None };
-    // "/s", and "/с" where that is the language.
+    // "/s", and "/с" in Cyrillic.
     let has_rate = rate.contains("/s") || rate.contains("/с");
     let (number, unit) = took.trim().split_once(char::is_whitespace)?;
     let unit = unit.trim().trim_end_matches('.');
@@ -163,11 +165,11 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
             continue;
         }
         let Some(report) = report(line) else {
-            // One record more may be told of between them: truncated ones.
+            // A line on truncated records may come between them.
             after_records &= line.contains(char::is_numeric);
             continue;
         };
-        // What status=progress leaves behind is no end.
+        // A line that status=progress left is not the final one.
         if counts_records && !after_records {
             continue;
         }
@@ -177,7 +179,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     Ok(runs)
 }
 
-/// A command line of dd's, behind a prompt or `time`.
+/// Returns dd's command line, after a prompt or `time`.
 fn typed(line: &str) -> Option<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words.iter().position(|word| *word == "dd" || word.ends_with("/dd"))?;

@@ -1,4 +1,4 @@
-//! DiskSpd: its text. Bytes over the test's time give the rates, which have more digits than what is printed. MiB are 2^20 bytes.
+//! DiskSpd: its text. Rates are bytes over the test's time, which have more digits than the printed rates. MiB are 2^20 bytes.
 
 use crate::amount::{decimal, leading};
 use crate::error::unread;
@@ -10,7 +10,7 @@ use plumb_workload::OpKind;
 
 const MIB: f64 = 1_048_576.0;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.has_line("Results for timespan ") && input.has("actual test time:")
         || input.has_line("Total IO") && input.has("I/O per s")
 }
@@ -21,27 +21,29 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut timespan = 1u32;
     let mut kind: Option<Option<OpKind>> = None;
     for line in input.text().lines() {
-        let said = line.trim();
+        let trimmed = line.trim();
         let phase = |number: u32| format!("timespan {number}");
-        match said {
+        match trimmed {
             "Total IO" => kind = Some(None),
             "Read IO" => kind = Some(Some(OpKind::Read)),
             "Write IO" => kind = Some(Some(OpKind::Write)),
             _ => {}
         }
-        if let Some(command) = said.strip_prefix("Command Line: ") {
+        if let Some(command) = trimmed.strip_prefix("Command Line: ") {
             run.command = Some(command.to_owned());
-        } else if let Some(number) = said.strip_prefix("Results for timespan ") {
+        } else if let Some(number) = trimmed.strip_prefix("Results for timespan ") {
             timespan = number.trim_end_matches(':').parse().unwrap_or(timespan);
             (seconds, kind) = (None, None);
-        } else if let Some(time) = said.strip_prefix("actual test time:") {
+        } else if let Some(time) = trimmed.strip_prefix("actual test time:") {
             seconds = leading(time.trim()).map(|(seconds, _)| seconds).filter(|seconds| *seconds > 0.0);
-            run.phase_named(&phase(timespan)).lasts(seconds.map(|seconds| seconds * 1e9));
-        } else if let (Some(rest), Some(kind)) = (said.strip_prefix("total:").filter(|rest| rest.contains('|')), kind) {
+            run.phase_named(&phase(timespan)).extend_to(seconds.map(|seconds| seconds * 1e9));
+        } else if let (Some(rest), Some(kind)) =
+            (trimmed.strip_prefix("total:").filter(|rest| rest.contains('|')), kind)
+        {
             total(&mut run, &phase(timespan), kind, rest, seconds);
-        } else if said.contains('|') {
-            percentile(&mut run, &phase(timespan), said);
-        } else if let Some((name, value)) = said.split_once(": ").filter(|_| seconds.is_none()) {
+        } else if trimmed.contains('|') {
+            percentile(&mut run, &phase(timespan), trimmed);
+        } else if let Some((name, value)) = trimmed.split_once(": ").filter(|_| seconds.is_none()) {
             setting(&mut run, name, value);
         }
     }
@@ -68,7 +70,7 @@ fn setting(run: &mut Run, name: &str, value: &str) {
     }
 }
 
-/// `13592559616 |  207406 |  108.01 |  1728.17 |  9.257 |  17.604`: bytes, I/Os, MiB/s, I/Os a second, latency in ms.
+/// Parses `13592559616 |  207406 |  108.01 |  1728.17 |  9.257 |  17.604`: bytes, I/Os, MiB/s, I/Os per second, latency in ms.
 fn total(run: &mut Run, phase: &str, kind: Option<OpKind>, rest: &str, seconds: Option<f64>) {
     let numbers: Vec<Option<f64>> = rest.split('|').map(decimal).collect();
     let at = |place: usize| numbers.get(place).copied().flatten();
@@ -96,7 +98,7 @@ fn total(run: &mut Run, phase: &str, kind: Option<OpKind>, rest: &str, seconds: 
     }
 }
 
-/// `   99th |     49.633 |      0.656 |     49.337`: of reads, of writes, of all.
+/// Parses `   99th |     49.633 |      0.656 |     49.337`: percentile of reads, of writes, of all.
 fn percentile(run: &mut Run, phase: &str, line: &str) {
     let fields: Vec<&str> = line.split('|').map(str::trim).collect();
     let [name, read, write, ..] = fields.as_slice() else { return };
@@ -111,7 +113,7 @@ fn percentile(run: &mut Run, phase: &str, line: &str) {
         _ => return,
     };
     for (kind, text) in [(OpKind::Read, read), (OpKind::Write, write)] {
-        // "N/A" where there were none.
+        // "N/A" if there were none.
         run.phase_named(phase).latency(kind, stat, decimal(text).map(|ms| ms * 1e6));
     }
 }

@@ -1,6 +1,6 @@
-//! elbencho: the lines of `--csvfile` and `--jsonfile`, one for each phase of a run; [`super::elbencho_text`] reads its tables. What counts is `last`, until the last
-//! worker was done; `first` is until the first one was. CSV has whole MiB a second, JSON bytes. Sources: elbencho's
-//! docs/csv-docs.md; `plumb_tools_app::elbencho` prints the same columns.
+//! elbencho: the lines of `--csvfile` and `--jsonfile`, one per phase of a run; [`super::elbencho_text`] reads its
+//! tables. Uses `last`, the numbers until the last worker was done, and not `first`. CSV has whole MiB/s, JSON has
+//! bytes. Sources: elbencho's docs/csv-docs.md; `plumb_tools_app::elbencho` prints the same columns.
 
 use super::elbencho_text;
 use crate::amount::csv;
@@ -19,13 +19,13 @@ const NS_PER_US: f64 = 1e3;
 
 const CSV_BEGINNING: &str = "ISO date,label,path type,";
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.has_line(CSV_BEGINNING)
-        || elbencho_text::is_its(input)
+        || elbencho_text::recognises(input)
         || (input.has("\"phase_type\"") && input.has("\"iso_start_date\""))
 }
 
-/// What a line says of a phase, whatever its form.
+/// Numbers of a phase, from any format.
 #[derive(Default)]
 pub(super) struct Line {
     pub(super) operation: String,
@@ -42,7 +42,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// A line without numbers, of a form that rounds them.
+    /// Creates an empty line of a format with rounded numbers.
     pub(super) fn rounded(operation: &str) -> Line {
         Line { operation: operation.to_owned(), is_rounded: true, ..Line::default() }
     }
@@ -53,13 +53,13 @@ pub(super) struct Rates {
     pub(super) entries: Option<f64>,
     pub(super) ops: Option<f64>,
     pub(super) bytes: Option<f64>,
-    /// Least, mean and greatest of entries, then of I/Os, ns.
+    /// Least, mean and greatest latency of entries, ns; then the same of I/Os.
     pub(super) entry_ns: [Option<f64>; 3],
     pub(super) io_ns: [Option<f64>; 3],
 }
 
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
-    let is_text = elbencho_text::is_its(input);
+    let is_text = elbencho_text::recognises(input);
     let is_csv = !is_text && (!input.is_json() || input.has_line(CSV_BEGINNING));
     let lines = match (is_text, is_csv) {
         (true, _) => elbencho_text::lines(input.text()),
@@ -70,7 +70,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut last = String::new();
     for line in lines {
-        // A run has each phase once.
+        // A repeated phase starts a new run.
         let same = format!("{}\n{}\n{}", line.command, line.label, line.version);
         if runs.is_empty() || same != last || known.contains(&line.operation) {
             known.clear();
@@ -95,7 +95,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     Ok(runs)
 }
 
-/// `2026-11-20T18:59:43.011+0000`.
+/// Parses `2026-11-20T18:59:43.011+0000`.
 fn time_of(text: &str) -> Option<jiff::Timestamp> {
     let at = text.len().checked_sub(2)?;
     let (head, minutes) = (text.get(..at)?, text.get(at..)?);
@@ -112,14 +112,14 @@ fn of_csv(text: &str) -> Result<Vec<Line>, Unread> {
             continue;
         }
         if columns.is_empty() {
-            let message = "the line of column names is missing";
+            let message = "the header line is missing";
             return Err(unread(
                 format!("line {number}"),
                 message,
                 "put it before the values: elbencho writes it with --csvfile",
             ));
         }
-        // A command has blanks where it had commas, and its quotation marks are no CSV's.
+        // A command has blanks in place of commas, and its quotation marks are not CSV quoting.
         let mut fields: Vec<String> = text.splitn(columns.len(), ',').map(str::to_owned).collect();
         if fields.len() != columns.len() {
             fields = csv(text);

@@ -1,21 +1,21 @@
-//! elbencho's results as it prints them: a block of rows for each phase, with a column until the first worker was done and one until
-//! the last was. The last counts, as in its files.
+//! elbencho's printed results: a block of rows per phase, with columns until the first and until the last worker was
+//! done. Uses the last one, as for its files.
 
 use super::elbencho::{Line, MIB};
 use crate::amount::{decimal, leading, time_ns};
 use crate::input::Input;
 
-/// The head of the columns.
+/// Recognises the header of the columns.
 fn is_head(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     words == ["OPERATION", "RESULT", "TYPE", "FIRST", "DONE", "LAST", "DONE"]
 }
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.head().lines().any(is_head)
 }
 
-/// `1m2.345s`, `12ms`, in ms.
+/// Parses `1m2.345s` or `12ms`, and returns ms.
 fn elapsed_ms(text: &str) -> Option<f64> {
     let mut rest = text;
     let mut ms = 0.0;
@@ -36,7 +36,7 @@ fn elapsed_ms(text: &str) -> Option<f64> {
     Some(ms)
 }
 
-/// `[ min=4us avg=5us max=11us ]`, in ns.
+/// Parses `[ min=4us avg=5us max=11us ]`, and returns ns.
 fn times(text: &str) -> [Option<f64>; 3] {
     ["min=", "avg=", "max="].map(|name| {
         let (_, rest) = text.split_once(name)?;

@@ -1,5 +1,5 @@
-//! Filebench: what a run prints, of 1.4 and 1.5. Its mb are of 2^20 bytes. Names of flow ops are the workload's, so that
-//! their rates have no metric; reads and writes of all of them together have.
+//! Filebench 1.4 and 1.5: the output of a run. Its mb are 2^20 bytes. The workload defines the names of flow ops, so
+//! that their rates have no metric; the sums of reads and of writes have one.
 
 use crate::amount::{decimal, leading};
 use crate::error::unread;
@@ -11,7 +11,7 @@ use plumb_workload::OpKind;
 const MIB: f64 = 1_048_576.0;
 const NS_PER_MS: f64 = 1e6;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.has("Filebench Version") || input.text().contains(": IO Summary: ")
 }
 
@@ -20,22 +20,22 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut current = Run::new("text");
     let mut took_s = None;
     for line in input.text().lines() {
-        let said =
+        let trimmed =
             line.split_once(": ").filter(|(time, _)| decimal(time).is_some()).map_or(line, |(_, rest)| rest).trim();
-        if let Some(version) = said.strip_prefix("Filebench Version ") {
+        if let Some(version) = trimmed.strip_prefix("Filebench Version ") {
             current.version = version.to_owned();
-        } else if let Some((name, _)) = said.split_once(" personality successfully loaded") {
+        } else if let Some((name, _)) = trimmed.split_once(" personality successfully loaded") {
             current.set("personality", Some(name));
-        } else if let Some(rest) = said.strip_prefix("Run took ") {
+        } else if let Some(rest) = trimmed.strip_prefix("Run took ") {
             took_s = leading(rest).map(|(seconds, _)| seconds);
-        } else if let Some(summary) = said.strip_prefix("IO Summary: ") {
+        } else if let Some(summary) = trimmed.strip_prefix("IO Summary: ") {
             let mut run =
                 Run { version: current.version.clone(), settings: current.settings.clone(), ..Run::new("text") };
             std::mem::swap(&mut run, &mut current);
             whole(&mut run, summary, took_s);
             runs.push(run);
         } else {
-            flow_op(&mut current, said);
+            flow_op(&mut current, trimmed);
         }
     }
     match runs.is_empty() {
@@ -44,7 +44,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
 }
 
-/// `rand-read1  1339359ops  667414ops/s 5214.2mb/s  0.003ms/op [0.000ms - 48.063ms]`; 1.4 has `0.0ms/op  123us/op-cpu`.
+/// Parses `rand-read1  1339359ops  667414ops/s 5214.2mb/s  0.003ms/op [0.000ms - 48.063ms]`; 1.4 prints `0.0ms/op  123us/op-cpu`.
 fn flow_op(run: &mut Run, line: &str) {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [name, count, rate, bandwidth, time, ..] = words.as_slice() else { return };
@@ -63,7 +63,7 @@ fn flow_op(run: &mut Run, line: &str) {
     }
 }
 
-/// `1339359 ops 667414.296 ops/s 667414/0 rd/wr 5214.2mb/s 0.003ms/op`; in 1.4 with commas, `(667414/0 r/w)` and `latency`.
+/// Parses `1339359 ops 667414.296 ops/s 667414/0 rd/wr 5214.2mb/s 0.003ms/op`; 1.4 prints commas, `(667414/0 r/w)` and `latency`.
 fn whole(run: &mut Run, summary: &str, took_s: Option<f64>) {
     let words: Vec<&str> = summary.split_whitespace().map(|word| word.trim_matches([',', '(', ')'])).collect();
     let before = |unit: &str| {

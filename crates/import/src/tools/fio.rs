@@ -1,8 +1,7 @@
-//! fio: JSON, JSON+, terse output, logs; [`super::fio_text`] reads what it prints by default.
+//! fio: JSON, JSON+, terse output, logs; [`super::fio_text`] reads its default output.
 //!
-//! `bw` is in KiB a second and `bw_bytes` in bytes. Latencies are `lat`, from start to completion, where that has
-//! percentiles, else `clat`, from submission to completion. Sources: fio's HOWTO, sections "JSON output", "Terse output"
-//! and "Log file formats".
+//! `bw` is in KiB/s and `bw_bytes` in bytes. Latencies are `lat`, from start to completion, if that has percentiles; otherwise
+//! `clat`, from submission to completion. Sources: fio's HOWTO, sections "JSON output", "Terse output" and "Log file formats".
 
 use super::fio_text;
 use crate::amount::decimal;
@@ -22,10 +21,10 @@ const NS_PER_MS: f64 = 1e6;
 /// Directions in fio's order.
 pub(super) const DIRECTIONS: [OpKind; 3] = [OpKind::Read, OpKind::Write, OpKind::Trim];
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.has("\"fio version\"")
         || terse_lines(input.head()).next().is_some()
-        || fio_text::is_its(input)
+        || fio_text::recognises(input)
         || is_log(input)
 }
 
@@ -36,7 +35,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     if terse_lines(input.text()).next().is_some() {
         return Ok(vec![of_terse(input.text())?]);
     }
-    if fio_text::is_its(input) {
+    if fio_text::recognises(input) {
         return fio_text::read(input.text());
     }
     if looks_like_log(input.text()) {
@@ -54,7 +53,7 @@ pub(super) fn of_json(value: &Value) -> Result<Run, Unread> {
     let (jobs, clients) = (list_at(value, &["jobs"]), list_at(value, &["client_stats"]));
     for job in jobs.iter().chain(clients) {
         let name = text_at(job, &["jobname"]).unwrap_or_default();
-        // The sum over clients repeats them.
+        // The sum over clients repeats their numbers.
         if name == "All clients" && clients.len() > 1 {
             continue;
         }
@@ -98,7 +97,7 @@ fn of_job(run: &mut Run, name: &str, job: &Value) {
         let Some(one) = job.get(kind.name()) else { continue };
         let number = |key: &str| number_at(one, &[key]);
         let ops = number("total_ios").unwrap_or(0.0);
-        // Before 3.0 `io_bytes` was in KiB, and `io_kbytes` was not there.
+        // Before 3.0, `io_bytes` was in KiB, and `io_kbytes` did not exist.
         let bytes = match (number("io_bytes"), number("io_kbytes")) {
             (Some(bytes), Some(_)) => Some(bytes),
             (Some(kib), None) => Some(kib * KIB),
@@ -117,7 +116,7 @@ fn of_job(run: &mut Run, name: &str, job: &Value) {
         latencies(phase, OpKind::Fsync, sync);
     }
     if mixed.is_some() {
-        // Some versions have the directions too, and the sum of all of them in "mixed".
+        // Some versions print the directions, too, besides their sum in "mixed".
         run.note(MIXED_NOTE);
     }
     let Some(phase) = run.phases.last_mut() else { return };
@@ -133,7 +132,8 @@ fn of_job(run: &mut Run, name: &str, job: &Value) {
     }
 }
 
-pub(super) const MIXED_NOTE: &str = "the job has unified_rw_reporting: what is `all` is of reads, writes and trims together, which have no metric in common";
+pub(super) const MIXED_NOTE: &str =
+    "the job has unified_rw_reporting: `all` covers reads, writes and trims together, which have no metric in common";
 
 /// Reads the sums of all directions that `unified_rw_reporting` prints. Returns the run time, ms.
 fn of_mixed(phase: &mut PhaseRead, mixed: &Value) -> f64 {
@@ -148,7 +148,7 @@ fn of_mixed(phase: &mut PhaseRead, mixed: &Value) -> f64 {
 
 pub(super) const CLAT_NOTE: &str = "latencies are fio's clat: from submission to completion";
 
-/// The latencies of a direction; whether they are those from submission on.
+/// Adds the latencies of a direction. Returns `true` if they are measured from submission.
 fn latencies(phase: &mut PhaseRead, kind: OpKind, one: &Value) -> bool {
     let (is_clat, values) = latency_values(one);
     for (stat, ns) in values {
@@ -157,9 +157,9 @@ fn latencies(phase: &mut PhaseRead, kind: OpKind, one: &Value) -> bool {
     is_clat && kind != OpKind::Fsync
 }
 
-/// Whether latencies are those from submission on, and what is said of them, ns.
+/// Returns whether latencies are measured from submission, and their values, ns.
 fn latency_values(one: &Value) -> (bool, Vec<(Stat, Option<f64>)>) {
-    // 3.0 and later count nanoseconds, earlier ones microseconds.
+    // 3.0 and later use nanoseconds, earlier versions microseconds.
     const FORMS: [(&str, f64, bool); 4] =
         [("lat_ns", 1.0, false), ("clat_ns", 1.0, true), ("lat", NS_PER_US, false), ("clat", NS_PER_US, true)];
     let has_any =
@@ -191,7 +191,7 @@ fn percentile(table: &Value, percent: f64) -> Option<f64> {
     of.find(|(key, _)| (key - percent).abs() < 1e-6).map(|(_, value)| value)
 }
 
-/// A quantile of JSON+'s bins, by the value that stands for each bin.
+/// Returns a quantile of JSON+'s bins; each key is the value that stands for its bin.
 fn of_bins(bins: &Value, quantile: f64) -> Option<f64> {
     let entries = bins.as_object()?.iter();
     let mut all: Vec<(f64, f64)> = entries
@@ -208,7 +208,7 @@ fn of_bins(bins: &Value, quantile: f64) -> Option<f64> {
         .map(|(value, _)| value)
 }
 
-/// Lines of terse output with their version.
+/// Returns lines of terse output, each with its line number.
 fn terse_lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     (1..).zip(text.lines()).filter_map(|(number, line)| {
         let fields: Vec<&str> = line.trim().split(';').collect();
@@ -217,8 +217,7 @@ fn terse_lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     })
 }
 
-/// Terse output. A direction has 41 fields, and 47 from version 5 on; version 2 lacks fio's own version, and 4 and 5 have
-/// trims.
+/// Reads terse output. A direction has 41 fields, and 47 from version 5. Version 2 lacks fio's own version; 4 and 5 have trims.
 fn of_terse(text: &str) -> Result<Run, Unread> {
     let mut run = Run::default();
     for (line, fields) in terse_lines(text) {
@@ -250,7 +249,7 @@ fn of_terse(text: &str) -> Result<Run, Unread> {
     Ok(run)
 }
 
-/// A direction's fields: KiB, KiB/s, IOPS, ms, four of slat, four of clat, twenty percentiles, four of lat, in µs.
+/// Reads a direction's fields: KiB, KiB/s, IOPS, ms, four of slat, four of clat, twenty percentiles, four of lat, in µs.
 fn terse_direction(phase: &mut PhaseRead, kind: OpKind, fields: &[&str]) -> f64 {
     let number = |at: usize| decimal(fields[at]);
     if number(0).unwrap_or(0.0) == 0.0 && number(2).unwrap_or(0.0) == 0.0 {
@@ -273,7 +272,7 @@ fn terse_direction(phase: &mut PhaseRead, kind: OpKind, fields: &[&str]) -> f64 
     number(3).unwrap_or(0.0)
 }
 
-/// What a log of fio's is of, by the name that fio gives it: `x_bw.1.log`.
+/// Kinds of fio's logs, by their file names: `x_bw.1.log`.
 const LOGS: [(&str, &str, f64, bool); 5] = [
     ("_bw.", "B/s", KIB, true),
     ("_iops.", "ops/s", 1.0, true),
@@ -295,7 +294,7 @@ fn looks_like_log(text: &str) -> bool {
     text.lines().find(|line| !line.trim().is_empty()).is_some_and(|line| log_line(line).is_some())
 }
 
-/// `time, value, direction, block size[, offset[, priority]]`.
+/// Parses `time, value, direction, block size[, offset[, priority]]`.
 fn log_line(line: &str) -> Option<[f64; 3]> {
     let fields: Vec<&str> = line.split(',').map(str::trim).collect();
     let is_whole = |field: &str| !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit());
@@ -308,7 +307,7 @@ fn log_line(line: &str) -> Option<[f64; 3]> {
 fn of_log(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let Some(&(part, unit, factor, is_rate)) = log_kind(input.name) else {
         let help = "name it as fio does, such as x_bw.1.log, x_iops.1.log, x_clat.1.log";
-        return Err(unread("", "a log of fio's does not say what it is of, only its name does", help));
+        return Err(unread("", "an fio log has no header, so only its file name shows its kind", help));
     };
     let what = part.trim_matches(['_', '.']);
     let mut run = Run::new(format!("{what} log"));
@@ -316,7 +315,7 @@ fn of_log(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut last_ms = 0.0f64;
     for (number, line) in (1..).zip(input.text().lines()).filter(|(_, line)| !line.trim().is_empty()) {
         let [ms, value, direction] = log_line(line).ok_or_else(|| {
-            unread(format!("line {number}"), format!("`{line}` is no line of a log"), "give the log as fio wrote it")
+            unread(format!("line {number}"), format!("`{line}` is not a line of a log"), "give the log as fio wrote it")
         })?;
         let Some(of) = sums.get_mut(direction as usize) else { continue };
         of.push(value * factor);
@@ -345,9 +344,9 @@ fn of_log(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         }
         phase.plain("entries", Some(count as f64), "");
     }
-    run.note("of the log's entries, each counted once: with log_avg_msec each is an average already");
+    run.note("each entry of the log counts once; with log_avg_msec, each is an average already");
     if !is_rate {
-        run.note("fio before 3.0 logged microseconds, which a log does not say; these are taken as nanoseconds");
+        run.note("fio before 3.0 logged microseconds, which a log does not show; these are read as nanoseconds");
     }
     Ok(vec![run])
 }

@@ -1,4 +1,4 @@
-//! fio's normal output, of 2.x and 3.x. Its numbers have few digits; what they say is taken as it is.
+//! fio's normal output, of 2.x and 3.x. Its numbers are rounded to a few digits.
 
 use super::fio::{CLAT_NOTE, DIRECTIONS, MIXED_NOTE};
 use crate::amount::{bytes, bytes_of_1024, decimal, scaled, time_ns, unit_ns};
@@ -8,25 +8,25 @@ use plumb_result::metric::Stat;
 use plumb_result::published::Unread;
 use plumb_workload::OpKind;
 
-/// `a: (groupid=0, jobs=1): err= 0: pid=1101: Fri Nov 20 18:46:23 2026`
+/// Recognises `a: (groupid=0, jobs=1): err= 0: pid=1101: Fri Nov 20 18:46:23 2026`.
 fn job_line(line: &str) -> Option<(&str, &str)> {
     let (name, rest) = line.split_once(": (groupid=")?;
     rest.contains("err=").then_some((name.trim(), rest))
 }
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.head().lines().any(|line| job_line(line).is_some())
 }
 
 pub(super) fn read(text: &str) -> Result<Vec<Run>, Unread> {
     let mut run = Run::new("normal");
     let mut kind: Option<OpKind> = None;
-    // What the percentiles that follow are of, and their unit.
+    // Unit of the percentiles that follow, ns.
     let mut unit = 1.0;
     let mut job = false;
     for line in text.lines() {
-        let said = line.trim();
-        if let Some(version) = said.strip_prefix("fio-").filter(|_| !job) {
+        let trimmed = line.trim();
+        if let Some(version) = trimmed.strip_prefix("fio-").filter(|_| !job) {
             run.version = version.split_whitespace().next().unwrap_or_default().to_owned();
         } else if let Some((name, rest)) = job_line(line) {
             job = true;
@@ -37,26 +37,26 @@ pub(super) fn read(text: &str) -> Result<Vec<Run>, Unread> {
             }
             run.phase(name);
         } else if !job {
-            command_options(&mut run, said);
-        } else if said.starts_with("Run status group") {
+            command_options(&mut run, trimmed);
+        } else if trimmed.starts_with("Run status group") {
             job = false;
-        } else if let Some(values) = direction_named(said, "mixed") {
+        } else if let Some(values) = direction_named(trimmed, "mixed") {
             kind = None;
             mixed_rates(&mut run, values);
-        } else if let Some((one, values)) = direction(said) {
+        } else if let Some((one, values)) = direction(trimmed) {
             kind = Some(one);
             rates(&mut run, one, values);
-        } else if said.starts_with("fsync/fdatasync") {
+        } else if trimmed.starts_with("fsync/fdatasync") {
             kind = Some(OpKind::Fsync);
         } else if let Some(one) = kind {
-            unit = latencies(&mut run, one, said, unit);
+            unit = latencies(&mut run, one, trimmed, unit);
         }
     }
     run.note("fio rounds what it prints to three or four digits; its JSON has them all");
     Ok(vec![run])
 }
 
-/// `b: (g=1): rw=read, bs=(R) 64.0KiB-64.0KiB, …, ioengine=io_uring, iodepth=8`, before the results.
+/// Records options of `b: (g=1): rw=read, bs=(R) 64.0KiB-64.0KiB, …, ioengine=io_uring, iodepth=8`, before the results.
 fn command_options(run: &mut Run, line: &str) {
     let Some((name, rest)) = line.split_once(": (g=") else { return };
     let Some((_, options)) = rest.split_once("): ") else { return };
@@ -76,7 +76,7 @@ fn direction_named<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     (rest.contains("IOPS=") || rest.contains("iops=")).then_some(rest)
 }
 
-/// Rates of all directions together, as `unified_rw_reporting` has them.
+/// Reads rates of all directions together, for `unified_rw_reporting`.
 fn mixed_rates(run: &mut Run, values: &str) {
     run.note(MIXED_NOTE);
     let Some(phase) = run.phases.last_mut() else { return };
@@ -86,7 +86,7 @@ fn mixed_rates(run: &mut Run, values: &str) {
             Some(("BW", value)) => {
                 phase.more("all bandwidth", bytes(value), "B/s");
                 let took = value.rsplit_once('/').and_then(|(_, took)| time_ns(took.trim_end_matches(')')));
-                phase.lasts(took);
+                phase.extend_to(took);
             }
             Some(("bw", value)) => phase.more("all bandwidth", bytes_of_1024(value), "B/s"),
             _ => {}
@@ -94,8 +94,8 @@ fn mixed_rates(run: &mut Run, values: &str) {
     }
 }
 
-/// `IOPS=37.3k, BW=146MiB/s (153MB/s)(292MiB/2001msec)`; before 3.0 `io=512.0MB, bw=1234.5KB/s, iops=308, runtime= 1659msec`,
-/// where KB is 1024 bytes.
+/// Reads `IOPS=37.3k, BW=146MiB/s (153MB/s)(292MiB/2001msec)`; before 3.0 `io=512.0MB, bw=1234.5KB/s, iops=308,
+/// runtime= 1659msec`, where KB is 1024 bytes.
 fn rates(run: &mut Run, kind: OpKind, values: &str) {
     let Some(phase) = run.phases.last_mut() else { return };
     let mut is_old = false;
@@ -106,19 +106,19 @@ fn rates(run: &mut Run, kind: OpKind, values: &str) {
             "BW" => {
                 phase.bandwidth(kind, bytes(value));
                 let took = value.rsplit_once('/').and_then(|(_, took)| time_ns(took.trim_end_matches(')')));
-                phase.lasts(took);
+                phase.extend_to(took);
             }
             "bw" => {
                 is_old = true;
                 phase.bandwidth(kind, bytes_of_1024(value));
             }
-            "runtime" if is_old => phase.lasts(time_ns(value)),
+            "runtime" if is_old => phase.extend_to(time_ns(value)),
             _ => {}
         }
     }
 }
 
-/// `clat (usec): min=…, max=…, avg=…, stdev=…`, `clat percentiles (usec):`, `|  1.00th=[   55],  5.00th=[  100],`.
+/// Reads `clat (usec): min=…, max=…, avg=…, stdev=…`, `clat percentiles (usec):`, `|  1.00th=[   55],  5.00th=[  100],`.
 fn latencies(run: &mut Run, kind: OpKind, line: &str, unit: f64) -> f64 {
     let named = |what: &str| -> Option<(f64, &str)> {
         let (word, rest) = line.strip_prefix(what)?.trim_start().strip_prefix('(')?.split_once(')')?;
@@ -133,7 +133,7 @@ fn latencies(run: &mut Run, kind: OpKind, line: &str, unit: f64) -> f64 {
         return unit;
     }
     let Some(phase) = run.phases.last_mut() else { return unit };
-    // What the percentiles are of comes first and stays; the sum of both is there where there are no others.
+    // The latency that has percentiles comes first and is kept; `lat` is used only without it.
     let whole = named("clat").or_else(|| named("sync")).or_else(|| named("lat").filter(|_| line.contains("min=")));
     if let Some((unit_of, values)) = whole {
         let is_lat = line.starts_with("lat");

@@ -1,4 +1,4 @@
-//! fs_mark: the rows of its iterations, on its output and in its log. Times are in µs.
+//! fs_mark: the rows of its iterations, from its output or its log. Times are in µs.
 
 use crate::amount::decimal;
 use crate::error::unread;
@@ -11,29 +11,29 @@ fn is_head(line: &str) -> bool {
     line.trim_start_matches('#').trim_start().starts_with("FSUse%") && line.contains("Files/sec")
 }
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.head().lines().any(is_head)
 }
 
-/// Columns of `-v`: the least, mean and longest time of a call.
+/// Columns of `-v`: the least, mean and greatest time of each call.
 const CALLS: [&str; 6] = ["creat", "write", "fsync", "sync", "close", "unlink"];
 
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut runs: Vec<Run> = Vec::new();
     let mut head = Run::new("text");
     for line in input.text().lines() {
-        let said = line.trim_start_matches('#').trim();
+        let trimmed = line.trim_start_matches('#').trim();
         if is_head(line) {
             runs.push(std::mem::replace(&mut head, Run::new("text")));
-        } else if let Some(method) = said.strip_prefix("Sync method: ") {
+        } else if let Some(method) = trimmed.strip_prefix("Sync method: ") {
             head.set("sync method", Some(method));
-        } else if let Some(rest) = said.strip_prefix("Version ") {
+        } else if let Some(rest) = trimmed.strip_prefix("Version ") {
             head.version = rest.split(',').next().unwrap_or_default().to_owned();
             head.set("threads", rest.split(", ").nth(1).and_then(|text| text.split_whitespace().next()));
-        } else if line.starts_with('#') && said.contains("fs_mark ") {
-            head.command = Some(said.split_whitespace().collect::<Vec<_>>().join(" "));
+        } else if line.starts_with('#') && trimmed.contains("fs_mark ") {
+            head.command = Some(trimmed.split_whitespace().collect::<Vec<_>>().join(" "));
         } else if let Some(run) = runs.last_mut() {
-            row(run, said);
+            row(run, trimmed);
         }
     }
     runs.retain(|run| run.size() > 0);
@@ -43,7 +43,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
 }
 
-/// `     5          200         4096       1234.5            12345`: use of the file system, count, size, rate, overhead.
+/// Parses `     5          200         4096       1234.5            12345`: use of the file system, count, size, rate, overhead.
 fn row(run: &mut Run, line: &str) {
     let words: Vec<&str> = line.split_whitespace().collect();
     let numbers: Option<Vec<f64>> = words.iter().map(|word| decimal(word)).collect();

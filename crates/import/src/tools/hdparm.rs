@@ -1,4 +1,4 @@
-//! hdparm: what `-t` and `-T` print. Its MB are 2^20 bytes, its kB 2^10. Source: `hdparm.c`, `do_time`.
+//! hdparm: the output of `-t` and `-T`. Its MB are 2^20 bytes, its kB 2^10. Source: `hdparm.c`, `do_time`.
 
 use crate::amount::{bytes_of_1024, decimal};
 use crate::error::unread;
@@ -7,11 +7,11 @@ use crate::run::Run;
 use plumb_result::published::Unread;
 use plumb_workload::OpKind;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.head().lines().any(|line| timing(line).is_some())
 }
 
-/// `Timing O_DIRECT disk reads: 1560 MB in  3.00 seconds = 519.85 MB/sec`: its name, seconds, bytes a second.
+/// Parses `Timing O_DIRECT disk reads: 1560 MB in  3.00 seconds = 519.85 MB/sec`: name, seconds, bytes per second.
 fn timing(line: &str) -> Option<(&str, f64, f64)> {
     let (name, rest) = line.trim().strip_prefix("Timing ")?.split_once(':')?;
     let (amount, rate) = rest.split_once(" = ")?;

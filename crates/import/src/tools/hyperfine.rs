@@ -1,5 +1,4 @@
-//! hyperfine: the file of `--export-json`. Each command is a phase; times are of the whole command, so that no metric stands
-//! for them.
+//! hyperfine: the file of `--export-json`. Each command is a phase. Its times cover the whole command, so no metric fits them.
 
 use crate::error::unread;
 use crate::input::{Input, list_at, number_at, text_at};
@@ -8,7 +7,7 @@ use plumb_result::published::Unread;
 
 const NS_PER_S: f64 = 1e9;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.is_json() && input.has("\"results\"") && input.has("\"stddev\"") && input.has("\"command\"")
 }
 

@@ -1,5 +1,5 @@
-//! IO500: `result_summary.txt`, and what it prints, of the program in C and of the scripts before it. Its GiB are 2^30 bytes; the
-//! scripts wrote GB and meant the same.
+//! IO500: `result_summary.txt` and its output, of the C program and of the older scripts. Its GiB are 2^30 bytes; the
+//! scripts print GB with the same meaning.
 
 use crate::amount::decimal;
 use crate::error::unread;
@@ -10,11 +10,10 @@ use plumb_workload::OpKind;
 
 const GIB: f64 = 1_073_741_824.0;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.head().lines().any(|line| result(line.trim()).is_some() || score(line.trim()).is_some())
 }
 
-/// A result line of one phase.
 struct Line<'a> {
     name: &'a str,
     value: f64,
@@ -23,8 +22,8 @@ struct Line<'a> {
     is_invalid: bool,
 }
 
-/// `[RESULT]       ior-easy-write        0.094283 GiB/s : time 2.032 seconds [INVALID]`; the scripts have `BW   phase 1` before
-/// the name, and `_` in it.
+/// Parses `[RESULT]       ior-easy-write        0.094283 GiB/s : time 2.032 seconds [INVALID]`; the scripts print `BW
+/// phase 1` before the name, and `_` in it.
 fn result(line: &str) -> Option<Line<'_>> {
     let rest = line.strip_prefix("[RESULT]").or_else(|| line.strip_prefix("[RESULT-invalid]"))?;
     let (rest, time) = rest.split_once(" : time ")?;
@@ -40,7 +39,7 @@ fn result(line: &str) -> Option<Line<'_>> {
     })
 }
 
-/// `[SCORE ] Bandwidth 2.405543 GiB/s : IOPS 25.123456 kiops : TOTAL 7.773211 [INVALID]`.
+/// Parses `[SCORE ] Bandwidth 2.405543 GiB/s : IOPS 25.123456 kiops : TOTAL 7.773211 [INVALID]`.
 fn score(line: &str) -> Option<(&str, [Option<f64>; 3])> {
     let (head, rest) = line.strip_prefix("[SCORE")?.split_once(']')?;
     let after = |word: &str| rest.split_once(word)?.1.split_whitespace().next().and_then(decimal);
@@ -48,7 +47,7 @@ fn score(line: &str) -> Option<(&str, [Option<f64>; 3])> {
     numbers[2].map(|_| (head.trim(), numbers))
 }
 
-/// Returns the kind of op of a phase. A read of mdtest opens, reads and closes a file, and find has none.
+/// Returns the kind of op of a phase. `None` for a read of mdtest, which opens, reads and closes a file, and for find.
 fn kind(name: &str) -> Option<OpKind> {
     let has = |word: &str| name.contains(word);
     match () {

@@ -1,5 +1,5 @@
-//! IOMeter: the CSV of its results, of 2006 and 1.1. Times are in ms. The row of all targets of a test is a phase; so are
-//! those of workers and disks, which are part of it.
+//! IOMeter 2006 and 1.1: the CSV of its results. Times are in ms. The row of all targets of a test is a phase; so are
+//! the rows of workers and disks, which are part of it.
 
 use crate::amount::{csv, decimal};
 use crate::error::unread;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 const HEAD: &str = "'Target Type,";
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.has_line(HEAD) || input.has_line("'Test Type,Test Description")
 }
 
@@ -46,7 +46,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
 }
 
-/// Of a target in a test.
+/// Reads the row of a target.
 fn row(run: &mut Run, cells: &BTreeMap<&str, String>, test: usize) {
     let text = |name: &str| cells.get(name).map_or("", |cell| cell.trim());
     let kind = text("Target Type");
@@ -69,13 +69,13 @@ fn row(run: &mut Run, cells: &BTreeMap<&str, String>, test: usize) {
         [(OpKind::Read, "Read", "Bytes Read", "Read I/Os"), (OpKind::Write, "Write", "Bytes Written", "Write I/Os")]
     {
         let (done, moved) = (value(ops), value(bytes));
-        // A side that did nothing was not measured.
+        // A direction without ops was not measured.
         if done == Some(0.0) {
             continue;
         }
         let rate = value(&format!("{name} IOps"));
         phase.rate(op, rate);
-        // Files of 2006 do not say which MB theirs are.
+        // Files of 2006 do not define their MB.
         let mean_bytes = moved.zip(done).map(|(moved, done)| moved / done);
         phase.bandwidth(op, rate.zip(mean_bytes).map(|(rate, bytes)| rate * bytes));
         phase.done(op, done, moved);

@@ -1,4 +1,4 @@
-//! ioping: the statistics at the end of a run. `k` is 1000 and units of bytes are of 1024. Source: `ioping.c`, `main`.
+//! ioping: the statistics at the end of a run. `k` is 1000; units of bytes are powers of 1024. Source: `ioping.c`, `main`.
 
 use crate::amount::{bytes_of_1024, leading, scaled, time_ns};
 use crate::error::unread;
@@ -8,19 +8,19 @@ use plumb_result::metric::Stat;
 use plumb_result::published::Unread;
 use plumb_workload::OpKind;
 
-/// `--- . (ext4 /dev/sda1 100 GiB) ioping statistics ---`: the path.
+/// Returns the path in `--- . (ext4 /dev/sda1 100 GiB) ioping statistics ---`.
 fn head(line: &str) -> Option<&str> {
     let inner = line.trim().strip_prefix("--- ")?.strip_suffix(" ioping statistics ---")?;
     Some(inner.split_once(" (").map_or(inner, |(path, _)| path))
 }
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.head().lines().any(|line| head(line).is_some())
 }
 
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut runs: Vec<Run> = Vec::new();
-    // Of the requests' lines: ">>>" goes to the disk.
+    // Whether a request line has ">>>", which marks writes.
     let mut writes = false;
     let mut kind = OpKind::Read;
     for line in input.text().lines().map(str::trim) {
@@ -38,7 +38,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         let Some(phase) = run.phases.last_mut() else { continue };
         if let Some((_, rest)) = line.split_once(" requests completed in ") {
             let parts: Vec<&str> = rest.split(", ").map(str::trim).collect();
-            // Older versions do not say what was read or written.
+            // Older versions do not print whether they read or wrote.
             kind = match () {
                 () if rest.contains(" written") => OpKind::Write,
                 () if rest.contains(" read") || !writes => OpKind::Read,
@@ -52,7 +52,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
             phase.bandwidth(kind, bandwidth.and_then(|text| bytes_of_1024(&text.replace("mb", "MB"))));
         } else if let Some(times) = line.strip_prefix("min/avg/max/mdev = ") {
             let parts: Vec<&str> = times.split('/').map(str::trim).collect();
-            // "0.2/2.8/12.7/5.0 ms": older versions have one unit for all.
+            // Older versions print one unit for all: "0.2/2.8/12.7/5.0 ms".
             let last_unit = parts.last().and_then(|text| leading(text)).map_or("", |(_, unit)| unit);
             let time = |at: usize| {
                 let (_, unit) = leading(parts.get(at)?)?;

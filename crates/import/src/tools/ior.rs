@@ -1,5 +1,5 @@
-//! IOR: its text, and its summaries as JSON and CSV. Each iteration of a test is a run. MiB are 2^20 bytes; latencies and
-//! times are in seconds, of which JSON and CSV keep four digits.
+//! IOR: its text, and its summaries as JSON and CSV. Each iteration of a test is a run. MiB are 2^20 bytes. Latencies
+//! and times are in seconds; JSON and CSV print four digits of them.
 
 use crate::amount::{csv, decimal};
 use crate::error::unread;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const MIB: f64 = 1_048_576.0;
 const NS_PER_S: f64 = 1e9;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.has("MPI Coordinated Test of Parallel I/O") || is_csv(input.head()) || is_json(input)
 }
 
@@ -28,7 +28,7 @@ fn is_csv(text: &str) -> bool {
 
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     if is_json(input) {
-        // With -v, and with a deadline, IOR writes other text into its JSON.
+        // With -v or a deadline, IOR writes other text into its JSON.
         let help = "IOR's own JSON is broken with -v and -D; give its text instead";
         return of_json(input.json().map_err(|unread| Unread { help: help.to_owned(), ..unread })?);
     }
@@ -39,7 +39,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     of_text(text)
 }
 
-/// An access of one iteration: columns by name.
+/// One access of an iteration: values by column name.
 struct Access<'a> {
     kind: OpKind,
     of: BTreeMap<&'a str, &'a str>,
@@ -63,14 +63,14 @@ impl Access<'_> {
     }
 }
 
-/// The numbers of an access, by IOR's names in its forms.
+/// Adds the numbers of an access, under IOR's names in each format.
 fn put(run: &mut Run, kind: OpKind, number: &dyn Fn(&[&str]) -> Option<f64>) {
     let positive = |names: &[&str]| number(names).filter(|value| *value > 0.0);
     let phase = run.phase(kind.name());
     phase.wall_ns = number(&["total(s)", "totalTime"]).map(|s| s * NS_PER_S);
     phase.bandwidth(kind, number(&["bw(MiB/s)", "bwMiB"]).map(|mib| mib * MIB));
     phase.rate(kind, number(&["IOPS", "iops"]));
-    // A latency of 0 was lost in rounding.
+    // A latency of 0 is a rounded value.
     phase.latency(kind, Stat::Mean, positive(&["Latency(s)", "Latency", "latency"]).map(|s| s * NS_PER_S));
     for (name, keys) in [
         ("open", ["open(s)", "openTime"]),
@@ -117,7 +117,7 @@ fn of_text(text: &str) -> Result<Vec<Run>, Unread> {
     }
 }
 
-/// What a run has from its test.
+/// Copies the parts of a test that each of its runs shares.
 fn copy(test: &Run) -> Run {
     Run {
         form: test.form.clone(),

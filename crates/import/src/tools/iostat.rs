@@ -1,6 +1,6 @@
-//! iostat of sysstat: its reports as text and as JSON. A device in a report is a phase, and so are the processors.
+//! iostat of sysstat: its reports as text and as JSON. Each device of a report is a phase, and so are the processors.
 //!
-//! A `kB` of iostat is 1024 bytes, and an `MB` 1024² (iostat(1)). With `--human` a letter after a number is its unit instead.
+//! A `kB` of iostat is 1024 bytes, and an `MB` 1024² (iostat(1)). With `--human`, a letter after a number is its unit instead.
 
 use crate::amount::decimal;
 use crate::error::unread;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 const KIB: f64 = 1024.0;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     let of_text = || input.has_line("Linux ") && input.head().lines().any(|line| heads_devices(&plain(line)));
     let of_processors = || input.has_line("Linux ") && input.has_line("avg-cpu:");
     input.is_json() && input.has("\"sysstat\"") && (input.has("\"disk\"") || input.has("\"avg-cpu\""))
@@ -34,14 +34,14 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
 }
 
-/// A line without the sequences that colour it.
+/// Removes colour sequences from a line.
 fn plain(line: &str) -> String {
     let mut parts = line.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + part.split_once('m').map_or("", |(_, rest)| rest))
 }
 
-/// Whether a line names the columns of devices; `-h` puts their name last.
+/// Returns `true` for the header of the devices' columns; `-h` puts the name last.
 fn heads_devices(line: &str) -> bool {
     let is_name = |word: Option<&str>| word.is_some_and(|word| matches!(word, "Device" | "Device:"));
     let mut words = line.split_whitespace();
@@ -49,14 +49,14 @@ fn heads_devices(line: &str) -> bool {
     (is_name(first) || is_name(last)) && line.split_whitespace().any(|word| word == "tps" || word.contains('/'))
 }
 
-/// The subject of the lines below a head.
+/// Kind of the rows below a header.
 enum Below {
     Nothing,
     Processors(Vec<String>),
     Devices { columns: Vec<String>, is_name_last: bool },
 }
 
-/// Which report is read, and what it has had of devices: `--pretty` splits it into tables of several columns each.
+/// Current report, and the columns of devices seen in it: `--pretty` splits it into several tables.
 #[derive(Default)]
 struct Report {
     number: usize,
@@ -111,7 +111,7 @@ fn of_text(text: &str) -> Vec<Run> {
     runs
 }
 
-/// Of a device, or of all processors, in a report.
+/// Returns the phase of a device, or of all processors, in a report.
 fn phase<'run>(run: &'run mut Run, name: &str, report: usize) -> &'run mut PhaseRead {
     let name = if report > 1 { format!("{name}, report {report}") } else { name.to_owned() };
     run.phase_named(&name)
@@ -123,7 +123,7 @@ fn fill(phase: &mut PhaseRead, columns: &[String], words: &[&str]) {
     }
 }
 
-/// A number of a column, in the column's unit: `8.1M` below `rkB/s` is 8.1 · 1024 of it.
+/// Converts a number to its column's unit: `8.1M` below `rkB/s` is 8.1 · 1024.
 fn amount(column: &str, word: &str) -> Option<f64> {
     let word = word.trim_end_matches('%');
     let Some(at) = word.find(|letter: char| letter.is_ascii_alphabetic()) else { return decimal(word) };
@@ -132,14 +132,14 @@ fn amount(column: &str, word: &str) -> Option<f64> {
     Some(bytes / column_bytes(column).unwrap_or(KIB))
 }
 
-/// The bytes that a column counts in.
+/// Returns the bytes of a column's unit.
 fn column_bytes(column: &str) -> Option<f64> {
     [("kB", KIB), ("MB", KIB * KIB), ("Blk", 512.0), ("sec", 512.0)]
         .into_iter()
         .find_map(|(unit, bytes)| column.contains(unit).then_some(bytes))
 }
 
-/// A value, below a head of the text or of a key of the JSON.
+/// Adds a value, by its text header or its JSON key.
 fn put(phase: &mut PhaseRead, column: &str, value: Option<f64>) {
     let as_bytes = || value.zip(column_bytes(column)).map(|(value, bytes)| value * bytes);
     let mean_ns = || value.map(|ms| ms * 1e6);

@@ -1,4 +1,4 @@
-//! IOzone: its text, the report of `-R` and the spreadsheet of `-b`, by the dialect's reader. KB are KiB.
+//! IOzone: its text, the report of `-R` and the spreadsheet of `-b`, read by the dialect's reader. KB are KiB.
 
 use crate::error::unread;
 use crate::input::Input;
@@ -6,10 +6,10 @@ use crate::run::Run;
 use plumb_result::published::Unread;
 use plumb_tools_classic::iozone::published;
 
-/// A raw sheet of BIFF 2: its first record, and the version in it.
+/// Start of a raw BIFF 2 sheet: its first record, with the version.
 const SHEET: [u8; 6] = [9, 0, 4, 0, 2, 0];
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     let is_table = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().take(3).collect();
         matches!(words.as_slice(), ["KB" | "kB", "reclen", ..])

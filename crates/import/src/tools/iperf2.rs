@@ -1,5 +1,5 @@
-//! iperf 2: its text, and the lines of `-y C`. The last interval that begins at 0 is the whole test. What a client sent is
-//! written, what a server received is read; lines that sum over connections take their place.
+//! iperf 2: its text, and the lines of `-y C`. The last interval that begins at 0 covers the whole test. Bytes sent by
+//! a client are writes, bytes received by a server are reads. A sum over connections replaces them.
 
 use crate::amount::{bits_as_bytes, decimal, time_ns};
 use crate::error::unread;
@@ -9,7 +9,7 @@ use plumb_result::published::Unread;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.head().lines().any(|line| csv_line(line).is_some())
         || ((input.has("Client connecting to ")
             || input.has("Server listening on TCP")
@@ -25,7 +25,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     of_text(text)
 }
 
-/// What an interval says.
+/// Numbers of an interval.
 #[derive(Clone, Copy, Default)]
 struct Interval {
     seconds: f64,
@@ -34,7 +34,7 @@ struct Interval {
     lost_percent: Option<f64>,
 }
 
-/// `20261120190820,127.0.0.1,47750,127.0.0.1,5001,1,0.0-1.1,393276,2959270`; UDP's has jitter and losses behind that.
+/// Parses `20261120190820,127.0.0.1,47750,127.0.0.1,5001,1,0.0-1.1,393276,2959270`; UDP adds jitter and losses.
 fn csv_line(line: &str) -> Option<(String, Interval, f64)> {
     let fields: Vec<&str> = line.trim().split(',').collect();
     let is_time =
@@ -85,24 +85,24 @@ fn of_text(text: &str) -> Result<Vec<Run>, Unread> {
     let mut bounces = false;
     let mut found: BTreeMap<(OpKind, String), Interval> = BTreeMap::new();
     for line in text.lines() {
-        let said = line.trim();
-        if said.starts_with("Server listening") {
+        let trimmed = line.trim();
+        if trimmed.starts_with("Server listening") {
             (kind, own) = (OpKind::Read, OpKind::Read);
-        } else if let Some(rest) = said.strip_prefix("Client connecting to ") {
+        } else if let Some(rest) = trimmed.strip_prefix("Client connecting to ") {
             (kind, own) = (OpKind::Write, OpKind::Write);
             run.set("server", rest.split(',').next());
             run.set("protocol", rest.split_once(", ").and_then(|(_, rest)| rest.split_whitespace().next()));
-        } else if said.contains(" connected with ") && said.contains("(reverse)") {
+        } else if trimmed.contains(" connected with ") && trimmed.contains("(reverse)") {
             // The other side sends.
             (kind, own) = match own {
                 OpKind::Write => (OpKind::Read, OpKind::Read),
                 _ => (OpKind::Write, OpKind::Write),
             };
-        } else if said.contains("Bounce-back test") {
+        } else if trimmed.contains("Bounce-back test") {
             bounces = true;
-        } else if said.ends_with("Server Report:") {
+        } else if trimmed.ends_with("Server Report:") {
             kind = OpKind::Read;
-        } else if let Some((id, interval, from)) = text_line(said) {
+        } else if let Some((id, interval, from)) = text_line(trimmed) {
             let key = (kind, id);
             let known = found.get(&key).map_or(0.0, |known| known.seconds);
             if from == 0.0 && interval.seconds >= known {
@@ -126,9 +126,7 @@ fn of_text(text: &str) -> Result<Vec<Run>, Unread> {
         });
         let Some((_, interval)) = sum.or((several > 0).then_some((several, added))) else { continue };
         if bounces {
-            run.note(
-                "of a bounce-back test, the rate of bytes is that of its requests, and its round trips are in the file",
-            );
+            run.note("in a bounce-back test, the byte rate is that of its requests; its round trips are in the file");
         }
         let phase = run.phase(if of == OpKind::Write { "sent" } else { "received" });
         phase.wall_ns = Some(interval.seconds * 1e9);
@@ -141,12 +139,12 @@ fn of_text(text: &str) -> Result<Vec<Run>, Unread> {
     Ok(vec![run])
 }
 
-/// `[  1] 0.0000-1.0627 sec   384 KBytes  2.96 Mbits/sec …`.
+/// Parses `[  1] 0.0000-1.0627 sec   384 KBytes  2.96 Mbits/sec …`.
 fn text_line(line: &str) -> Option<(String, Interval, f64)> {
     let (id, rest) = line.strip_prefix('[')?.split_once(']')?;
     let words: Vec<&str> = rest.split_whitespace().collect();
     let at = words.iter().position(|word| *word == "sec")?;
-    // "0.0- 1.0" has a blank.
+    // "0.0- 1.0" contains a blank.
     let range: String = words[..at].concat();
     let (from, to) = range.split_once('-')?;
     let (from, to) = (decimal(from)?, decimal(to)?);
@@ -157,6 +155,6 @@ fn text_line(line: &str) -> Option<(String, Interval, f64)> {
     let lost = rest.split_once('(').and_then(|(_, rest)| rest.split_once("%)")).and_then(|(text, _)| decimal(text));
     let interval =
         Interval { seconds: to - from, rate, jitter_ns: jitter, lost_percent: lost.filter(|_| jitter.is_some()) };
-    // A star marks what a test in reverse received.
+    // An asterisk marks data received in a reverse test.
     Some((id.trim().trim_start_matches('*').to_owned(), interval, from))
 }

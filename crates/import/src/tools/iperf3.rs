@@ -1,5 +1,5 @@
-//! iperf3: what `-J` and `--json-stream` print; [`super::iperf3_text`] reads its text. Bits a second become bytes; what was sent is written and what arrived is
-//! read. A test in both directions has a second pair of sums.
+//! iperf3: the output of `-J` and `--json-stream`; [`super::iperf3_text`] reads its text. Bits per second become bytes.
+//! Bytes sent are writes, bytes received are reads. A bidirectional test has a second pair of sums.
 
 use super::iperf3_text;
 use crate::error::unread;
@@ -13,18 +13,18 @@ use serde_json::{Map, Value};
 
 const BITS: f64 = 8.0;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
-    input.is_json() && input.has("\"iperf 3") || iperf3_text::is_its(input)
+pub(super) fn recognises(input: &Input<'_>) -> bool {
+    input.is_json() && input.has("\"iperf 3") || iperf3_text::recognises(input)
 }
 
-/// Before 3.8, the sums of the second direction of a test in both have the keys of the first.
+/// Returns `true` for sums that a bidirectional test before 3.8 prints twice, under the same key.
 pub(super) fn reads_repeated(path: &str) -> bool {
     matches!(path, "end.sum_sent" | "end.sum_received" | "end.sum")
 }
 
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
-    // Its lines begin with brackets, as JSON may.
-    if iperf3_text::is_its(input) || !input.is_json() {
+    // Text lines begin with brackets, as JSON may.
+    if iperf3_text::recognises(input) || !input.is_json() {
         return iperf3_text::read(input.text());
     }
     let values = input.json_values()?;
@@ -36,7 +36,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     whole.iter().map(|value| of(value, if is_stream { "JSON stream" } else { "JSON" })).collect()
 }
 
-/// The parts of each test of a stream of events, as `-J` has them.
+/// Collects the events of each test of a stream, in the form of `-J`.
 fn streams(events: Vec<Value>) -> Vec<Value> {
     let mut found: Vec<Map<String, Value>> = Vec::new();
     for event in events {
@@ -93,7 +93,7 @@ fn of(value: &Value, form: &str) -> Result<Run, Unread> {
         phase.less("lost packets", number(received, "lost_packets"), "");
         phase.less("lost packets share", number(received, "lost_percent"), "%");
     }
-    // UDP of early versions has one sum.
+    // Early versions print one sum for UDP.
     if run.phases.is_empty() && number_at(value, &["end", "sum", "bits_per_second"]).is_some() {
         for (name, sum) in [("stream", "sum"), ("reverse", second("sum").as_str())] {
             let number = |key: &str| number_at(value, &["end", sum, key]);

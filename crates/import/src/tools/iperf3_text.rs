@@ -1,5 +1,5 @@
-//! iperf3's text. The lines at the end of a test, which say `sender` and `receiver`, are its result; a sum takes the place of
-//! the streams that it sums. Bits are decimal, and bytes of 1024. The names are those of iperf3's JSON.
+//! iperf3's text. The lines with `sender` and `receiver` at the end of a test are its result; a sum replaces its
+//! streams. Bits are decimal, bytes are powers of 1024. Names are those of iperf3's JSON.
 
 use crate::amount::{bits_as_bytes, bytes_of_1024, decimal};
 use crate::error::unread;
@@ -9,26 +9,26 @@ use plumb_result::published::Unread;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.head().lines().any(|line| result(line.trim()).is_some())
         && (input.has("[ ID] Interval") || input.has("[ ID][Role] Interval") || input.has("iperf 3"))
 }
 
-/// A line that sums a stream, or all of them.
+/// A result line of one stream, or of all.
 struct Sum {
     id: String,
-    /// Returns `true` if the client sends.
+    /// Whether the client sends.
     is_forward: bool,
     is_sender: bool,
     seconds: f64,
-    /// Bytes a second.
+    /// Bytes per second.
     rate: f64,
     retransmits: Option<f64>,
     jitter_ns: Option<f64>,
     lost: Option<(f64, f64)>,
 }
 
-/// `[  5]   0.00-10.00  sec  1.10 GBytes   943 Mbits/sec    0             sender`, `[  5][TX-C] …`, `[SUM] …`.
+/// Parses `[  5]   0.00-10.00  sec  1.10 GBytes   943 Mbits/sec    0             sender`, `[  5][TX-C] …`, `[SUM] …`.
 fn result(line: &str) -> Option<Sum> {
     let (line, is_sender) = match line.strip_suffix("sender") {
         Some(line) => (line, true),
@@ -60,7 +60,7 @@ fn result(line: &str) -> Option<Sum> {
     let retransmits = after.first().filter(|_| jitter_ns.is_none() && is_sender).and_then(|text| decimal(text));
     Some(Sum {
         id: id.trim().to_owned(),
-        // Of a test in both directions: what a client receives and a server sends goes back.
+        // In a bidirectional test, the client's receive and the server's send are the reverse direction.
         is_forward: !matches!(role, "RX-C" | "TX-S"),
         is_sender,
         seconds,
@@ -104,7 +104,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Run>, Unread> {
     }
 }
 
-/// `protocol: TCP, 1 streams, 131072 byte blocks, omitting 0 seconds, 10 second test, tos 0`.
+/// Records `protocol: TCP, 1 streams, 131072 byte blocks, omitting 0 seconds, 10 second test, tos 0`.
 fn settings(head: &mut Run, text: &str) {
     let before = |word: &str| {
         let part = text.split(", ").find(|part| part.ends_with(word))?;
@@ -116,7 +116,7 @@ fn settings(head: &mut Run, text: &str) {
     head.set("duration", before(" second test"));
 }
 
-/// `local/sender 1.2% (0.1%u/1.1%s), remote/receiver 3.0% (…)`.
+/// Parses `local/sender 1.2% (0.1%u/1.1%s), remote/receiver 3.0% (…)`.
 fn cpu_of(text: &str) -> Option<(f64, f64)> {
     let percent = |side: &str| {
         let (_, rest) = text.split_once(side)?;
@@ -143,7 +143,7 @@ fn whole(mut run: Run, sums: Vec<Sum>, cpu: Option<(f64, f64)>) -> Option<Run> {
             let values: Vec<f64> = all.iter().filter_map(|sum| of(sum)).collect();
             (!values.is_empty()).then(|| values.iter().sum::<f64>())
         };
-        phase.lasts(all.iter().map(|sum| sum.seconds * 1e9).reduce(f64::max));
+        phase.extend_to(all.iter().map(|sum| sum.seconds * 1e9).reduce(f64::max));
         let kind = if *is_sender { OpKind::Write } else { OpKind::Read };
         phase.bandwidth(kind, total(|sum| Some(sum.rate)));
         if *is_sender {

@@ -1,4 +1,4 @@
-//! kubestr: what `kubestr fio` prints. Its text has a few of fio's numbers, in KiB a second; `-o json` wraps fio's JSON.
+//! kubestr: the output of `kubestr fio`. Its text has a few of fio's numbers, in KiB/s; `-o json` wraps fio's JSON.
 
 use super::fio;
 use crate::amount::decimal;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const KIB: f64 = 1024.0;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     let wraps = || ["\"storageClass\"", "\"testName\"", "\"raw\""].iter().any(|key| input.has(key));
     input.has_line("JobName: ") && input.has("BW(KiB/s)=") || input.is_json() && input.has("\"fio version\"") && wraps()
 }
@@ -47,22 +47,22 @@ fn of_text(text: &str) -> Result<Vec<Run>, Unread> {
     let mut name = String::new();
     let mut kind = None;
     for line in text.lines() {
-        let said = line.trim();
-        if let Some(version) = said.strip_prefix("FIO version - ") {
+        let trimmed = line.trim();
+        if let Some(version) = trimmed.strip_prefix("FIO version - ") {
             run.version = version.replace("fio-", "fio ");
-        } else if let Some(options) = said.strip_prefix("Global options - ") {
+        } else if let Some(options) = trimmed.strip_prefix("Global options - ") {
             run.set("global options", Some(options));
-        } else if let Some((_, class)) = said.split_once("on StorageClass (") {
+        } else if let Some((_, class)) = trimmed.split_once("on StorageClass (") {
             run.set("storageClass", class.split(')').next());
-        } else if let Some(job) = said.strip_prefix("JobName: ") {
+        } else if let Some(job) = trimmed.strip_prefix("JobName: ") {
             job.clone_into(&mut name);
             run.phase(job);
             kind = None;
-        } else if said.starts_with("blocksize=") && !name.is_empty() {
-            run.set(&name, Some(said));
-        } else if let Some(one) = fio::DIRECTIONS.into_iter().find(|one| said == format!("{}:", one.name())) {
+        } else if trimmed.starts_with("blocksize=") && !name.is_empty() {
+            run.set(&name, Some(trimmed));
+        } else if let Some(one) = fio::DIRECTIONS.into_iter().find(|one| trimmed == format!("{}:", one.name())) {
             kind = Some(one);
-        } else if let (Some(one), Some(rest)) = (kind, said.strip_prefix("IOPS=")) {
+        } else if let (Some(one), Some(rest)) = (kind, trimmed.strip_prefix("IOPS=")) {
             let Some(phase) = run.phases.last_mut() else { continue };
             let (iops, bandwidth) = rest.split_once(" BW(KiB/s)=").unwrap_or((rest, ""));
             phase.rate(one, decimal(iops));

@@ -10,11 +10,11 @@ use plumb_workload::OpKind;
 
 const PHASES: [&str; 3] = ["precreate", "benchmark", "cleanup"];
 
-/// Its names of calls, which are those of objects.
+/// md-workbench's names of calls, which act on objects.
 const CALLS: [(&str, OpKind); 4] =
     [("read", OpKind::Read), ("stat", OpKind::Stat), ("create", OpKind::Create), ("delete", OpKind::Unlink)];
 
-/// The quantiles of a call, in their order; no metric stands for a quartile, which becomes a number.
+/// Quantiles of a call, in their order. Quartiles have no metric and become numbers.
 const QUANTILES: [(Option<Stat>, &str); 7] = [
     (Some(Stat::Min), "min"),
     (None, "p25"),
@@ -25,7 +25,7 @@ const QUANTILES: [(Option<Stat>, &str); 7] = [
     (Some(Stat::Max), "max"),
 ];
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.has_line("MD-Workbench total objects:")
         || PHASES.iter().any(|phase| input.has_line(&format!("{phase} process max:")))
 }
@@ -39,7 +39,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         } else if let Some((_, rest)) = line.split_once("(version: ").filter(|_| line.starts_with("MD-Workbench ")) {
             run.version = rest.split(')').next().unwrap_or_default().to_owned();
         } else if let Some(name) = words.first().filter(|&&word| PHASES.contains(&word)) {
-            // Lines of single ranks begin with their number.
+            // Lines of single ranks begin with the rank.
             match (words.get(1), run.phases.last_mut()) {
                 (Some(&"process"), _) => summary(run.phase(*name), name, line),
                 (Some(&"err"), Some(phase)) => phase.less("errors", words.get(2).and_then(|count| decimal(count)), ""),
@@ -62,13 +62,13 @@ fn rate_of(line: &str, unit: &str) -> Option<f64> {
     })
 }
 
-/// The text after a label.
+/// Returns the text after a label.
 fn after<'line>(line: &'line str, label: &str) -> Option<&'line str> {
     line.split_once(label).map(|(_, rest)| rest)
 }
 
 fn summary(phase: &mut PhaseRead, name: &str, line: &str) {
-    phase.lasts(after(line, "process max:").and_then(time_ns));
+    phase.extend_to(after(line, "process max:").and_then(time_ns));
     phase.more("rate", rate_of(line, "iops/s"), "1/s");
     let (objects, sets) = (rate_of(line, "obj/s"), rate_of(line, "dset/s"));
     let moved = after(line, " tp:").and_then(bytes);
@@ -82,7 +82,7 @@ fn summary(phase: &mut PhaseRead, name: &str, line: &str) {
             phase.rate(OpKind::Unlink, objects);
             phase.rate(OpKind::Rmdir, sets);
         }
-        // Its objects are read, and as many are written: both are in the throughput.
+        // Each object is read and written, so the throughput covers both.
         _ => {
             phase.rate(OpKind::Read, objects);
             phase.more("throughput", moved, "B/s");
@@ -104,16 +104,16 @@ fn summary(phase: &mut PhaseRead, name: &str, line: &str) {
     }
 }
 
-/// `2.7895e-05s`, in nanoseconds.
+/// Parses `2.7895e-05s`, and returns nanoseconds.
 fn seconds(text: &str) -> Option<f64> {
     let end = text.find('s')?;
     Some(decimal(&text[..end])? * 1e9)
 }
 
-/// With `-v`: how often each call was made, two times, the throughput and the longest call.
+/// Reads a line of `-v`: counts of each call, two times, the throughput and the longest call.
 fn detailed(phase: &mut PhaseRead, words: &[&str]) {
     let [sets, unset, created, read, stat, unlinked, time, _, thp, _, longest, ..] = words else { return };
-    phase.lasts(seconds(time));
+    phase.extend_to(seconds(time));
     phase.more("throughput", bytes(&format!("{thp} MiB/s")), "B/s");
     phase.less("op max", decimal(longest).map(|s| s * 1e9), "ns");
     let calls = [

@@ -1,5 +1,5 @@
-//! mdtest: its summaries. Each block of them, one for each number of tasks, is a run; the numbers are means over iterations,
-//! whose single rates mdtest does not print.
+//! mdtest: its summaries. Each block, one per number of tasks, is a run. Its numbers are means over iterations; mdtest
+//! does not print the single rates.
 
 use crate::amount::decimal;
 use crate::error::unread;
@@ -11,16 +11,16 @@ use plumb_workload::OpKind;
 
 const NS_PER_MS: f64 = 1e6;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.has("mdtest") && (input.has("SUMMARY rate") || input.has("SUMMARY time") || input.has("SUMMARY:"))
 }
 
-/// What a summary is of.
+/// Kind of a summary.
 #[derive(Clone, Copy, PartialEq)]
 enum Summary {
     Rate,
     Time,
-    /// Plumb's own block behind mdtest's: percentiles of single operations.
+    /// Plumb's own block after mdtest's: percentiles of single operations.
     Latency,
 }
 
@@ -31,36 +31,36 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut rates_taken = false;
     let mut iterations = 1.0;
     for (number, line) in (1..).zip(input.text().lines()) {
-        let said = line.trim();
-        if let Some(rest) = said.strip_prefix("mdtest-") {
+        let trimmed = line.trim();
+        if let Some(rest) = trimmed.strip_prefix("mdtest-") {
             head.version = rest.split_whitespace().next().unwrap_or_default().to_owned();
             head.set("tasks", rest.split_once("launched with ").and_then(|(_, rest)| rest.split_whitespace().next()));
-        } else if let Some(command) = said.strip_prefix("Command line used: ") {
+        } else if let Some(command) = trimmed.strip_prefix("Command line used: ") {
             head.command = Some(command.to_owned());
-        } else if let Some((name, path)) = said.split_once(':').filter(|(name, _)| name.trim() == "Path") {
+        } else if let Some((name, path)) = trimmed.split_once(':').filter(|(name, _)| name.trim() == "Path") {
             let _ = name;
             head.paths = [path.trim().to_owned()].into();
-        } else if said.contains(" tasks, ") || said.contains(" task, ") {
-            head.set("work", Some(said));
+        } else if trimmed.contains(" tasks, ") || trimmed.contains(" task, ") {
+            head.set("work", Some(trimmed));
             rates_taken = false;
             of = None;
-        } else if said.starts_with("LATENCY (in ms)") {
+        } else if trimmed.starts_with("LATENCY (in ms)") {
             of = Some(Summary::Latency);
-        } else if let Some(rest) = said.strip_prefix("SUMMARY") {
+        } else if let Some(rest) = trimmed.strip_prefix("SUMMARY") {
             let kind = if rest.contains("time") { Summary::Time } else { Summary::Rate };
             iterations =
                 rest.split_once("(of ").and_then(|(_, rest)| decimal(rest.split_whitespace().next()?)).unwrap_or(1.0);
-            // A summary of times after one of rates is of the same run.
+            // A summary of times after one of rates belongs to the same run.
             if !(kind == Summary::Time && rates_taken) {
                 runs.push(copy(&head));
             }
             rates_taken = kind == Summary::Rate;
             of = Some(kind);
         } else if let (Some(summary), Some(run)) = (of, runs.last_mut()) {
-            if said.starts_with("--") && said.contains("finished") {
+            if trimmed.starts_with("--") && trimmed.contains("finished") {
                 of = None;
             } else {
-                row(run, said, summary, iterations)
+                row(run, trimmed, summary, iterations)
                     .map_err(|message| unread(format!("line {number}"), message, HELP))?;
             }
         }
@@ -81,7 +81,7 @@ fn copy(head: &Run) -> Run {
     }
 }
 
-/// `Directory creation  0.019519  0.028223  0.050814  0.050814  0.050814`: three percentiles, 99.9 %, and the longest, ms.
+/// Parses `Directory creation  0.019519  0.028223  0.050814  0.050814  0.050814`: three percentiles, 99.9 %, and the maximum, ms.
 fn latencies(run: &mut Run, (name, kind): (&str, Option<OpKind>), words: &[&str]) -> Result<(), String> {
     const STATS: [Stat; 5] = [Stat::P50, Stat::P90, Stat::P99, Stat::P999, Stat::Max];
     if words.len() != STATS.len() {
@@ -98,8 +98,8 @@ fn latencies(run: &mut Run, (name, kind): (&str, Option<OpKind>), words: &[&str]
     Ok(())
 }
 
-/// `Directory creation  42430.996  42430.996  42430.996  0.000`: greatest, least, mean, standard deviation. With statistics
-/// of ranks there are three numbers before these.
+/// Parses `Directory creation  42430.996  42430.996  42430.996  0.000`: greatest, least, mean, standard deviation. With
+/// statistics of ranks, three numbers come before these.
 fn row(run: &mut Run, line: &str, summary: Summary, iterations: f64) -> Result<(), String> {
     const OPERATIONS: [(&str, Option<OpKind>); 12] = [
         ("Directory creation", Some(OpKind::Mkdir)),
@@ -109,7 +109,7 @@ fn row(run: &mut Run, line: &str, summary: Summary, iterations: f64) -> Result<(
         ("Directory removal", Some(OpKind::Rmdir)),
         ("File creation", Some(OpKind::Create)),
         ("File stat", Some(OpKind::Stat)),
-        // An open, a read and a close.
+        // Consists of an open, a read and a close.
         ("File read", None),
         ("File rename", Some(OpKind::Rename)),
         ("File removal", Some(OpKind::Unlink)),
@@ -131,7 +131,7 @@ fn row(run: &mut Run, line: &str, summary: Summary, iterations: f64) -> Result<(
     match (summary, kind) {
         (Summary::Rate, Some(kind)) => phase.rate(*kind, mean),
         (Summary::Rate, None) => phase.more("rate", mean, "ops/s"),
-        // Of rates too, the time is their inverse, with fewer digits.
+        // If rates are known, the time is their inverse, with fewer digits.
         (Summary::Time, Some(kind)) => {
             phase.latency(*kind, Stat::Mean, mean.filter(|ms| *ms > 0.0).map(|ms| ms * NS_PER_MS));
         }

@@ -1,4 +1,4 @@
-//! MLPerf Storage: `summary.json`, which DLIO writes. Its MB are of 2^20 bytes: DLIO divides twice by 1024.
+//! MLPerf Storage: `summary.json`, which DLIO writes. Its MB are 2^20 bytes: DLIO divides twice by 1024.
 
 use crate::error::unread;
 use crate::input::{Input, number_at, text_at};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const MIB: f64 = 1_048_576.0;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.is_json()
         && input.has("\"metric\"")
         && ["\"train_au_", "\"train_io_", "\"save_", "\"load_", "\"checkpoint_"].iter().any(|key| input.has(key))

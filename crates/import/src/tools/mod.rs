@@ -1,4 +1,4 @@
-//! The tools whose results can be read: a file each, and a line in [`TOOLS`].
+//! Readers of other tools' results: one file per tool, and a row in [`TOOLS`].
 
 use crate::input::Input;
 use crate::run::Run;
@@ -42,26 +42,25 @@ mod yabs;
 
 /// A tool whose results can be read.
 pub struct Tool {
-    /// Its name, as `--from` takes it.
+    /// Name, as `--from` accepts it.
     pub name: &'static str,
-    /// Which of its files.
+    /// Description of the files that can be read.
     pub what: &'static str,
-    /// Whether a file seems to be its.
-    pub(crate) is_its: fn(&Input<'_>) -> bool,
+    /// Returns `true` if a file seems to be the tool's.
+    pub(crate) recognises: fn(&Input<'_>) -> bool,
     pub(crate) read: fn(&Input<'_>) -> Result<Vec<Run>, Unread>,
 }
 
-/// Whether a tool's reader takes all values of a key of JSON that is there more than once.
+/// Returns `true` if a tool's reader uses all values of a repeated JSON key.
 pub(crate) fn reads_repeated(tool: &str, path: &str) -> bool {
     tool == "iperf3" && iperf3::reads_repeated(path)
 }
 
 macro_rules! tools {
     ($($name:literal $module:ident $what:literal,)*) => {
-        /// All of them. The first that takes a file for its own reads it, so that those whose files hold another's stand
-        /// before it.
+        /// All tools. The first one that recognises a file reads it, so tools whose files contain another's output come first.
         pub const TOOLS: &[Tool] =
-            &[$(Tool { name: $name, what: $what, is_its: $module::is_its, read: $module::read },)*];
+            &[$(Tool { name: $name, what: $what, recognises: $module::recognises, read: $module::read },)*];
     };
 }
 

@@ -1,5 +1,5 @@
-//! netperf: the tables of its tests, and the key=value and CSV output of omni tests. Bits a second become bytes. A stream
-//! is written, and with MAERTS read; a request with its response is a transaction.
+//! netperf: the tables of its tests, and the key=value and CSV output of omni tests. Bits per second become bytes. A
+//! stream is a write, or with MAERTS a read; a request with its response is a transaction.
 
 use crate::amount::{csv, decimal};
 use crate::error::unread;
@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 const NS_PER_S: f64 = 1e9;
 const NS_PER_US: f64 = 1e3;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.head().lines().any(|line| title(line).is_some()) || input.has_line("THROUGHPUT_UNITS=")
 }
 
-/// `MIGRATED TCP STREAM TEST from 0.0.0.0 …`
+/// Returns the test of `MIGRATED TCP STREAM TEST from 0.0.0.0 …`.
 fn title(line: &str) -> Option<String> {
     let (name, _) = line.split_once(" TEST from ")?;
     let name = name.trim().trim_start_matches("MIGRATED ");
@@ -63,7 +63,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     Ok(runs)
 }
 
-/// Bytes a second of a unit of netperf's: `10^6bits/sec`, `KBytes/sec`, whose K is 1024.
+/// Returns the bytes per second of netperf's units: `10^6bits/sec`; `KBytes/sec`, whose K is 1024.
 fn factor(unit: &str) -> Option<f64> {
     let power = |base: f64, letter: Option<char>| match letter {
         Some('K') => Some(base),
@@ -96,7 +96,7 @@ fn kind_of(name: &str, direction: &str) -> OpKind {
     if reads { OpKind::Read } else { OpKind::Write }
 }
 
-/// `KEY=value`, a line each.
+/// Reads lines of `KEY=value`.
 fn keys(run: &mut Run, name: &str, lines: &[&str]) -> bool {
     let of = BTreeMap::from_iter(lines.iter().filter_map(|line| line.trim().split_once('=')));
     let is_read = selected(run, name, &of);
@@ -106,9 +106,9 @@ fn keys(run: &mut Run, name: &str, lines: &[&str]) -> bool {
     is_read
 }
 
-/// The values of selectors, by their names.
+/// Adds the values of selectors, by their names.
 fn selected(run: &mut Run, name: &str, of: &BTreeMap<&str, &str>) -> bool {
-    // Where the unit was not asked for, it is the one that the test has by default.
+    // Without a unit, the test's default applies.
     let is_exchange = name.contains("REQUEST") || name.contains('|') || name.contains("RR");
     let default = if is_exchange { "Trans/s" } else { "10^6bits/s" };
     let (throughput, unit) = match (of.get("THROUGHPUT"), of.get("TRANSACTION_RATE")) {
@@ -132,7 +132,7 @@ fn selected(run: &mut Run, name: &str, of: &BTreeMap<&str, &str>) -> bool {
     true
 }
 
-/// Latencies, which may be all that was asked for.
+/// Adds latencies, which may be the only selectors.
 fn latencies(run: &mut Run, name: &str, of: &BTreeMap<&str, &str>) -> bool {
     if !of.keys().any(|key| key.ends_with("_LATENCY")) {
         return false;
@@ -140,20 +140,20 @@ fn latencies(run: &mut Run, name: &str, of: &BTreeMap<&str, &str>) -> bool {
     let phase = run.phase_named(if name.is_empty() { "omni" } else { name });
     for (key, value) in of {
         let Some(what) = key.strip_suffix("_LATENCY") else { continue };
-        // -1 stands for what was not measured.
+        // -1 means not measured.
         let value = decimal(value).filter(|us| *us >= 0.0);
         phase.less(&format!("latency {}", what.to_lowercase()), value.map(|us| us * NS_PER_US), "ns");
     }
     phase.size() > 0
 }
 
-/// The selector whose title this is, its lines joined by blanks.
+/// Returns the selector with this title; the title's lines are joined by blanks.
 fn selector(title: &str) -> Option<&'static str> {
-    let is_its = |of: &str| of.split(['|', ' ']).filter(|word| !word.is_empty()).eq(title.split_whitespace());
-    SELECTORS.iter().find(|(_, of)| is_its(of)).map(|(name, _)| *name)
+    let recognises = |of: &str| of.split(['|', ' ']).filter(|word| !word.is_empty()).eq(title.split_whitespace());
+    SELECTORS.iter().find(|(_, of)| recognises(of)).map(|(name, _)| *name)
 }
 
-/// A line of names and one of values, as `-o` prints them.
+/// Reads a line of names and a line of values, the format of `-o`.
 fn columns(run: &mut Run, name: &str, lines: &[&str]) -> bool {
     let is_head = |line: &&str| line.contains(',') && csv(line).iter().any(|title| selector(title).is_some());
     let Some(at) = lines.iter().position(is_head) else { return false };
@@ -167,7 +167,7 @@ fn columns(run: &mut Run, name: &str, lines: &[&str]) -> bool {
     selected(run, name, &BTreeMap::from_iter(pairs))
 }
 
-/// Columns with titles of several lines above them, as `-O` prints them.
+/// Reads columns below titles of several lines, the format of `-O`.
 fn blocks(run: &mut Run, name: &str, lines: &[&str]) -> bool {
     let mut of: BTreeMap<&str, String> = BTreeMap::new();
     let is_own = |line: &&str| !line.starts_with("Interim result:");
@@ -175,7 +175,7 @@ fn blocks(run: &mut Run, name: &str, lines: &[&str]) -> bool {
     for block in lines.split(|line| line.trim().is_empty()) {
         block_values(block, &mut of);
     }
-    // The classic tables have some of these titles, with units below them.
+    // The classic tables share some of these titles, but have units below them.
     let is_number = |name: &str| matches!(name, "THROUGHPUT" | "TRANSACTION_RATE") || name.ends_with("_LATENCY");
     if of.is_empty() || of.iter().any(|(name, value)| is_number(name) && decimal(value).is_none()) {
         return false;
@@ -187,8 +187,8 @@ fn blocks(run: &mut Run, name: &str, lines: &[&str]) -> bool {
     is_read
 }
 
-/// The values of a block: columns are where no line has a letter between them. A title may have a blank in such a place, so that
-/// neighbours are tried together.
+/// Collects the values of a block. Columns are separated where every line is blank. A title may also have a blank
+/// there, so neighbouring columns are tried together.
 fn block_values(block: &[&str], of: &mut BTreeMap<&'static str, String>) {
     const TITLE_PARTS_MAX: usize = 3;
     if block.len() < 2 {
@@ -225,7 +225,7 @@ fn block_values(block: &[&str], of: &mut BTreeMap<&'static str, String>) {
     }
 }
 
-/// The classic tables: rows of numbers below a head.
+/// Reads the classic tables: rows of numbers below a header.
 fn table(run: &mut Run, name: &str, lines: &[&str]) -> bool {
     let unit =
         lines.iter().find_map(|line| line.split_whitespace().find(|word| factor(word).is_some() && word.contains('s')));
@@ -244,11 +244,11 @@ fn table(run: &mut Run, name: &str, lines: &[&str]) -> bool {
         phase.wall_ns = decimal(time).map(|s| s * NS_PER_S);
         rate(phase, kind_of(name, ""), decimal(throughput), unit);
     } else if is_exchange {
-        // Send and receive size, request and response, time, rate.
+        // Send and receive size, request and response size, time, rate.
         phase.wall_ns = at(first, 4).map(|s| s * NS_PER_S);
         phase.transactions(at(first, 5));
     } else if is_datagram {
-        // Socket, message, time, sent, errors, throughput; below it what arrived: socket, time, received, throughput.
+        // Socket, message, time, sent, errors, throughput. The next row is the receiver's: socket, time, received, throughput.
         let factor = unit.and_then(factor).unwrap_or(1e6 / 8.0);
         phase.wall_ns = at(first, 2).map(|s| s * NS_PER_S);
         phase.bandwidth(OpKind::Write, at(first, 5).map(|value| value * factor));

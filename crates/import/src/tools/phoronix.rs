@@ -1,6 +1,5 @@
-//! The Phoronix Test Suite: `composite.xml`. Each system of it is a run, each test a phase. What it prints as MB/s is
-//! MiB/s in some test profiles and 1000 KiB/s in others, and its IOPS are what fio printed, such as 12.3k: no metric stands
-//! for them, and the unit is kept as it is printed.
+//! The Phoronix Test Suite: `composite.xml`. Each system is a run, each test a phase. Its MB/s are MiB/s in some test profiles and
+//! 1000 KiB/s in others, and its IOPS are copied from fio, such as 12.3k. So no metric fits them, and the unit is kept as printed.
 
 use crate::amount::decimal;
 use crate::error::unread;
@@ -10,7 +9,7 @@ use crate::xml::{self, Element};
 use plumb_result::metric::Better;
 use plumb_result::published::Unread;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.has("<PhoronixTestSuite>")
 }
 
@@ -33,7 +32,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     Ok(runs.into_iter().map(|(_, run)| run).collect())
 }
 
-/// The run of a system, with what the file says of it.
+/// Creates the run of a system, with the file's facts about it.
 fn begun(suite: &Element, name: &str) -> Run {
     let mut run = Run::new("composite.xml");
     run.version = suite
@@ -64,7 +63,7 @@ fn number(run: &mut Run, result: &Element, entry: &Element) {
     let what = result.text_of("Identifier").map(str::to_owned);
     run.set(&name, what);
     let phase = run.phase_named(&name);
-    // A test that failed has no value.
+    // A failed test has no value.
     let value = entry.text_of("Value").and_then(decimal);
     phase.number_or_null("result", value, &scale, better);
     let raw: Vec<f64> =

@@ -1,5 +1,5 @@
-//! PostMark: its report, verbose or terse. A megabyte is 1,048,576 bytes, and its clock counts whole seconds, so that two
-//! runs of a second and of almost two print the same.
+//! PostMark: its report, verbose or terse. A megabyte is 1,048,576 bytes. Its clock counts whole seconds, so runs of
+//! one second and of almost two print the same.
 
 use crate::amount::{bytes_of_1024, decimal, leading};
 use crate::error::unread;
@@ -10,10 +10,10 @@ use plumb_workload::OpKind;
 
 const NS_PER_S: f64 = 1e9;
 
-/// Below that a clock of whole seconds says little.
+/// Seconds below which a clock of whole seconds is too coarse.
 const SECONDS_FEW: f64 = 10.0;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.has("PostMark v") || (input.has("seconds of transactions (") && input.has("seconds total"))
 }
 
@@ -22,20 +22,20 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut current = fresh("verbose");
     let mut begun = false;
     for line in input.text().lines() {
-        let said = line.trim().trim_start_matches("pm>").trim();
-        if let Some((_, version)) = said.split_once("PostMark v") {
+        let trimmed = line.trim().trim_start_matches("pm>").trim();
+        if let Some((_, version)) = trimmed.split_once("PostMark v") {
             current.version = version.split_whitespace().next().unwrap_or_default().to_owned();
-        } else if said.contains("Creating ") && said.contains("...") {
+        } else if trimmed.contains("Creating ") && trimmed.contains("...") {
             begun = true;
-        } else if is_terse(said) {
+        } else if is_terse(trimmed) {
             begun = false;
             let mut run = taken(&mut current, "terse");
-            terse(&mut run, said);
+            terse(&mut run, trimmed);
             runs.push(run);
-        } else if let Some(seconds) = said.strip_suffix(" seconds total").and_then(decimal) {
+        } else if let Some(seconds) = trimmed.strip_suffix(" seconds total").and_then(decimal) {
             current.phase_named("whole").wall_ns = Some(seconds * NS_PER_S);
-        } else if settings(&mut current, said) {
-        } else if verbose(&mut current, said) {
+        } else if settings(&mut current, trimmed) {
+        } else if verbose(&mut current, trimmed) {
             begun = false;
             let run = taken(&mut current, "verbose");
             runs.push(run);
@@ -62,7 +62,7 @@ fn fresh(form: &str) -> Run {
     Run::new(form)
 }
 
-/// The run so far; its version and settings hold for the next one too.
+/// Takes the current run; its version and settings also apply to the next one.
 fn taken(current: &mut Run, form: &str) -> Run {
     let next = Run {
         version: current.version.clone(),
@@ -100,13 +100,13 @@ fn settings(run: &mut Run, line: &str) -> bool {
     false
 }
 
-/// `(13636 per second)` at the end of a line.
+/// Parses `(13636 per second)` at the end of a line.
 fn per_second(line: &str) -> Option<f64> {
     let inner = line.rsplit_once('(')?.1.strip_suffix(" per second)")?;
     decimal(inner).or_else(|| bytes_of_1024(&short(inner)))
 }
 
-/// `789.76 megabytes` with the prefix as a letter.
+/// Shortens the prefix of `789.76 megabytes` to a letter.
 fn short(amount: &str) -> String {
     const WORDS: [(&str, &str); 5] =
         [("kilobytes", "KB"), ("megabytes", "MB"), ("gigabytes", "GB"), ("terabytes", "TB"), ("bytes", "B")];
@@ -114,7 +114,7 @@ fn short(amount: &str) -> String {
     word.map_or_else(|| amount.to_owned(), |(word, letter)| amount.replacen(word, letter, 1))
 }
 
-/// A line of the report; whether it was the last one.
+/// Reads a line of the report. Returns `true` for the last one.
 fn verbose(run: &mut Run, line: &str) -> bool {
     let rate = per_second(line);
     let count = leading(line);
@@ -145,14 +145,14 @@ fn verbose(run: &mut Run, line: &str) -> bool {
     false
 }
 
-/// The terse report: thirteen numbers.
+/// Recognises the terse report: thirteen numbers.
 fn is_terse(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     words.len() == 13 && words.iter().all(|word| decimal(word).is_some())
 }
 
-/// Seconds, seconds of transactions, and rates: transactions, files created in all, alone and among transactions, read,
-/// appended, deleted in all, alone and among transactions, bytes read and written.
+/// Reads the terse report: seconds; seconds of transactions; rates of transactions, of files created in all, alone and among
+/// transactions, of files read and appended, of files deleted in all, alone and among transactions, and of bytes read and written.
 fn terse(run: &mut Run, line: &str) {
     let numbers: Vec<Option<f64>> = line.split_whitespace().map(decimal).collect();
     let seconds = |at: usize| numbers[at].map(|seconds| seconds * NS_PER_S);

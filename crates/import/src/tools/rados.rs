@@ -1,4 +1,4 @@
-//! `rados bench`, whose output CBT keeps: its summary. MB are of 2^20 bytes (Ceph's obj_bencher divides by 1024 twice).
+//! `rados bench`, whose output CBT keeps: its summary. MB are 2^20 bytes (Ceph's obj_bencher divides by 1024 twice).
 
 use crate::amount::decimal;
 use crate::error::unread;
@@ -11,8 +11,8 @@ use plumb_workload::OpKind;
 const MIB: f64 = 1_048_576.0;
 const NS_PER_S: f64 = 1e9;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
-    // What goes before the summary is a line a second.
+pub(super) fn recognises(input: &Input<'_>) -> bool {
+    // A line per second precedes the summary.
     let text = input.text();
     text.contains("Total time run:") && text.contains("Bandwidth (MB/sec):")
 }
@@ -36,7 +36,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
             run.set(name, Some(value.trim()));
         }
         let Some(phase) = run.phases.last_mut() else { continue };
-        // Old versions had no unit in these names.
+        // Old versions print these names without a unit.
         match name.trim_end_matches("(s)").to_lowercase().as_str() {
             "bandwidth (mb/sec)" => phase.bandwidth(kind, number.map(|mib| mib * MIB)),
             "average iops" => phase.rate(kind, number),

@@ -1,5 +1,5 @@
-//! sysbench: what `fileio run` prints. MiB, and the Mb of 0.4 and 0.5, are 2^20 bytes. Its latencies are of all requests
-//! together, reads, writes and flushes, so that they have no metric where there are several kinds.
+//! sysbench: the output of `fileio run`. MiB, and the Mb of 0.4 and 0.5, are 2^20 bytes. Its latencies cover reads,
+//! writes and flushes together, so they have no metric if a run has several kinds.
 
 use crate::amount::{bytes, bytes_of_1024, decimal, leading};
 use crate::error::unread;
@@ -12,20 +12,20 @@ use plumb_workload::OpKind;
 const MIB: f64 = 1_048_576.0;
 const NS_PER_MS: f64 = 1e6;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.has("reads/s:") && input.has("fsyncs/s:")
         || input.has("Operations performed:") && input.has("Requests/sec executed")
         || input.has_line("sysbench ") && input.has("fileio")
         || input.has_line("sysbench ") && input.has("IOPS=")
 }
 
-/// What a run says of itself, until it is whole.
+/// Numbers of a run, collected until it is complete.
 #[derive(Default)]
 struct Read {
-    /// Ops and bytes a second of reads, writes, flushes.
+    /// Ops and bytes per second of reads, writes, flushes.
     rates: [Option<f64>; 3],
     bandwidths: [Option<f64>; 2],
-    /// Counts and bytes, where only these are said.
+    /// Counts and bytes, for versions that print only these.
     counts: [Option<f64>; 2],
     bytes: [Option<f64>; 2],
     seconds: Option<f64>,
@@ -38,24 +38,25 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut read = Read::default();
     let mut begun = false;
     for line in input.text().lines() {
-        let said = line.trim().trim_start_matches('>').trim();
-        if let Some(rest) = said.strip_prefix("sysbench ").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        let trimmed = line.trim().trim_start_matches('>').trim();
+        if let Some(rest) =
+            trimmed.strip_prefix("sysbench ").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
         {
             head.version = rest.split([' ', ':']).next().unwrap_or_default().to_owned();
         }
-        begun |= said.starts_with("File operations:")
-            || said.starts_with("Operations performed:")
-            || said.starts_with("Throughput:");
-        if said.starts_with("Threads fairness") && begun {
+        begun |= trimmed.starts_with("File operations:")
+            || trimmed.starts_with("Operations performed:")
+            || trimmed.starts_with("Throughput:");
+        if trimmed.starts_with("Threads fairness") && begun {
             runs.push(whole(&mut head, std::mem::take(&mut read)));
             begun = false;
         } else if begun {
-            read.line(said);
+            read.line(trimmed);
         } else {
-            setting(&mut head, said);
+            setting(&mut head, trimmed);
         }
     }
-    // The fairness of threads is not the last thing that is wanted.
+    // A file may end before the section on thread fairness.
     if begun && read.seconds.is_some() {
         runs.push(whole(&mut head, read));
     }

@@ -1,6 +1,5 @@
-//! vdbench: `flatfile.html`, `summary.html` and what it prints. The averages over a run, which leave out its first interval,
-//! are taken. Its MB are of 2^20 bytes. Sources: the head of a report (`1024**2`) and of a flat file, which explains its
-//! columns.
+//! vdbench: `flatfile.html`, `summary.html` and its output. Uses the averages over a run, which leave out its first interval.
+//! Its MB are 2^20 bytes. Sources: the header of a report (`1024**2`), and of a flat file, which explains its columns.
 
 use crate::amount::decimal;
 use crate::error::unread;
@@ -14,12 +13,12 @@ use std::collections::BTreeMap;
 const MIB: f64 = 1_048_576.0;
 const NS_PER_MS: f64 = 1e6;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     let is_flat = |line: &str| line.split_whitespace().take(4).any(|word| word == "Run") && line.contains("MB/sec");
     (input.has("Starting RD=") && (input.has("1024**2") || input.has("ReqstdOps"))) || input.head().lines().any(is_flat)
 }
 
-/// What an average says; times in ms.
+/// A line of averages; times in ms.
 #[derive(Default)]
 struct Average {
     rate: Option<f64>,
@@ -36,7 +35,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut run = Run::new("report");
     let mut name = String::new();
     let mut columns: Vec<&str> = Vec::new();
-    // Of runs on files: the names of the columns after the interval.
+    // For runs on files: names of the columns after the interval.
     let mut pairs: Vec<String> = Vec::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -94,7 +93,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     Ok(vec![run])
 }
 
-/// The means in a line of a flat file, by the names of its columns.
+/// Adds the means in a line of a flat file, by column name.
 fn of_flat(run: &mut Run, of: &BTreeMap<&str, &str>) {
     let number = |name: &str| of.get(name).and_then(|text| decimal(text));
     let name = of.get("Run").copied().unwrap_or_default();
@@ -121,7 +120,7 @@ fn of_flat(run: &mut Run, of: &BTreeMap<&str, &str>) {
     put(run, name, &average);
 }
 
-/// Returns the columns of a run on files after the interval, from the upper line of its head: most are a rate and a response time.
+/// Returns the columns of a run on files after the interval, from the upper header line: most are a rate and a response time.
 fn file_columns(words: &[&str]) -> Vec<String> {
     let first = words.iter().position(|word| word.contains("ReqstdOps")).unwrap_or(0);
     let mut found = Vec::new();
@@ -130,7 +129,7 @@ fn file_columns(words: &[&str]) -> Vec<String> {
         match name {
             "ReqstdOps" => found.extend(["requested rate", "requested resp"].map(str::to_owned)),
             "cpu%" => found.extend(["cpu total", "cpu sys"].map(str::to_owned)),
-            // Before the pair of reads stands their share.
+            // The share of reads precedes their pair of columns.
             "read" if !word.starts_with('.') => found.push("read pct".to_owned()),
             "mb/sec" if word.starts_with('.') => found.extend(["MB_read", "MB_write"].map(str::to_owned)),
             "mb/sec" => found.push("MB total".to_owned()),
@@ -141,7 +140,7 @@ fn file_columns(words: &[&str]) -> Vec<String> {
     found
 }
 
-/// The mean of a run on files.
+/// Adds the means of a run on files.
 fn put_files(run: &mut Run, name: &str, of: &dyn Fn(&str) -> Option<f64>) {
     const CALLS: [(&str, OpKind); 11] = [
         ("read", OpKind::Read),
@@ -176,7 +175,7 @@ fn put_files(run: &mut Run, name: &str, of: &dyn Fn(&str) -> Option<f64>) {
 }
 
 fn put(run: &mut Run, name: &str, average: &Average) {
-    // An average over nothing, as of formatting.
+    // An average over no ops, such as that of formatting.
     if average.rate.unwrap_or(0.0) == 0.0 {
         return;
     }

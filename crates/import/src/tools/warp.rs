@@ -1,5 +1,5 @@
-//! warp, the benchmark of S3: what it prints, of each kind of operation the whole. Its MiB are 2^20 bytes. An object put is
-//! bytes written, one got is bytes read.
+//! warp, a benchmark of S3: the total of each kind of operation in its output. Its MiB are 2^20 bytes. A put object is
+//! bytes written, a fetched one bytes read.
 
 use crate::amount::{bytes, decimal, leading, time_ns};
 use crate::error::unread;
@@ -8,11 +8,11 @@ use crate::run::Run;
 use plumb_result::published::Unread;
 use plumb_workload::OpKind;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.head().lines().any(|line| head(line).is_some()) && (input.has("obj/s") || input.has("Average:"))
 }
 
-/// `Operation: PUT. Concurrency: 32`, `Operation: GET (3650). Ran 4m59s.`, `Report: GET. Concurrency: 20.`
+/// Recognises `Operation: PUT. Concurrency: 32`, `Operation: GET (3650). Ran 4m59s.`, `Report: GET. Concurrency: 20.`
 fn head(line: &str) -> Option<&str> {
     let line = line.trim();
     let rest = line.strip_prefix("Operation: ").or_else(|| line.strip_prefix("Report: "))?;
@@ -26,7 +26,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut has_rate = true;
     let mut in_parts = false;
     for line in input.text().lines() {
-        let said = line.trim().trim_start_matches("* ").trim();
+        let trimmed = line.trim().trim_start_matches("* ").trim();
         if let Some(rest) = head(line) {
             let name = rest.split([' ', '.', ',', '(']).next().unwrap_or_default().to_owned();
             run.set(&name, Some(rest));
@@ -34,17 +34,17 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
             (has_rate, in_parts) = (false, false);
         } else if run.phases.is_empty() {
             continue;
-        } else if said.starts_with("Throughput by host") || said.contains("split into") {
+        } else if trimmed.starts_with("Throughput by host") || trimmed.contains("split into") {
             in_parts = true;
         } else if in_parts {
             continue;
         } else if let Some(rest) =
-            said.strip_prefix("Average: ").or_else(|| said.strip_prefix("Throughput: ")).filter(|_| !has_rate)
+            trimmed.strip_prefix("Average: ").or_else(|| trimmed.strip_prefix("Throughput: ")).filter(|_| !has_rate)
         {
             has_rate = true;
             rates(&mut run, rest);
-        } else if said.starts_with("Reqs: ") || said.starts_with("Avg: ") {
-            latencies(&mut run, said.trim_start_matches("Reqs: "));
+        } else if trimmed.starts_with("Reqs: ") || trimmed.starts_with("Avg: ") {
+            latencies(&mut run, trimmed.trim_start_matches("Reqs: "));
         }
     }
     match run.phases.iter().any(|phase| phase.size() > 0) {
@@ -53,7 +53,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
 }
 
-/// `Ran 4m59s`, `Ran: 1m`.
+/// Parses `Ran 4m59s` or `Ran: 1m`.
 fn ran_ns(rest: &str) -> Option<f64> {
     let text = rest.split_once("Ran")?.1.trim_start_matches([':', ' ']);
     let mut seconds = 0.0;
@@ -74,7 +74,7 @@ fn ran_ns(rest: &str) -> Option<f64> {
     (seconds > 0.0).then_some(seconds * 1e9)
 }
 
-/// `141.82 MiB/s, 14.18 obj/s (…)`.
+/// Parses `141.82 MiB/s, 14.18 obj/s (…)`.
 fn rates(run: &mut Run, text: &str) {
     let Some(phase) = run.phases.last_mut() else { return };
     let kind = match phase.name.as_str() {
@@ -100,7 +100,7 @@ fn rates(run: &mut Run, text: &str) {
     }
 }
 
-/// `Avg: 100ms, 50%: 50ms, 90%: 150ms, 99%: 200ms, Fastest: 1ms, Slowest: 300ms`, of requests.
+/// Parses latencies of requests: `Avg: 100ms, 50%: 50ms, 90%: 150ms, 99%: 200ms, Fastest: 1ms, Slowest: 300ms`.
 fn latencies(run: &mut Run, text: &str) {
     let Some(phase) = run.phases.last_mut() else { return };
     for part in text.split(", ") {

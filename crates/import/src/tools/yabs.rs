@@ -1,5 +1,5 @@
-//! YABS (yet-another-bench-script): its tables of fio, iperf3 and Geekbench. Its MB are 1000 KiB in most versions and 10^6 bytes in
-//! others; I/Os a second times the block size show which.
+//! YABS (yet-another-bench-script): its tables of fio, iperf3 and Geekbench. Its MB are 1000 KiB in most versions and
+//! 10^6 bytes in others; IOPS times the block size show which.
 
 use crate::amount::{bits_as_bytes, decimal, scaled, time_ns};
 use crate::error::unread;
@@ -8,7 +8,7 @@ use crate::run::Run;
 use plumb_result::published::Unread;
 use plumb_workload::OpKind;
 
-pub(super) fn is_its(input: &Input<'_>) -> bool {
+pub(super) fn recognises(input: &Input<'_>) -> bool {
     input.has_line("fio Disk Speed Tests (Mixed R/W") || input.has("Yet-Another-Bench-Script")
 }
 
@@ -18,7 +18,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut is_network = false;
     for line in input.text().lines() {
         let fields: Vec<&str> = line.split('|').map(str::trim).collect();
-        let said = line.trim();
+        let trimmed = line.trim();
         match fields.as_slice() {
             ["Block Size", of @ ..] => {
                 sizes = of.iter().filter_map(|field| Some(field.split_whitespace().next()?.to_owned())).collect();
@@ -32,7 +32,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
             ["Provider", ..] => is_network = true,
             [provider, place, sent, received, rest @ ..] if is_network && !provider.starts_with('-') => {
                 let phase = run.phase(format!("iperf3 {provider}, {place}"));
-                // "busy" where there was no test.
+                // "busy" if the test did not run.
                 phase.more("sent", bits_as_bytes(sent), "B/s");
                 phase.more("received", bits_as_bytes(received), "B/s");
                 phase.less("ping", rest.first().and_then(|text| time_ns(text)), "ns");
@@ -40,7 +40,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
             [name @ ("Single Core" | "Multi Core"), score] => {
                 run.phase_named("Geekbench").more(name, decimal(score), "");
             }
-            [_] => setting(&mut run, said),
+            [_] => setting(&mut run, trimmed),
             _ => {}
         }
     }
@@ -51,7 +51,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
 }
 
-/// `Processor  : AMD EPYC`, `#                     v2026-09-20                    #`.
+/// Records `Processor  : AMD EPYC`, `#                     v2026-09-20                    #`.
 fn setting(run: &mut Run, line: &str) {
     let version = line.trim_matches(['#', ' ']);
     if version.starts_with('v') && version[1..].starts_with(|c: char| c.is_ascii_digit()) {
@@ -64,7 +64,7 @@ fn setting(run: &mut Run, line: &str) {
     }
 }
 
-/// Bytes of a block: `4k`, `1m`.
+/// Returns the bytes of a block size: `4k`, `1m`.
 fn block_bytes(size: &str) -> Option<f64> {
     let (number, unit) = size.split_at(size.len().checked_sub(1)?);
     let factor = match unit {
@@ -75,7 +75,7 @@ fn block_bytes(size: &str) -> Option<f64> {
     Some(decimal(number)? * factor)
 }
 
-/// `110.95 MB/s  (27.0k)`.
+/// Parses `110.95 MB/s  (27.0k)`.
 fn disk(run: &mut Run, name: &str, size: &str, text: &str) {
     let Some((amount, iops)) = text.split_once('(') else { return };
     let mut words = amount.split_whitespace();

@@ -1,25 +1,21 @@
-//! What two or more places are compared by: `plumb compare`, `plumb gate`, `plumb noise`.
+//! Arguments of the commands that compare places: `plumb compare`, `plumb gate`, `plumb noise`.
 
 use super::{LiveArguments, LoadArguments, ReportFile};
 use clap::Args;
 use plumb_cli::hosts::HostsArguments;
 use std::path::PathBuf;
 
-/// Arguments of `plumb compare`.
 #[derive(Debug, Args)]
 #[command(after_long_help = COMPARE_PLACES)]
 pub(crate) struct CompareArguments {
-    /// Hosts that make the runs, in the place of this one.
     #[command(flatten)]
     pub hosts: HostsArguments,
-    /// Write a report with charts as well.
     #[command(flatten)]
     pub report_file: ReportFile,
-    /// What is shown and sent while it goes on.
     #[command(flatten)]
     pub live_output: LiveArguments,
-    /// The baseline: a directory, several of them separated by commas (see below), or a simulated device such as `sim:hdd`. With
-    /// --from-store: what selects its runs.
+    /// The baseline: a directory, several of them separated by commas (see below), or a simulated device such as
+    /// `sim:hdd`. With --from-store: a selection of runs.
     pub a: String,
     /// The candidate, in the same form, such as `sim:hdd?slow=5%`.
     pub b: String,
@@ -64,12 +60,10 @@ pub(crate) struct CompareArguments {
     /// need fewer blocks.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub phase: Vec<String>,
-    /// The load of other programs.
     #[command(flatten)]
     pub load: LoadArguments,
 }
 
-/// Why a side may have several directories.
 const COMPARE_PLACES: &str = "\
 Several directories per side:
   One mkfs, one RAID build or one boot is one sample, however often it is measured. To claim that xfs is faster than \
@@ -92,17 +86,15 @@ several such words one must hold:
 and if one side was measured after the other, a difference may be one of time: it is shown, and not claimed (plumb explain D8). \
 Where a side's runs are of several plots, each of them is one sample.";
 
-/// Arguments of `plumb gate`.
 #[derive(Debug, Args)]
 #[command(after_long_help = GATE_REFERENCES)]
 pub(crate) struct GateArguments {
-    /// Hosts that measure, in the place of this one.
     #[command(flatten)]
     pub hosts: HostsArguments,
-    /// What the candidate is judged against (see below) [default: the file of --keep].
+    /// The baseline (see below) [default: the file of --keep].
     #[arg(long, value_name = "REF")]
     pub baseline: Option<String>,
-    /// What is judged (see below).
+    /// The candidate (see below).
     #[arg(long, value_name = "REF")]
     pub candidate: String,
     /// The work: a named workload, several separated by commas, or `all` [default: random-read].
@@ -135,7 +127,6 @@ pub(crate) struct GateArguments {
     /// End with exit code 0 where the answer is `cannot tell` or `suspected`, instead of 6 or 7.
     #[arg(long)]
     pub allow_cannot_tell: bool,
-    /// Where else the answer goes.
     #[command(flatten)]
     pub outputs: GateOutputArguments,
     /// Size of the test file of each run [default: 256 MiB, at most 10 % of the free space; 50 % if less than 160 MiB is free].
@@ -151,12 +142,11 @@ pub(crate) struct GateArguments {
     /// Seed of the order of runs and of all random choices.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
-    /// The load of other programs.
     #[command(flatten)]
     pub load: LoadArguments,
 }
 
-/// Where the answer of a gate goes, next to its page.
+/// Files that receive the answer of a gate, in addition to the page.
 #[derive(Debug, Args)]
 pub(crate) struct GateOutputArguments {
     /// Write the answer as JUnit XML.
@@ -173,7 +163,6 @@ pub(crate) struct GateOutputArguments {
     pub github: bool,
 }
 
-/// What a gate may be about.
 const GATE_REFERENCES: &str = "\
 A REF is one of
   a place         a directory, several of them separated by commas (plumb compare --help), or a simulated device
@@ -195,13 +184,10 @@ the baseline's sessions differ by is part of the error. That takes five sessions
 interleaved blocks do: if both sides can be measured, name two places. A session that looks worse is `suspected`; run the same \
 command again at another time with the same --keep, and it becomes `regression` if that session agrees.";
 
-/// Arguments of `plumb noise`.
 #[derive(Debug, Args)]
 pub(crate) struct NoiseArguments {
-    /// Hosts that are measured, in the place of this one.
     #[command(flatten)]
     pub hosts: HostsArguments,
-    /// What is shown and sent while it goes on.
     #[command(flatten)]
     pub live_output: LiveArguments,
     /// A directory, several of them separated by commas, or a simulated device such as `sim:hdd`.
@@ -225,7 +211,6 @@ pub(crate) struct NoiseArguments {
     /// Seed of the order of runs and of all random choices.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
-    /// The load of other programs.
     #[command(flatten)]
     pub load: LoadArguments,
 }

@@ -1,11 +1,10 @@
-//! What one place is measured with: `plumb try`, `plumb fit-for`, `plumb run`, `plumb sweep`, `plumb watch`.
+//! Arguments of the commands that measure one place: `plumb try`, `plumb fit-for`, `plumb run`, `plumb sweep`, `plumb watch`.
 
 use super::{LiveArguments, LoadArguments, PageArguments, ReportFile};
 use clap::Args;
 use plumb_cli::hosts::HostsArguments;
 use std::path::PathBuf;
 
-/// Arguments of `plumb try`.
 #[derive(Debug, Args)]
 pub(crate) struct TryArguments {
     /// A directory on the storage to measure; a block device or a file, which is only read; or a simulated device such as
@@ -24,18 +23,14 @@ pub(crate) struct TryArguments {
     /// Seed of all random choices.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
-    /// Hosts that are measured, in the place of this one.
     #[command(flatten)]
     pub hosts: HostsArguments,
-    /// Repeats, and where the page goes.
     #[command(flatten)]
     pub report: PageArguments,
-    /// The load of other programs.
     #[command(flatten)]
     pub load: LoadArguments,
 }
 
-/// Arguments of `plumb fit-for`.
 #[derive(Debug, Args)]
 #[command(after_long_help = FIT_FOR_ANSWERS)]
 pub(crate) struct FitForArguments {
@@ -51,24 +46,21 @@ pub(crate) struct FitForArguments {
     /// A limit of your own, such as `play/read.bw >= 400MB/s`; may be given several times.
     #[arg(long = "limit", value_name = "CONDITION")]
     pub limits: Vec<String>,
-    /// How often to measure; fewer where they would take more than a minute, but at least 3.
+    /// Number of runs; fewer if they would take more than a minute, but at least 3.
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(3..=100))]
     pub runs: u32,
     /// Seed of all random choices.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
-    /// What is shown and sent while it goes on.
     #[command(flatten)]
     pub live_output: LiveArguments,
     /// Length of each timed phase of a run; the whole may then take longer than a minute.
     #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
-    /// The load of other programs.
     #[command(flatten)]
     pub load: LoadArguments,
 }
 
-/// What `plumb fit-for` answers.
 const FIT_FOR_ANSWERS: &str = "\
 Answers:
   yes             the 95 % interval of every number is on the good side of its limit
@@ -80,7 +72,6 @@ Answers:
 
 A limit is one that somebody else has published; its source is printed with it. The numbers are geometric means of the runs.";
 
-/// Arguments of `plumb run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     /// A workload file, or the name of a named workload.
@@ -112,10 +103,8 @@ pub(crate) struct RunArguments {
     /// is 1; if a check rejects the result, it is 3 in any case. May be given several times.
     #[arg(long = "assert", value_name = "CONDITION")]
     pub assertions: Vec<String>,
-    /// Hosts that run it, in the place of this one.
     #[command(flatten)]
     pub hosts: HostsArguments,
-    /// Repeats, and where the page goes.
     #[command(flatten)]
     pub report: PageArguments,
     /// Print the workload with all its settings, and do not run it.
@@ -133,21 +122,16 @@ pub(crate) struct RunArguments {
     /// Length of each timed phase [default: the workload's].
     #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
-    /// The load of other programs.
     #[command(flatten)]
     pub load: LoadArguments,
 }
 
-/// Arguments of `plumb sweep`.
 #[derive(Debug, Args)]
 pub(crate) struct SweepArguments {
-    /// Hosts that make the runs, in the place of this one.
     #[command(flatten)]
     pub hosts: HostsArguments,
-    /// Write a report with charts as well.
     #[command(flatten)]
     pub report_file: ReportFile,
-    /// What is shown and sent while it goes on.
     #[command(flatten)]
     pub live_output: LiveArguments,
     /// One or two parameters with their levels, such as `depth=1..256`, `size=64M..4G:7`, `block=4k,64k,1M` or `rate=auto`
@@ -164,8 +148,8 @@ pub(crate) struct SweepArguments {
     /// Change a setting of the work, as in `plumb run`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Open loop: ops arrive at random times (Poisson) at this rate, whatever else is swept; `auto`: 10 % to 120 % of the
-    /// highest rate reached in a closed loop.
+    /// Open loop: ops arrive at random times (Poisson) at this rate, also while another parameter is swept; `auto`: 10
+    /// % to 120 % of the highest rate of a closed loop.
     #[arg(long, value_name = "RATE|auto")]
     pub rate: Option<plumb_study::sweep::plan::RateOption>,
     /// Find the highest rate with a p99 of at most this.
@@ -197,12 +181,10 @@ pub(crate) struct SweepArguments {
     /// Refuse to write anything, for devices and files that must not change.
     #[arg(long)]
     pub read_only: bool,
-    /// The load of other programs.
     #[command(flatten)]
     pub load: LoadArguments,
 }
 
-/// Arguments of `plumb watch`.
 #[derive(Debug, Args)]
 #[command(after_long_help = WATCH_WORDS)]
 pub(crate) struct WatchArguments {
@@ -220,7 +202,6 @@ pub(crate) struct WatchArguments {
     pub plain: bool,
 }
 
-/// What the live view shows.
 const WATCH_WORDS: &str = "\
 Keys: q, Escape or Ctrl-C quits; p or the space bar pauses; Ctrl-L redraws.
 

@@ -1,4 +1,4 @@
-//! What can be typed. Parsing touches nothing but the words.
+//! The command line. Parsing looks at the words only, never at the system.
 
 mod compare;
 mod measure;
@@ -22,16 +22,13 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "plumb", version, max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Arguments {
-    /// What to do.
     #[command(subcommand)]
     pub command: PlumbCommand,
 
-    /// What holds for every command.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PlumbCommand {
     /// Measure this storage in about a minute. Safe on a system in use.
@@ -52,13 +49,11 @@ pub(crate) enum PlumbCommand {
     Sweep(SweepArguments),
     /// Run a whole comparison from one file: build each system, measure it, report the answer.
     Study {
-        /// What to do with it.
         #[command(subcommand)]
         command: crate::commands::study::StudyCommand,
     },
     /// Record what a program does to files; show, compare and convert recordings: of fio, blktrace, strace, perf and others, and published traces. Only `replay` makes load.
     Trace {
-        /// What to do with them.
         #[command(subcommand)]
         command: crate::commands::trace::TraceCommand,
     },
@@ -200,55 +195,54 @@ pub(crate) enum PlumbCommand {
     },
 }
 
-/// What Plumb starts itself with: the far end of a host. It is parsed apart, so that it appears in no help, completion or suggestion.
+/// Hidden arguments with which Plumb starts its own far end on a host. Parsed separately, so that they appear
+/// in no help, completion or suggestion.
 #[derive(Debug, Parser)]
 #[command(name = "plumb agent")]
 pub(crate) struct FarEndArguments {
-    /// Be one of several hosts that measure together, for the client at standard input and output.
+    /// Run as one of several hosts that measure together, for the client at standard input and output.
     #[arg(long)]
     pub rank: bool,
     /// Serve clients at this address, in the background.
     #[arg(long, value_name = "ADDRESS")]
     pub detached: Option<String>,
-    /// With --detached: the server.keys.
+    /// With --detached: path of server.keys.
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
-    /// With --detached: clients without keys are served on loopback, as those of other tools' services.
+    /// With --detached: serve clients without keys on loopback, as other tools' services do.
     #[arg(long)]
     pub keyless: bool,
-    /// With --rank and --detached: what clients may use.
+    /// With --rank and --detached: paths that clients may use.
     #[arg(long, value_name = "PATH")]
     pub allow: Vec<PathBuf>,
-    /// With --rank and --detached: workloads may start programs, and connect to other hosts.
+    /// With --rank and --detached: allow workloads to start programs and to connect to other hosts.
     #[arg(long)]
     pub allow_exec: bool,
-    /// With --rank and --detached: clients may interrupt each other, and end the agent.
+    /// With --rank and --detached: let clients interrupt each other and stop the agent.
     #[arg(long)]
     pub obeys: bool,
-    /// The device over which it is asked [default: standard input and output].
+    /// Device that carries the requests [default: standard input and output].
     #[arg(long, value_name = "DEVICE")]
     pub port: Option<PathBuf>,
-    /// Where it keeps what it needs, with the journal of what it built [default: the user's state directory].
+    /// Directory for the agent's state and the journal of what it built [default: the user's state directory].
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// The link counts as broken after this many seconds of silence.
     #[arg(long, value_name = "SECONDS")]
     pub silence: Option<u64>,
-    /// Boot this virtual machine (a table of a study's `hosts`, in TOML) and pass on to it what is asked.
+    /// Boot this virtual machine (a table of a study's `hosts`, in TOML) and forward requests to it.
     #[arg(long, value_name = "FILE", conflicts_with = "port")]
     pub vm: Option<PathBuf>,
-    /// Become the program behind `--`, and end with this process, which must be the parent.
+    /// Exec the program after `--`, and end when this process, which must be the parent, ends.
     #[arg(long, value_name = "PID", requires = "program")]
     pub with_parent: Option<u32>,
-    /// With --with-parent: it is asked to end, and not killed.
+    /// With --with-parent: send SIGTERM instead of SIGKILL.
     #[arg(long, requires = "with_parent")]
     pub gently: bool,
-    /// The program, and its words.
     #[arg(last = true)]
     pub program: Vec<OsString>,
 }
 
-/// Arguments of `plumb verify-capacity`.
 #[derive(Debug, Args)]
 pub(crate) struct CapacityArguments {
     /// A block device, which must be named with --destroy; or a directory, whose file system is filled as far as 5 % of it stay
@@ -259,7 +253,7 @@ pub(crate) struct CapacityArguments {
     pub quick: bool,
 }
 
-/// How often to measure, and where the page goes.
+/// Repeats, and files that receive the page.
 #[derive(Debug, Args)]
 pub(crate) struct PageArguments {
     /// Measure N times, and report the medians.
@@ -271,15 +265,12 @@ pub(crate) struct PageArguments {
     /// Write the page to a file as well; as JSON where its name ends in `.json`.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write a report with charts as well.
     #[command(flatten)]
     pub report_file: ReportFile,
-    /// What is shown and sent while it goes on.
     #[command(flatten)]
     pub live_output: LiveArguments,
 }
 
-/// The load of other programs.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct LoadArguments {
     /// Declare the load of other programs, on the devices and the processors, a part of the set-up: runs under it count, the
@@ -288,7 +279,6 @@ pub(crate) struct LoadArguments {
     pub under_load: bool,
 }
 
-/// A report that is written at the end of a measurement.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ReportFile {
     /// Write a report with charts as well: HTML, or a workbook or Markdown where the name ends in `.xlsx` or `.md`.
@@ -296,11 +286,10 @@ pub(crate) struct ReportFile {
     pub path: Option<PathBuf>,
 }
 
-/// Arguments of `plumb report`.
 #[derive(Debug, Args)]
 #[command(after_long_help = REPORT_SUBJECTS)]
 pub(crate) struct ReportArguments {
-    /// What it is about (see below) [default: what was measured last].
+    /// The subjects of the report (see below) [default: the latest measurement].
     #[arg(value_name = "WHAT", default_value = "last")]
     pub subjects: Vec<String>,
     /// Write one HTML file, which needs no network and no script.
@@ -323,7 +312,6 @@ pub(crate) struct ReportArguments {
     pub anonymise: bool,
 }
 
-/// What a report may be about.
 const REPORT_SUBJECTS: &str = "\
 WHAT is one of
   last                 what was measured last: the study, comparison or sweep that the newest run belongs to, or the run itself
@@ -336,7 +324,6 @@ WHAT is one of
 
 Without a file, the report is printed as Markdown.";
 
-/// Arguments of `plumb audit`.
 #[derive(Debug, Args)]
 pub(crate) struct AuditArguments {
     /// Descriptions of published studies, in TOML (`plumb schema audit`); `-` is standard input.
@@ -347,7 +334,7 @@ pub(crate) struct AuditArguments {
     pub notes: bool,
 }
 
-/// The tool whose command line is run; its arguments are not parsed here.
+/// A tool's command line; its arguments are not parsed here.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Tool {
     /// The tool's name, then its arguments.
@@ -355,22 +342,21 @@ pub(crate) enum Tool {
     Words(Vec<OsString>),
 }
 
-/// A format that Plumb reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
     /// A workload file.
     Workload,
-    /// What a recording is like.
+    /// The description of a recording.
     TraceSheet,
-    /// How two recordings differ.
+    /// The comparison of two recordings.
     TraceCompare,
-    /// How like its recording a model is.
+    /// The similarity of a model to its recording.
     TraceFit,
     /// The named workloads.
     Workloads,
     /// A named workload, and where its numbers come from.
     WorkloadExplained,
-    /// What storage may be good enough for.
+    /// The uses that `plumb fit-for` knows.
     Uses,
     /// The result of a run.
     Result,
@@ -394,7 +380,7 @@ pub(crate) enum Form {
     Watch,
     /// The report of `plumb posix`.
     Posix,
-    /// What `plumb net` measured.
+    /// The result of `plumb net`.
     Net,
     /// The description of a published study, for `plumb audit`.
     Audit,

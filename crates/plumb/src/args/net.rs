@@ -4,7 +4,6 @@ use super::ReportFile;
 use clap::Args;
 use plumb_workload::net::Passing;
 
-/// Arguments of `plumb net`.
 #[derive(Debug, Args)]
 pub(crate) struct NetArguments {
     /// The other end, where `plumb net --serve` runs: HOST or HOST:PORT, `unix:PATH` or `vsock:CID:PORT`.
@@ -37,10 +36,10 @@ pub(crate) struct NetArguments {
     /// Round trips: both ends ask for data without sleeping for at most TIME before they wait for it, such as 50us [default: 0].
     #[arg(long, value_name = "TIME", conflicts_with = "serve")]
     pub busy_poll: Option<plumb_workload::Nanos>,
-    /// How a sender passes bytes to the kernel: copy, splice, sendfile, zerocopy, io-uring.
+    /// Method by which a sender passes bytes to the kernel: copy, splice, sendfile, zerocopy, io-uring.
     #[arg(long, value_name = "METHOD", default_value = "copy", value_parser = tx, conflicts_with = "serve")]
     pub tx: Passing,
-    /// How a receiver takes them: copy, truncate, io-uring.
+    /// Method by which a receiver takes them: copy, truncate, io-uring.
     #[arg(long, value_name = "METHOD", default_value = "copy", value_parser = rx, conflicts_with = "serve")]
     pub rx: Passing,
     /// TCP over several paths, where both ends can.
@@ -55,7 +54,6 @@ pub(crate) struct NetArguments {
     /// Measure nothing: show what is stored of this host.
     #[arg(long, conflicts_with = "serve")]
     pub stored: bool,
-    /// Write a report with charts over time as well.
     #[command(flatten)]
     pub report: ReportFile,
 }

@@ -11,7 +11,7 @@ use plumb_text::bounded;
 use plumb_workload_text::native::read_form;
 use std::path::Path;
 
-/// Audits each file. All are read before any is shown, so that a bad one does not leave half of the output.
+/// Audits each file. Reads all files before printing, so that a bad file does not leave half of the output.
 pub(crate) fn run(arguments: &AuditArguments, common: &Common) -> Result<End, Stopped> {
     let mut audits = Vec::with_capacity(arguments.files.len());
     let mut bad = Vec::new();
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &AuditArguments, common: &Common) -> Result<End, St
         return Err(Stopped::usage(messages.join("\n\n")));
     }
     if common.json {
-        // One study is one object, as everywhere; several are a list.
+        // One study prints as one object, as in other commands; several print as a list.
         match audits.as_slice() {
             [only] => session::print_json(only)?,
             many => session::print_json(&many)?,

@@ -1,4 +1,4 @@
-//! `plumb verify-capacity`: whether storage holds as many bytes as it claims.
+//! `plumb verify-capacity`: checks that storage holds as many bytes as it claims.
 
 use crate::args::CapacityArguments;
 use plumb_capacity::{CapacityError, Covered, Direct, Files, FilesError, Medium, Pass, Probe, Progress, Step, Verdict};
@@ -17,17 +17,17 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What is printed, as JSON.
+/// JSON output of the command.
 #[derive(Debug, Serialize)]
 struct CapacityReport<'a> {
     path: String,
     claimed_bytes: u64,
-    /// What of it could be written to.
+    /// Bytes that could be written to.
     covered_bytes: u64,
-    /// Whether reads went around this machine's page cache.
+    /// Whether reads bypassed this machine's page cache.
     direct: bool,
     verdict: &'a str,
-    /// Absent where nothing says how much that is.
+    /// Absent where the capacity could not be determined.
     #[serde(skip_serializing_if = "Option::is_none")]
     holds_bytes: Option<u64>,
     probe: Part,
@@ -35,7 +35,7 @@ struct CapacityReport<'a> {
     whole: Option<Part>,
 }
 
-/// What one of the two looks found.
+/// Bytes checked by the probe or by the full pass.
 #[derive(Debug, Serialize)]
 struct Part {
     asked_bytes: u64,
@@ -63,7 +63,6 @@ impl Part {
     }
 }
 
-/// Checks a device, or the free space below a directory.
 pub(crate) fn run(arguments: &CapacityArguments, common: &Common) -> Result<End, Stopped> {
     let path = &arguments.path;
     let guard = write_guard(session::permissions(common)?);
@@ -112,9 +111,9 @@ fn checked(
     common: &Common,
 ) -> Result<End, Stopped> {
     let line = StatusLine::on_standard_error();
-    // Another seed each time: what an earlier check left is not taken for this one's.
+    // A new seed for each check, so that data of an earlier check is recognised as old.
     let seed = RandomState::new().build_hasher().finish();
-    line.say("asking a few blocks".to_owned());
+    line.say("checking a few blocks".to_owned());
     let found = plumb_capacity::probe(medium, seed, &mut || !stop.requested());
     let Some(probe) = uninterrupted(found, &line)? else { return Ok(End::Interrupted) };
     let whole = if arguments.quick || probe.verdict != Verdict::Holds {
@@ -127,7 +126,7 @@ fn checked(
             }
             let (done, total) = (progress.done_bytes as f64, progress.total_bytes as f64);
             let then = if progress.step == Step::Writing { ", then reading back" } else { "" };
-            line.say(format!("{}{}{then}", said(&progress), left_by_share(began.1, done, total)));
+            line.say(format!("{}{}{then}", progress_text(&progress), left_by_share(began.1, done, total)));
             !stop.requested()
         };
         match uninterrupted(plumb_capacity::check(medium, seed.wrapping_add(1), &mut goes_on), &line)? {
@@ -146,13 +145,13 @@ fn checked(
     Ok(if verdict == Verdict::Holds { End::Done } else { End::AssertedFalse })
 }
 
-/// `None` where the user interrupted it, which is said.
+/// Returns `None` after an interruption, and prints a message.
 fn uninterrupted<T>(found: Result<T, CapacityError>, line: &StatusLine) -> Result<Option<T>, Stopped> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(CapacityError::Interrupted) => {
             line.end();
-            error_line!("interrupted: nothing is known of what was not read back");
+            error_line!("interrupted: blocks that were not read back are unverified");
             Ok(None)
         }
         Err(error @ CapacityError::TooSmall { .. }) => Err(Stopped::usage(error)),
@@ -160,7 +159,7 @@ fn uninterrupted<T>(found: Result<T, CapacityError>, line: &StatusLine) -> Resul
     }
 }
 
-fn said(progress: &Progress) -> String {
+fn progress_text(progress: &Progress) -> String {
     let verb = match progress.step {
         Step::Writing => "writing",
         Step::Reading => "reading back",
@@ -196,7 +195,6 @@ fn report<'a>(
     }
 }
 
-/// What is checked, and what follows.
 struct About<'a> {
     path: &'a Path,
     covered: Covered,
@@ -231,7 +229,7 @@ fn page(about: &About<'_>, probe: &Probe, whole: Option<&Pass>, style: &Style) -
     let all = about.covered.bytes == about.covered.of_bytes;
     let conclusion = match about.verdict {
         Verdict::Holds if whole.is_none() => {
-            "Nothing wrong in the few blocks that were asked. That proves little: without --quick all of it is checked."
+            "The few blocks that were checked are right. That proves little: without --quick, all of it is checked."
                 .to_owned()
         }
         Verdict::Holds if all => {
@@ -243,7 +241,7 @@ fn page(about: &About<'_>, probe: &Probe, whole: Option<&Pass>, style: &Style) -
             exact(holds_bytes)
         ),
         Verdict::Ends { holds_bytes } => {
-            format!("It holds {}: what is written behind that is lost.", exact(holds_bytes))
+            format!("It holds {}: writes beyond that are lost.", exact(holds_bytes))
         }
         Verdict::Damaged { wrong_bytes } => {
             format!("It is damaged: {} between good ones did not come back as written.", exact(wrong_bytes))

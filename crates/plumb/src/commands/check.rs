@@ -1,4 +1,4 @@
-//! `plumb check`: what a run here would find, without any load.
+//! `plumb check`: reports findings that a run here would have, without any load.
 
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
@@ -9,7 +9,7 @@ use plumb_report::{facts, run};
 use plumb_result::{Finding, Level, RunVerdict};
 use std::path::Path;
 
-/// Checks a path's storage and the machine for a second.
+/// Checks the machine and a path's storage for a second.
 pub(crate) fn run(path: &Path, common: &Common) -> Result<End, Stopped> {
     if path.to_string_lossy().starts_with("sim:") {
         return Err(Stopped::usage(format!(
@@ -40,7 +40,7 @@ pub(crate) fn run(path: &Path, common: &Common) -> Result<End, Stopped> {
             Some(Level::Note) => page.push_str("No warnings without load. Notes:\n"),
             Some(Level::Warn | Level::Fail) => {}
         }
-        // There is one phase, in which nothing happens: its name means nothing to anybody.
+        // The only phase is idle, and its name means nothing to users.
         let findings: Vec<Finding> =
             outcome.checks.iter().map(|finding| Finding { phase: None, ..finding.clone() }).collect();
         page.push_str(&run::findings(&findings, &style));

@@ -1,4 +1,4 @@
-//! `plumb clean`: removes what a killed run left behind.
+//! `plumb clean`: removes leftovers of killed runs.
 
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
@@ -7,7 +7,7 @@ use plumb_cli::session;
 use plumb_report::run::short_id;
 use std::path::{Path, PathBuf};
 
-/// Cleans the registered test directories, and those found below `paths`.
+/// Cleans the registered test directories and those found below `paths`.
 pub(crate) fn run(paths: &[PathBuf], common: &Common) -> Result<End, Stopped> {
     let test_dirs = session::test_dirs()?;
     let mut lines: Vec<String> = Vec::new();
@@ -49,16 +49,16 @@ pub(crate) fn run(paths: &[PathBuf], common: &Common) -> Result<End, Stopped> {
             end = End::Io;
         }
     }
-    // Every scan includes the registered ones.
-    let mut said: Vec<&str> = Vec::new();
+    // Each scan reports the registered directories again; print each line once.
+    let mut printed: Vec<&str> = Vec::new();
     for line in &lines {
-        if !said.contains(&line.as_str()) {
-            said.push(line);
+        if !printed.contains(&line.as_str()) {
+            printed.push(line);
         }
     }
-    if said.is_empty() {
-        said.push("nothing to clean");
+    if printed.is_empty() {
+        printed.push("nothing to clean");
     }
-    output::print(&format!("{}\n", said.join("\n")));
+    output::print(&format!("{}\n", printed.join("\n")));
     Ok(end)
 }

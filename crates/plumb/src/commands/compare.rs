@@ -1,4 +1,4 @@
-//! `plumb compare`: which of two is faster.
+//! `plumb compare`: which of two places is faster.
 
 use crate::args::{CompareArguments, LoadArguments};
 use crate::asked;
@@ -26,7 +26,6 @@ use plumb_workload_text::named::{self, NamedWorkload, Scale};
 use std::path::Path;
 use std::time::Duration;
 
-/// Compares two places.
 pub(crate) fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped> {
     let varying = arguments.varying.as_deref().map(plumb_trust::factor).transpose().map_err(Stopped::usage)?;
     if arguments.from_store {
@@ -112,7 +111,6 @@ pub(super) fn asked_of(running: Running, load: LoadArguments, request: &CompareR
     }
 }
 
-/// Compares runs that are stored.
 fn from_store(arguments: &CompareArguments, varying: Option<&'static Factor>, common: &Common) -> Result<End, Stopped> {
     let store = session::store_to_read(common)?;
     let request = StoredRequest {
@@ -139,7 +137,7 @@ fn show(comparison: &Comparison, common: &Common) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Whether too little is left of what the checks rejected, as against numbers that are too noisy.
+/// Returns `true` if the checks rejected most runs and too few are left. Otherwise the numbers are too noisy.
 fn is_too_little(comparison: &Comparison, rule: &StopRule) -> bool {
     comparison.contrasts.iter().filter(|contrast| !contrast.rejected).all(|contrast| match contrast.unit {
         Replicate::Block | Replicate::Run => contrast.blocks < rule.blocks_min,
@@ -147,12 +145,11 @@ fn is_too_little(comparison: &Comparison, rule: &StopRule) -> bool {
     })
 }
 
-/// Findings that are more than a note.
 pub(super) fn warnings(findings: &[Finding]) -> Vec<Finding> {
     findings.iter().filter(|finding| finding.level >= Level::Warn).cloned().collect()
 }
 
-/// Said before the time is spent, not only after it.
+/// Warns before the time is spent that one place per side gives no verdict about a factor.
 fn no_claim_ahead(factor: &str) -> String {
     format!(
         "note: one place a side is one sample of {factor}, however often it is measured: the page will show numbers, but no \
@@ -161,7 +158,7 @@ fn no_claim_ahead(factor: &str) -> String {
     )
 }
 
-/// Two sides of one name are told apart.
+/// Returns both sides; appends (A) and (B) if their names are equal.
 fn sides(a: &str, b: &str, plots: u32) -> Result<[CompareSide; 2], Stopped> {
     let named = |text: &str, letter: &str| if a == b { format!("{text} ({letter})") } else { text.to_owned() };
     let sides = [side(Side::A, &named(a, "A"), a, plots)?, side(Side::B, &named(b, "B"), b, plots)?];
@@ -182,7 +179,7 @@ fn places_in_words(places: usize) -> String {
     if places == 1 { "one place".to_owned() } else { format!("{places} places") }
 }
 
-/// A side as typed: one place, or several with commas. A directory whose own name has a comma is one place.
+/// Parses a side: one place, or several separated by commas. A directory whose own name has a comma is one place.
 pub(super) fn side(side: Side, name: &str, text: &str, plots: u32) -> Result<CompareSide, Stopped> {
     let texts: Vec<&str> = if !text.contains(',') || Path::new(text).exists() {
         vec![text]
@@ -204,7 +201,7 @@ pub(super) fn side(side: Side, name: &str, text: &str, plots: u32) -> Result<Com
     let mut places: Vec<(String, Place)> = Vec::with_capacity(texts.len());
     for text_of_one in texts {
         let place = place(text_of_one)?;
-        // Each mention of a simulated device is a plot; a directory is what it is.
+        // Each mention of a simulated device is a new plot; the same directory twice is not.
         let is_there = |known: &(String, Place)| match (&known.1, &place) {
             (Place::Directory(one), Place::Directory(other)) => {
                 one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
@@ -221,7 +218,7 @@ pub(super) fn side(side: Side, name: &str, text: &str, plots: u32) -> Result<Com
     Ok(CompareSide::over(side, name, places))
 }
 
-/// Whether anything is written to this machine's storage.
+/// Returns `true` if a side writes to this machine's storage.
 pub(super) fn is_real(sides: &[CompareSide]) -> bool {
     places(sides).any(|place| matches!(place, Place::Directory(_)))
 }
@@ -230,7 +227,7 @@ pub(super) fn places(sides: &[CompareSide]) -> impl Iterator<Item = &Place> {
     sides.iter().flat_map(|side| &side.plots).map(|plot| &plot.place)
 }
 
-/// All places get the same sizes: what is safe on each.
+/// Returns sizes that are safe on every place; all places get the same.
 pub(super) fn sizes(sides: &[CompareSide], wanted: Option<Bytes>) -> Result<DataSizes, Stopped> {
     let mut budget = SpaceBudget::UNLIMITED;
     for place in places(sides) {
@@ -241,7 +238,6 @@ pub(super) fn sizes(sides: &[CompareSide], wanted: Option<Bytes>) -> Result<Data
     Ok(budget.one_at_a_time(wanted.unwrap_or(FILE_BYTES)))
 }
 
-/// What will be written, said before anything is.
 pub(super) fn announcement(places: &str, sizes: DataSizes) -> String {
     let space = format::bytes_iec(sizes.one_at_a_time_bytes() as f64);
     format!(
@@ -268,7 +264,8 @@ pub(super) fn works(names: &str) -> Result<Vec<&'static NamedWorkload>, Stopped>
     Ok(works)
 }
 
-/// Half of the budget goes to timed phases, spread over two blocks more than the least; the rest to laying out files.
+/// Returns the length of a timed phase. Half of the budget goes to timed phases, for two blocks more than the minimum;
+/// the rest goes to laying out files.
 pub(super) fn time_per_phase(
     sides: &[CompareSide],
     Nanos(budget_ns): Nanos,

@@ -1,4 +1,4 @@
-//! Completion of other tools' options, made from the tables of options; the generated scripts know only Plumb's own.
+//! Completion of other tools' options, generated from the option tables. clap's scripts know only Plumb's own options.
 
 use clap_complete::Shell;
 use plumb_tools::options::Opt;
@@ -8,7 +8,8 @@ use plumb_tools_fio::fio::engines::ENGINES;
 use plumb_tools_fio::fio::options::{self, Support};
 use std::fmt::Write;
 
-/// What is added to a shell's script for `plumb as fio`, `plumb as iostat` and links with these names; empty for other shells.
+/// Returns the addition to a shell's script for `plumb as fio`, `plumb as iostat` and links with
+/// these names. Empty for other shells.
 pub(crate) fn of_fio(shell: Shell) -> String {
     match shell {
         Shell::Bash => bash(),
@@ -17,13 +18,11 @@ pub(crate) fn of_fio(shell: Shell) -> String {
     }
 }
 
-/// An option's name and description.
 struct Name {
     name: &'static str,
     doc: &'static str,
 }
 
-/// Every option that takes two dashes and is supported.
 fn names() -> Vec<Name> {
     let program = PROGRAM_OPTIONS
         .iter()
@@ -35,7 +34,7 @@ fn names() -> Vec<Name> {
     program.chain(jobs).collect()
 }
 
-/// Options with a fixed set of values, and the values.
+/// Returns options that have a fixed set of values, with the values.
 fn choices() -> Vec<(&'static str, Vec<&'static str>)> {
     let engines = ENGINES.iter().filter(|engine| engine.support == Support::Works).map(|engine| engine.name);
     let mut all = vec![
@@ -52,7 +51,7 @@ fn choices() -> Vec<(&'static str, Vec<&'static str>)> {
     all
 }
 
-/// bash: Plumb's own function completes everything else.
+/// Returns the bash addition. Plumb's own function completes everything else.
 fn bash() -> String {
     let mut script = String::from(
         "
@@ -117,7 +116,7 @@ complete -F _plumb_or_fio -o bashdefault -o default plumb
     script.replace("IOSTAT_WORDS", &options.join(" "))
 }
 
-/// fish: one rule per option, with a description.
+/// Returns the fish addition: one rule per option, with a description.
 fn fish() -> String {
     let mut script = String::from(
         "

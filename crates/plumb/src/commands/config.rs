@@ -11,7 +11,7 @@ use serde::Serialize;
 /// Output of `plumb config --json`.
 #[derive(Debug, Serialize)]
 struct ConfigReport {
-    /// The file; absent for a user without a home.
+    /// Path of the configuration file; absent for a user without a home directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     /// State of the file, such as `read` or `does not exist`.
@@ -19,12 +19,11 @@ struct ConfigReport {
     values: Vec<Value>,
 }
 
-/// A setting with its value and origin.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Value {
     name: String,
     value: String,
-    /// The file, an option, a variable, or `default`.
+    /// Origin: the file, an option, a variable, or `default`.
     from: String,
 }
 
@@ -34,10 +33,9 @@ impl Value {
     }
 }
 
-/// Variables whose value is a secret or a path to one.
+/// Variables whose value is secret, or is the path of a secret.
 const HIDDEN: [&str; 1] = ["PLUMB_STREAM_TOKEN"];
 
-/// Prints the file, and each value with its origin.
 pub(crate) fn run(common: &Common) -> Result<End, Stopped> {
     let (file, config) = Config::with_file()?;
     let shown = file.path().map(|path| path.display().to_string());
@@ -88,7 +86,7 @@ fn entries(text: &str) -> impl Iterator<Item = String> {
     text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned)
 }
 
-/// Adds each entry of a list, or that it is empty.
+/// Adds each entry of a list, or `(nothing)` for an empty list.
 fn add(values: &mut Vec<Value>, name: &str, entries: impl Iterator<Item = (String, String)>) {
     let before = values.len();
     values.extend(entries.map(|(value, from)| Value::new(name, value, from)));

@@ -1,4 +1,4 @@
-//! `plumb explain`: what a check means.
+//! `plumb explain`: explains checks.
 
 use plumb_audit::Rule;
 use plumb_cli::common::Common;
@@ -8,7 +8,6 @@ use plumb_cli::session;
 use plumb_trust::Check;
 use serde_json::{Value, json};
 
-/// Explains one check, or lists all.
 pub(crate) fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
     match code {
         None if common.json => {
@@ -26,7 +25,7 @@ pub(crate) fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
         }
         Some(code) => {
             let check = plumb_trust::explain(code);
-            // Published numbers are held against rules that share the codes of checks, and have some of their own.
+            // Audits compare published numbers with rules; these share the codes of checks, and have some codes of their own.
             let rules = plumb_audit::rules_of(code);
             if check.is_none() && rules.is_empty() {
                 return Err(Stopped::usage(unknown(code)));
@@ -46,7 +45,7 @@ pub(crate) fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
 fn unknown(code: &str) -> String {
     let mut known: Vec<&str> = plumb_trust::CHECKS.iter().map(|check| check.code).collect();
     known.extend(plumb_audit::RULES.iter().map(|rule| rule.code).filter(|code| code.starts_with('P')));
-    // Codes of one letter are numbered from 1 on.
+    // Codes of one letter are numbered from 1.
     let mut ranges: Vec<String> = Vec::new();
     for letter in ["A", "B", "C", "D", "E", "P"] {
         let last = known.iter().filter_map(|code| code.strip_prefix(letter)?.parse::<u32>().ok()).max();

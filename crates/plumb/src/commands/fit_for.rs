@@ -1,4 +1,4 @@
-//! `plumb fit-for`: is this storage good enough for a use?
+//! `plumb fit-for`: checks that storage is good enough for a use.
 
 use super::run::{conditions, set_time};
 use crate::args::FitForArguments;
@@ -25,20 +25,19 @@ use plumb_workload::{Bytes, Content, Size, Target, Workload};
 use plumb_workload_text::named::{self, RunPlace, Scale, USES, load_of, on_device, use_named};
 use std::time::Duration;
 
-/// No further run is begun where it would end later than this: the promise is under a minute.
+/// Starts no run that would end later than this: the command promises to take less than a minute.
 const BUDGET: Duration = Duration::from_secs(57);
 
-/// With `--time`, all runs are made.
+/// Budget with `--time`, large enough for all runs.
 const BUDGET_OF_LENGTH: Duration = Duration::from_secs(24 * 3600);
 
 fn budget(arguments: &FitForArguments) -> Duration {
     if arguments.time.is_some() { BUDGET_OF_LENGTH } else { BUDGET }
 }
 
-/// What a user's own limit rests on.
 const OWN_LIMIT: &str = "given with --limit";
 
-/// What `plumb fit-for --list --json` prints.
+/// Output of `plumb fit-for --list --json`.
 #[derive(serde::Serialize)]
 struct Listed<'a> {
     schema: &'a str,
@@ -54,7 +53,6 @@ struct ListedUse<'a> {
     note: &'a str,
 }
 
-/// Measures, and answers.
 pub(crate) fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped> {
     if arguments.use_name.is_none() && !arguments.limits.is_empty() {
         return Err(Stopped::usage("--limit is about a use; name one first: `plumb fit-for` lists them"));
@@ -131,7 +129,7 @@ pub(crate) fn run(arguments: &FitForArguments, common: &Common) -> Result<End, S
     })
 }
 
-/// The load of a use, as large as is safe here. On a device it is a part of that.
+/// Returns the load of a use, as large as is safe here. On a device it covers a part of the device.
 fn workload(wanted: &Use, location: &Location, seed: u64) -> Result<Workload, Stopped> {
     match location {
         Location::Place(place) => {
@@ -146,7 +144,7 @@ fn workload(wanted: &Use, location: &Location, seed: u64) -> Result<Workload, St
             let scale = Scale { seed, ..Scale::moderate(RunPlace::Directory) };
             let capacity = location.target(Content::default()).and_then(|target| capacity_bytes(&target)).unwrap_or(0);
             on_device(load_of(wanted).workload(&scale), path, capacity)
-                .map_err(|wrong| Stopped::usage(wrong.to_string()))
+                .map_err(|error| Stopped::usage(error.to_string()))
         }
         Location::File(path) => {
             Err(Stopped::usage(format!("{} is a file; name a directory or a device", path.display())))
@@ -154,7 +152,7 @@ fn workload(wanted: &Use, location: &Location, seed: u64) -> Result<Workload, St
     }
 }
 
-/// That there will be no answer, said before a minute is spent on it.
+/// Warns that there will be no answer, before a minute is spent on measuring.
 fn without_limit(wanted: &Use) -> String {
     format!(
         "note: nobody has published a limit for {}: this measures its numbers, and answers neither yes nor no. Give a limit of your own \
@@ -163,7 +161,6 @@ fn without_limit(wanted: &Use) -> String {
     )
 }
 
-/// What will be written, said before anything is.
 fn announcement(workload: &Workload, location: &Location, arguments: &FitForArguments) -> String {
     let runs = arguments.runs;
     let time = if arguments.time.is_some() { "" } else { "; under a minute" };
@@ -184,7 +181,7 @@ fn announcement(workload: &Workload, location: &Location, arguments: &FitForArgu
     }
 }
 
-/// Its runs can be found again: `plumb list --tag fit-for-etcd`.
+/// Tags the runs, so that `plumb list --tag fit-for-etcd` finds them.
 fn tag<'a>(bench: &mut Bench, wanted: &Use, runs: impl Iterator<Item = &'a RunResult>) -> Result<(), Stopped> {
     let Some(store) = bench.results.store.as_mut() else { return Ok(()) };
     for run in runs {

@@ -1,4 +1,4 @@
-//! What `plumb try` and `plumb run` share: repeats, the page and its copy in a file, and how the command ends.
+//! Code shared by `plumb try` and `plumb run`: repeats, the page and its copy in a file, and the exit status.
 
 use super::ended;
 use crate::args::PageArguments;
@@ -20,14 +20,12 @@ use plumb_store::{Store, TagChange};
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Runs of one workload, one after the other.
+/// Runs of one workload, in the order of execution.
 pub(crate) struct Measured {
     outcomes: Vec<RunOutcome>,
-    /// The error that ended the last of them early.
     cut_short: Option<String>,
 }
 
-/// Runs a workload as often as asked, until one of the runs is interrupted.
 pub(crate) fn measure(
     bench: &mut Bench,
     request: &RunRequest<'_>,
@@ -66,21 +64,16 @@ pub(crate) fn measure(
 }
 
 impl Measured {
-    /// The medians of all runs.
     pub(crate) fn medians(&self) -> Option<Medians> {
         medians(&self.outcomes.iter().map(|outcome| &outcome.result).collect::<Vec<_>>())
     }
 
-    /// How many ops of replays came to something else than when they were recorded.
     pub(crate) fn replayed_differently(&self) -> u64 {
         let replays = self.outcomes.iter().flat_map(|outcome| &outcome.result.phases).flat_map(|phase| &phase.replay);
         replays.map(|replay| replay.different_count).sum()
     }
 
-    /// Prints the result of one run, or the medians of several, and says how the command ends.
-    ///
-    /// # Errors
-    /// What ended a run early, and what keeps the copy from its file.
+    /// Prints the result of one run, or the medians of several, and returns the exit status.
     pub(crate) fn present(
         self,
         assertions: &[Assertion],
@@ -113,7 +106,7 @@ impl Measured {
             return Err(Stopped::io(error));
         }
         let worst = [End::Io, End::Interrupted, End::Rejected].into_iter().find(|end| ends.contains(end));
-        // Numbers that are not to be believed prove no condition false either.
+        // Numbers of a rejected run cannot prove a condition false.
         Ok(match worst {
             Some(end) => end,
             None if conditions.assertions.iter().any(|asserted| !asserted.holds) => End::AssertedFalse,
@@ -140,7 +133,7 @@ impl Measured {
         page_with(&medians.result, conditions, &options, style)
     }
 
-    /// The result of one run, or the list of the results of several.
+    /// Formats the result of one run, or the list of results of several.
     fn json(&self, assertions: &[Assertion]) -> Result<String, Stopped> {
         let results: Vec<ConditionedResult<'_>> = self
             .outcomes
@@ -160,7 +153,7 @@ impl Measured {
     }
 }
 
-/// A name as a tag, which has no blanks and no commas.
+/// Converts a name to a tag; tags have no blanks and no commas.
 fn tag_of(name: &str) -> String {
     let parts = name.split(|letter: char| letter.is_whitespace() || letter.is_control() || letter == ',');
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
@@ -177,7 +170,7 @@ fn utilisation(outcome: &RunOutcome) -> impl Iterator<Item = Utilisation> {
     planned.flat_map(|(plan, phase)| Utilisation::of(plan, phase))
 }
 
-/// Refuses a file that cannot be written before anything is measured for it.
+/// Fails before any measurement if the output file cannot be written.
 fn writable(path: Option<&Path>) -> Result<(), Stopped> {
     let Some(path) = path else { return Ok(()) };
     OutputFile::named("--output", path).check().map_err(Stopped::of_check)
@@ -187,7 +180,7 @@ fn writable(path: Option<&Path>) -> Result<(), Stopped> {
 mod tests {
     use super::*;
 
-    // Protects: any title can be given, and its runs are found by `plumb list --tag`.
+    // Protects: any title can be given, and `plumb list --tag` finds its runs.
     #[test]
     fn a_title_becomes_a_tag() {
         assert_eq!(tag_of("xfs, new  kernel"), "xfs-new-kernel");

@@ -1,4 +1,4 @@
-//! One file a command, or a few that belong together.
+//! The commands: one file each, or one for a few that belong together.
 
 pub(crate) mod agent;
 pub(crate) mod audit;
@@ -40,7 +40,7 @@ use plumb_cli::exit::End;
 use plumb_cli::session;
 use plumb_result::RunVerdict;
 
-/// How a run ends. Where the store did not take its result, says so.
+/// Returns how a run ended, and reports a result that could not be stored.
 pub(crate) fn ended(outcome: &RunOutcome, common: &Common) -> End {
     if let Some(not_stored) = &outcome.not_stored {
         session::report_unstored(not_stored, "the result", common);

@@ -26,7 +26,6 @@ impl Names {
         self.0.is_some()
     }
 
-    /// Collects the names in a value.
     pub(crate) fn learn<T: Serialize + DeserializeOwned>(&mut self, value: &T) -> Result<(), Stopped> {
         match &mut self.0 {
             Some(anonymiser) => anonymiser.learn(value).map_err(Stopped::io),
@@ -47,7 +46,6 @@ impl Names {
         Ok(())
     }
 
-    /// Returns the value with its names replaced.
     pub(crate) fn shown<T: Serialize + DeserializeOwned>(&mut self, value: T) -> Result<T, Stopped> {
         match &mut self.0 {
             Some(anonymiser) => anonymiser.anonymous(&value).map_err(Stopped::io),
@@ -55,7 +53,6 @@ impl Names {
         }
     }
 
-    /// Returns the text with its names replaced.
     pub(crate) fn text(&mut self, text: String) -> String {
         match &mut self.0 {
             Some(anonymiser) => anonymiser.text(&text),
@@ -75,7 +72,6 @@ impl Names {
         }
     }
 
-    /// Prints a summary of the replacements to standard error.
     pub(crate) fn report(&self) {
         if let Some(anonymiser) = &self.0 {
             error_line!("{}", anonymiser.summary());

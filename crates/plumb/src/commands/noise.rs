@@ -1,4 +1,4 @@
-//! `plumb noise`: how small a difference a set-up can show.
+//! `plumb noise`: measures the smallest difference that a set-up can show.
 
 use super::compare::{announcement, asked_of, is_real, side, sizes, time_per_phase, warnings, works};
 use crate::args::NoiseArguments;
@@ -17,14 +17,13 @@ use plumb_trust::Running;
 use plumb_workload_text::named::{self, Scale};
 use std::time::Duration;
 
-/// Compares a place with itself, and keeps what it shows.
 pub(crate) fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> {
     check_lengths(arguments.budget, arguments.time, arguments.size)?;
     arguments.hosts.join()?;
     let path = arguments.path.as_str();
     let workloads = works(&arguments.work)?;
     let one = side(Side::A, &format!("{path} (A)"), path, arguments.plots)?;
-    // Both sides are the same places; only a simulated device can provision new plots for the other side.
+    // Both sides have the same places; only a simulated device can provision new plots for the other side.
     let mut other = one.clone();
     other.name = format!("{path} (B)");
     if arguments.plots > 1 {
@@ -66,7 +65,7 @@ pub(crate) fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, St
             false => page::KeptFloor::Stored,
         };
         output::print(&page::page(&outcome.noise, kept, &named::titles(), &style));
-        // Without a floor, that runs are too few is the answer itself.
+        // Without a floor, the page already says that there are too few runs.
         let mut findings = warnings(&outcome.noise.checks);
         findings.retain(|finding| finding.code != "E1" || outcome.rejected > 0);
         output::print(&run_page::findings(&findings, &style));

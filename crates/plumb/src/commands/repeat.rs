@@ -1,7 +1,7 @@
-//! `plumb run` of a workload that is repeated: in rounds until figures are steady, or at each load of a ladder.
+//! `plumb run` of a repeated workload: in rounds until figures are steady, or at each load of a ladder.
 
 use super::names::Names;
-use super::run::{Loaded, asked_of, takes};
+use super::run::{Loaded, asked_of, run_summary};
 use crate::args::RunArguments;
 use plumb_bench::{Place, RunError, RunRequest};
 use plumb_cli::common::Common;
@@ -18,7 +18,6 @@ use plumb_result::repeat::{Repeated, RepeatedRuns};
 use plumb_study::repeat::{RepeatRequest, keep, ladder, rounds};
 use plumb_workload::{Repeat, Workload};
 
-/// Repeats it.
 pub(crate) fn run(
     repeat: &Repeat,
     loaded: &Loaded,
@@ -40,7 +39,7 @@ pub(crate) fn run(
             session::announce(&loads::banner(of));
         }
         let (first, how) = first(repeat, workload);
-        session::announce(&format!("{}; {how}", takes(&bench.resolve(&first, place.base())?, place)));
+        session::announce(&format!("{}; {how}", run_summary(&bench.resolve(&first, place.base())?, place)));
     }
     let command = session::command_line();
     let path = arguments.at.display().to_string();
@@ -91,7 +90,6 @@ pub(crate) fn named(repeated: Repeated, names: &mut Names) -> Result<Repeated, S
     })
 }
 
-/// Prints what was repeated: its matrix and its window, or its loads.
 pub(crate) fn show(repeated: &Repeated, common: &Common) -> Result<(), Stopped> {
     let style = session::style();
     match (repeated, common.json) {
@@ -103,7 +101,6 @@ pub(crate) fn show(repeated: &Repeated, common: &Common) -> Result<(), Stopped> 
     Ok(())
 }
 
-/// Options that are about a single run.
 fn refuse(name: &str, arguments: &RunArguments) -> Result<(), Stopped> {
     let given = [
         ("--runs", arguments.report.runs > 1),
@@ -116,12 +113,12 @@ fn refuse(name: &str, arguments: &RunArguments) -> Result<(), Stopped> {
     match given.iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
         Some((option, _)) => Err(Stopped::usage(format!(
-            "`{name}` is repeated, and {option} is about a single run; add --once to run its phases once"
+            "`{name}` is repeated, and {option} applies to a single run; add --once to run its phases once"
         ))),
     }
 }
 
-/// What runs first, and how often.
+/// Returns the workload that runs first, and a description of the repeats.
 fn first(repeat: &Repeat, workload: &Workload) -> (Workload, String) {
     match repeat {
         Repeat::Rounds(rule) => {

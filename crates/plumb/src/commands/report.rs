@@ -16,7 +16,6 @@ use plumb_study::answer::{StudyEvidence, answer};
 use plumb_trace::show::Sheet;
 use std::path::Path;
 
-/// Writes a report of what is stored.
 pub(crate) fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped> {
     if common.json {
         return Err(Stopped::usage(
@@ -82,7 +81,7 @@ fn write(output: OutputFile<'_>, path: &Path, content: &[u8], written: &mut Vec<
     Ok(())
 }
 
-/// The images' directory as seen from a page beside it.
+/// Returns the path of the images' directory relative to the page.
 fn relative(images: &Path, page: &Path) -> String {
     let beside =
         page.parent().and_then(|parent| images.strip_prefix(parent).ok()).filter(|rest| !rest.as_os_str().is_empty());
@@ -95,7 +94,6 @@ fn relative(images: &Path, page: &Path) -> String {
     }
 }
 
-/// What a report is about.
 enum Subject {
     Run(String),
     Comparison(String),
@@ -112,7 +110,7 @@ impl Subject {
             return Ok(Subject::Runs { selection: texts.join(", "), ids });
         };
         if let Some(tag) = text.strip_prefix("tag:") {
-            // The runs of a sweep have a tag of their own.
+            // Runs of a sweep have a tag that starts with `sweep-`.
             if let Some(sweep) = store.find_sweep(tag)?.filter(|_| tag.starts_with("sweep-")) {
                 return Ok(Subject::Sweep(sweep));
             }
@@ -217,24 +215,23 @@ impl Subject {
     }
 }
 
-/// Every number of some runs, with their places in studies.
+/// Returns every number of the runs, with their places in studies.
 fn numbers(store: &Store, ids: &[String]) -> Result<TidyTable, Stopped> {
     Ok(store.tidy(ids, &plumb_study::placed::columns(store, ids)?)?)
 }
 
-/// Adds the JSON form, as `--json` prints it.
 fn with_document(report: FullReport, of: &impl serde::Serialize) -> Result<FullReport, Stopped> {
     Ok(report.with_document(plumb_document::json::to_string_pretty(of).map_err(Stopped::io)?))
 }
 
-/// `runs`: the ids of the runs that the result is of.
+/// Builds the report of a run. `runs` has the ids that the result was made from.
 fn of_run(result: &RunResult, runs: &[String], store: Option<&Store>) -> Result<FullReport, Stopped> {
-    // Runs that were not stored have no seconds here, and no sheet of numbers.
+    // Runs that were not stored have no intervals and no table of numbers.
     let Some(store) = store.filter(|store| runs.iter().all(|run| store.find(run).is_ok())) else {
         return with_document(full::of_run(result, runs.len(), &[], TidyTable::default()), result);
     };
     let numbers = store.tidy(runs, &FurtherColumns::default())?;
-    // Medians are of no one run's seconds.
+    // Medians of several runs have no intervals.
     let phases = if let [run] = runs { store.intervals(run)? } else { Vec::new() };
     let over_time: Vec<PhaseOverTime<'_>> = phases
         .iter()
@@ -267,7 +264,6 @@ fn of_sweep(sweep: &Sweep, store: Option<&Store>) -> Result<FullReport, Stopped>
     with_document(full::of_sweep(sweep, example.as_ref(), numbers), sweep)
 }
 
-/// Whether a tag is that of the runs of something that was repeated.
 fn is_of_repeated(tag: &str) -> bool {
     tag.starts_with("rounds-") || tag.starts_with("ladder-")
 }
@@ -280,7 +276,7 @@ fn of_rounds_or_ladder(repeated: &Repeated, store: Option<&Store>) -> Result<Ful
     })
 }
 
-/// One of several runs of a workload, and the numbers of all of them, as far as they are stored.
+/// Returns one of several runs of a workload, and the stored numbers of all of them.
 fn of_repeated(runs: &[String], store: Option<&Store>) -> Result<(Option<RunResult>, TidyTable), Stopped> {
     let Some(store) = store else { return Ok((None, TidyTable::default())) };
     let stored: Vec<String> = runs.iter().filter(|run| store.find(run).is_ok()).cloned().collect();
@@ -294,38 +290,31 @@ fn of_study(report: &StudyReport, store: &Store) -> Result<FullReport, Stopped> 
 }
 
 impl ReportFile {
-    /// Refuses a file that cannot be written before anything is measured for it.
     pub(crate) fn writable(&self) -> Result<(), Stopped> {
         let Some(path) = &self.path else { return Ok(()) };
         OutputFile::named("--report", path).check().map_err(Stopped::of_check)
     }
 
-    /// Writes the report of a run, or of the medians of several, by their ids.
     pub(crate) fn run(&self, result: &RunResult, runs: &[String], store: Option<&Store>) -> Result<(), Stopped> {
         self.write(|| of_run(result, runs, store))
     }
 
-    /// Writes the report of a comparison.
     pub(crate) fn comparison(&self, comparison: &Comparison, store: Option<&Store>) -> Result<(), Stopped> {
         self.write(|| of_comparison(comparison, store))
     }
 
-    /// Writes the report of a sweep.
     pub(crate) fn sweep(&self, sweep: &Sweep, store: Option<&Store>) -> Result<(), Stopped> {
         self.write(|| of_sweep(sweep, store))
     }
 
-    /// Writes the report of rounds, or of a ladder.
     pub(crate) fn repeated(&self, repeated: &Repeated, store: Option<&Store>) -> Result<(), Stopped> {
         self.write(|| of_rounds_or_ladder(repeated, store))
     }
 
-    /// Writes the report of a study.
     pub(crate) fn study(&self, report: &StudyReport, store: &Store) -> Result<(), Stopped> {
         self.write(|| of_study(report, store))
     }
 
-    /// Writes the report of recordings.
     pub(crate) fn recordings(
         &self,
         names: &[&str],
@@ -335,7 +324,6 @@ impl ReportFile {
         self.write(|| Ok(full::of_recordings(names, sheets, answer())))
     }
 
-    /// Writes the report of measurements of the network to a host.
     pub(crate) fn networks(&self, series: &[Network]) -> Result<(), Stopped> {
         self.write(|| Ok(full::of_networks(series)))
     }

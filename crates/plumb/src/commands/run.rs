@@ -1,4 +1,4 @@
-//! `plumb run`: one workload.
+//! `plumb run`: runs one workload.
 
 pub(crate) use plumb_cli::session::command_line;
 
@@ -30,7 +30,6 @@ use plumb_workload_text::named::{self, Scale};
 use plumb_workload_text::native::{self, Override};
 use std::path::Path;
 
-/// Runs a workload file or a named workload.
 pub(crate) fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     if arguments.explain {
         return explain(&arguments.workload, common);
@@ -64,7 +63,7 @@ pub(crate) fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stop
     let mut bench = None;
     if arguments.precondition {
         let bench = bench.insert(session::bench(common)?);
-        // How much is written is said in bytes, so that sizes must be known.
+        // The announcement states bytes, so resolve sizes first.
         workload = bench.resolve(&workload, place.base())?;
         let added = precondition(&mut workload, capacity_bytes).map_err(Stopped::usage)?;
         if !common.json && !arguments.translate {
@@ -86,7 +85,7 @@ pub(crate) fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stop
         if let Some(of) = banner {
             session::announce(&loads::banner(of));
         }
-        session::announce(&takes(&bench.resolve(&workload, place.base())?, &place));
+        session::announce(&run_summary(&bench.resolve(&workload, place.base())?, &place));
     }
     let (run_index, plot_index) = arguments.sim_run.map_or((0, 0), |place| (place.run, place.plot));
     let sim_run = SimRun { seed: workload.seed, run_index, plot_index };
@@ -98,7 +97,6 @@ pub(crate) fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stop
     measured.present(&assertions, &arguments.report, bench.results.store.as_ref(), common)
 }
 
-/// Gives each timed phase this length.
 pub(super) fn set_time(workload: &mut Workload, time: Nanos) -> Result<(), Stopped> {
     check_lengths(Nanos(1), Some(time), None)?;
     let mut timed = workload.phase.iter_mut().filter_map(|phase| phase.stop.time.as_mut()).peekable();
@@ -124,8 +122,8 @@ pub(super) fn asked_of(arguments: &RunArguments, workload: &Workload) -> Asked {
     }
 }
 
-/// What a run will write and how long it measures, printed before it starts.
-pub(super) fn takes(workload: &Workload, place: &Place) -> String {
+/// Returns what a run writes and how long it measures; printed before it starts.
+pub(super) fn run_summary(workload: &Workload, place: &Place) -> String {
     if let Place::Sim(device) = place {
         return format!("{}: on {device}, simulated; nothing is written", workload.name);
     }
@@ -160,7 +158,7 @@ pub(super) fn takes(workload: &Workload, place: &Place) -> String {
     format!("{}: {}", workload.name, words.join("; "))
 }
 
-/// The path of a device or file that is there before the run.
+/// Returns the path of a device or file that exists before the run.
 fn existing(target: &Target) -> Option<&Path> {
     match target {
         Target::Device(device) => Some(&device.path),
@@ -169,7 +167,7 @@ fn existing(target: &Target) -> Option<&Path> {
     }
 }
 
-/// Reads the conditions before anything runs; a phase that is named must be there.
+/// Parses the conditions before anything runs. A phase named in a condition must exist.
 pub(super) fn conditions<T: AsRef<str>>(texts: &[T], workload: &Workload) -> Result<Vec<Assertion>, Stopped> {
     let assertions: Vec<Assertion> = texts
         .iter()
@@ -195,7 +193,7 @@ pub(super) fn conditions<T: AsRef<str>>(texts: &[T], workload: &Workload) -> Res
     Ok(assertions)
 }
 
-/// What preconditioning will write, said before it does.
+/// Returns what preconditioning writes; printed before it starts.
 fn announcement(added: &Preconditioning) -> String {
     let fills: Vec<String> = added
         .fills
@@ -214,17 +212,15 @@ fn announcement(added: &Preconditioning) -> String {
     format!("preconditioning: writes {} in sequence{then}", fills.join(" and "))
 }
 
-/// What is to be run.
 pub(crate) struct Loaded {
-    /// The workload.
     pub workload: Workload,
-    /// Whose words its cache policies are.
+    /// Whether the cache policies were typed by the user.
     pub policies: Policies,
-    /// Of what it gives no official result, though its name may suggest it.
+    /// Note that the workload gives no official result of the benchmark that its name suggests.
     pub banner: Option<&'static str>,
 }
 
-/// A workload file, or a named workload at a scale, with overrides.
+/// Loads a workload file, or a named workload at a scale, with overrides.
 pub(crate) fn load(name: &str, set: &[String], mut scale: Scale) -> Result<Loaded, Stopped> {
     let overrides =
         set.iter().map(|text| text.parse::<Override>()).collect::<Result<Vec<_>, _>>().map_err(Stopped::usage)?;
@@ -237,7 +233,7 @@ pub(crate) fn load(name: &str, set: &[String], mut scale: Scale) -> Result<Loade
     }
     match named::select(name).as_deref() {
         Ok([named]) => {
-            // A named workload goes once through its files, so that their number is more than the one setting.
+            // A named workload lays out its files once, so their number affects more than this setting.
             if let Some(files) = overrides
                 .iter()
                 .rev()
@@ -247,7 +243,7 @@ pub(crate) fn load(name: &str, set: &[String], mut scale: Scale) -> Result<Loade
                 scale.files = files;
             }
             let workload = native::with_overrides(&named.workload(&scale), &overrides).map_err(Stopped::usage)?;
-            // Who types a policy means it.
+            // A typed policy is used as written.
             let typed = overrides.iter().any(|change| change.path.rsplit('.').next() == Some("cache"));
             let policies = if typed { Policies::AsWritten } else { Policies::Fitted };
             Ok(Loaded { workload, policies, banner: named.banner })

@@ -1,17 +1,15 @@
-//! `plumb schema`: JSON Schemas, which `cargo xtask schema` writes from the types.
+//! `plumb schema`: prints JSON Schemas, which `cargo xtask schema` generates from the types.
 
 use crate::args::Form;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output;
 
-/// A schema of the directory `schemas`.
 macro_rules! schema {
     ($name:literal) => {
         include_str!(concat!("../../../../schemas/", $name, ".json"))
     };
 }
 
-/// Prints the schema of a form.
 pub(crate) fn run(form: Form) -> Result<End, Stopped> {
     let schema = match form {
         Form::Workload => schema!("workload"),

@@ -10,7 +10,6 @@ use plumb_cli::output;
 use plumb_engine::guard::OutputFile;
 use std::path::Path;
 
-/// Completions for a shell.
 pub(crate) fn completions(shell: Shell) -> Result<End, Stopped> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "plumb", &mut script);

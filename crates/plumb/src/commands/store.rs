@@ -1,4 +1,4 @@
-//! `plumb list`, `show`, `query`, `tag`, `export`, `import`: what is stored.
+//! Commands on stored results: `plumb list`, `show`, `query`, `tag`, `export`, `import`.
 
 use super::names::Names;
 use jiff::Timestamp;
@@ -22,7 +22,6 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Stored runs, newest first.
 pub(crate) fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stopped> {
     let store = session::store_to_read(common)?;
     let filter = Filter { tag: tag.map(str::to_owned), limit: Some(number), ..Filter::default() };
@@ -61,7 +60,6 @@ pub(crate) fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<En
     Ok(End::Done)
 }
 
-/// One run, or what differs between two.
 pub(crate) fn show(id: &str, other: Option<&str>, mut names: Names, common: &Common) -> Result<End, Stopped> {
     let end = show_named(id, other, &mut names, common)?;
     names.report();
@@ -107,7 +105,6 @@ fn show_named(id: &str, other: Option<&str>, names: &mut Names, common: &Common)
     Ok(End::Done)
 }
 
-/// Prints the differences between two runs.
 fn show_difference(store: &Store, id: &str, other: &str, names: &mut Names, common: &Common) -> Result<End, Stopped> {
     names.learn_runs(store, &[id.to_owned(), other.to_owned()])?;
     let mut differences = store.diff(id, other)?;
@@ -143,7 +140,6 @@ fn show_difference(store: &Store, id: &str, other: &str, names: &mut Names, comm
     Ok(End::Done)
 }
 
-/// A run's seconds and percentiles, drawn.
 pub(crate) fn plot(id: &str, mut names: Names, common: &Common) -> Result<End, Stopped> {
     if common.json {
         return Err(Stopped::usage("--plot has no JSON; `plumb show --json` has the numbers"));
@@ -158,11 +154,11 @@ pub(crate) fn plot(id: &str, mut names: Names, common: &Common) -> Result<End, S
     Ok(End::Done)
 }
 
-/// What the runs were asked to do, then where they ran: recorded facts that vary by themselves are left out.
+/// Returns changed settings of the work, then of the environment. Leaves out recorded facts that vary by themselves.
 fn changed_settings(left: &RunResult, right: &RunResult, differences: &[FactDifference]) -> Vec<ChangedSetting> {
     let side = |value: &Option<String>| value.clone().unwrap_or_else(|| MISSING.to_owned());
     let of_work = differences.iter().filter_map(|difference| {
-        // Where the target is, is said as its path.
+        // The target's path is listed already.
         let name = difference.fact.strip_prefix("workload.").filter(|name| !name.ends_with(".sim.device"))?;
         let name = name.strip_prefix("phase.").unwrap_or(name);
         Some(ChangedSetting { name: name.to_owned(), left: side(&difference.left), right: side(&difference.right) })
@@ -192,7 +188,7 @@ fn changed_settings(left: &RunResult, right: &RunResult, differences: &[FactDiff
     settings
 }
 
-/// A run without a result, for programs.
+/// JSON form of a run without a result.
 #[derive(Serialize)]
 struct PartialRun<'a> {
     id: &'a str,
@@ -201,14 +197,14 @@ struct PartialRun<'a> {
     phases: Vec<PartialPhase<'a>>,
 }
 
-/// What a phase measured, second by second.
+/// Intervals that a phase measured, one per second.
 #[derive(Serialize)]
 struct PartialPhase<'a> {
     name: &'a str,
     intervals: &'a [Interval],
 }
 
-/// A run that has no result, since it was killed or failed: what it measured until then, second by second.
+/// Shows a run without a result, because it was killed or failed: its intervals, one per second.
 fn show_series(store: &Store, id: &str, status: &str, common: &Common) -> Result<End, Stopped> {
     let phases = store.intervals(id)?;
     if common.json {
@@ -245,7 +241,6 @@ fn show_series(store: &Store, id: &str, status: &str, common: &Common) -> Result
     Ok(End::Done)
 }
 
-/// Runs a SELECT over the store, with a timeout.
 pub(crate) fn query(sql: Option<&str>, timeout: Nanos, common: &Common) -> Result<End, Stopped> {
     const TABLES: &str =
         "SELECT name AS 'table', sql AS definition FROM sqlite_schema WHERE type = 'table' ORDER BY name";
@@ -269,7 +264,6 @@ pub(crate) fn query(sql: Option<&str>, timeout: Nanos, common: &Common) -> Resul
     Ok(End::Done)
 }
 
-/// Adds a tag to a run, or removes it.
 pub(crate) fn tag(run: &str, tag: &str, delete: bool, common: &Common) -> Result<End, Stopped> {
     let mut store = session::store_to_change(common)?;
     let change = if delete { TagChange::Remove } else { TagChange::Add };
@@ -277,7 +271,7 @@ pub(crate) fn tag(run: &str, tag: &str, delete: bool, common: &Common) -> Result
     Ok(End::Done)
 }
 
-/// Adds results from files to the store: all of a file's, or none where one of them cannot be read.
+/// Adds results from files to the store. Adds nothing if one of the results cannot be read.
 pub(crate) fn import(files: &[PathBuf], from: Option<&str>, common: &Common) -> Result<End, Stopped> {
     let mut results: Vec<(&Path, Vec<RunResult>)> = Vec::with_capacity(files.len());
     for file in files {
@@ -318,7 +312,6 @@ pub(crate) fn import(files: &[PathBuf], from: Option<&str>, common: &Common) -> 
     Ok(End::Done)
 }
 
-/// What became of a result that was imported.
 #[derive(Serialize)]
 struct ImportedRun {
     run: String,
@@ -326,9 +319,9 @@ struct ImportedRun {
     imported: Imported,
 }
 
-/// Plumb's own results, or those of the tool that the file shows, or that is named.
+/// Reads Plumb's own results, or those of the recognised or named tool.
 fn read_results(file: &ForeignFile<'_>, from: Option<&str>) -> Result<Vec<RunResult>, String> {
-    /// A Plumb result says within its first bytes what it is.
+    /// A Plumb result names its schema within its first bytes.
     const HEAD_BYTES: usize = 4096;
     let head = &file.bytes[..file.bytes.len().min(HEAD_BYTES)];
     let is_own = from.map_or_else(
@@ -342,7 +335,7 @@ fn read_results(file: &ForeignFile<'_>, from: Option<&str>) -> Result<Vec<RunRes
         ResultFileError::Syntax(_) | ResultFileError::Foreign if from.is_none() => {
             let tools: Vec<&str> = plumb_import::TOOLS.iter().map(|tool| tool.name).collect();
             format!(
-                "{error}; nor of a tool that is recognised. If one of these made it, say --from TOOL: {}",
+                "{error}; no tool is recognised either. If one of these wrote it, use --from TOOL: {}",
                 tools.join(", ")
             )
         }
@@ -350,7 +343,7 @@ fn read_results(file: &ForeignFile<'_>, from: Option<&str>) -> Result<Vec<RunRes
     })
 }
 
-/// All results of a file: Plumb's own, or another tool's.
+/// Reads all results of a file, of Plumb or of another tool.
 pub(super) fn read_file(file: &Path) -> Result<Vec<RunResult>, Stopped> {
     let (bytes, changed_at) = read_limited(file)?;
     let name = plumb_result::path_text(file);
@@ -358,7 +351,7 @@ pub(super) fn read_file(file: &Path) -> Result<Vec<RunResult>, Stopped> {
     read_results(&foreign, None).map_err(|error| Stopped::usage(format!("{}: {error}", file.display())))
 }
 
-/// A file's bytes, and when it was last changed.
+/// Reads a file, and returns its bytes and the time of its last change.
 fn read_limited(file: &Path) -> Result<(Vec<u8>, Timestamp), Stopped> {
     let failed = |error: std::io::Error| Stopped::io(format!("{}: {error}", file.display()));
     let (mut source, changed_at): (Box<dyn Read>, Timestamp) = match file.to_str() {
@@ -381,17 +374,13 @@ fn read_limited(file: &Path) -> Result<(Vec<u8>, Timestamp), Stopped> {
     }
 }
 
-/// How runs are written out.
+/// Output formats of `plumb export`.
 pub(crate) enum ExportForm<'a> {
-    /// Whole results.
     Json,
-    /// A line for each number.
     Text(fn(&TidyTable) -> String),
-    /// The same numbers by column, in a file.
     Parquet(&'a Path),
 }
 
-/// Writes runs out: those that are named, those of a study, or all.
 pub(crate) fn export(
     runs: &[String],
     study: Option<&str>,

@@ -1,4 +1,4 @@
-//! `plumb sweep`: a setting taken through its levels.
+//! `plumb sweep`: measures a setting at several levels.
 
 use super::run::{Loaded, load};
 use crate::args::SweepArguments;
@@ -24,19 +24,17 @@ use plumb_workload_text::named::{self, Scale};
 use std::path::Path;
 use std::time::Duration;
 
-/// What is swept where nothing is named.
 const DEFAULT_WORK: &str = "random-read";
 
-/// The working-set curve goes through the page cache, for its edge is what is looked for: every block of the set is read
-/// once before the clock starts, and then blocks anywhere in it.
+/// Settings of the working-set curve. It goes through the page cache, since it looks for the edge of the cache: reads
+/// every block of the set once before the clock starts, and then random blocks.
 const WORKING_SET: [&str; 2] = ["cache=warm", "pattern=random"];
 
-/// Sweeps.
 pub(crate) fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> {
     let (axes, path) = axes_and_place(&arguments.what)?;
     arguments.report_file.writable()?;
     arguments.hosts.join()?;
-    // A budget of nothing is one repeat.
+    // A zero budget means one repeat, so only the other lengths are checked.
     check_lengths(Nanos(1), arguments.time, arguments.size)?;
     let mut live_output = LiveOutput::open(&arguments.live_output, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
@@ -105,7 +103,7 @@ pub(crate) fn run(arguments: &SweepArguments, common: &Common) -> Result<End, St
     report(arguments, outcome, &mut bench, common)
 }
 
-/// Splits the words of the command line into axes and the one place; the current directory by default.
+/// Splits the words of the command line into axes and at most one place, by default the current directory.
 fn axes_and_place(words: &[String]) -> Result<(Vec<&String>, &str), Stopped> {
     let (axes, places): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| looks_like_axis(word));
     match places.as_slice() {
@@ -117,7 +115,6 @@ fn axes_and_place(words: &[String]) -> Result<(Vec<&String>, &str), Stopped> {
     }
 }
 
-/// Stores and prints the sweep, and returns how the command ends.
 fn report(
     arguments: &SweepArguments,
     mut outcome: SweepOutcome,
@@ -144,7 +141,6 @@ fn report(
     })
 }
 
-/// The work, in a directory or on a simulated device.
 fn work(arguments: &SweepArguments, plan: &SweepSchedule, location: &Location) -> Result<Loaded, Stopped> {
     let place = match location {
         Location::Place(place) => place.for_named(),
@@ -163,7 +159,7 @@ fn work(arguments: &SweepArguments, plan: &SweepSchedule, location: &Location) -
     }
     set.extend(arguments.set.iter().cloned());
     let mut loaded = load(arguments.work.as_deref().unwrap_or(DEFAULT_WORK), &set, scale)?;
-    // What was put in above is Plumb's word, not the user's.
+    // The settings added above are Plumb's, not the user's.
     let typed = arguments.set.iter().any(|set| set.split('=').next().is_some_and(|key| key.ends_with("cache")));
     if arguments.work.is_none() && !typed {
         loaded.policies = Policies::Fitted;
@@ -171,7 +167,7 @@ fn work(arguments: &SweepArguments, plan: &SweepSchedule, location: &Location) -
     Ok(loaded)
 }
 
-/// Puts the work on a device or a file that is there: its one file becomes that.
+/// Moves the work to an existing device or file: replaces its one file target.
 fn move_to(workload: &mut Workload, location: &Location) {
     for target in workload.target.values_mut() {
         let Target::File(FileTarget { path: relative, content, .. }) = target else { continue };
@@ -200,8 +196,7 @@ fn refuse_writes(workload: &Workload, plan: &SweepSchedule, location: &Location)
     Ok(())
 }
 
-/// Bytes that lie in the directory at a time. A default size shrinks to what is safe; one that was asked for does not
-/// change under the hand.
+/// Returns the most bytes that the directory holds at a time. Reduces a default size to a safe one; an explicit size is kept.
 fn fit(
     workload: &mut Workload,
     plan: &SweepSchedule,
@@ -212,7 +207,7 @@ fn fit(
     let Some(budget) = budget else { return Ok(0) };
     let sizes = plan.axes.iter().find(|axis| axis.key == SweepKey::Size);
     if let Some(axis) = sizes {
-        // Hosts lay out the file of each run anew.
+        // Agents lay out a new file for each run.
         let all = match bench.keeps_files() {
             true => axis.levels.iter().sum::<f64>(),
             false => axis.levels.iter().copied().fold(0.0, f64::max),
@@ -240,11 +235,11 @@ fn fit(
     Ok(resolved.target.values().map(test_data_bytes).sum())
 }
 
-/// Half of the budget goes to timed phases, the rest to laying out and to looking.
+/// Returns the length of a timed phase. Half of the budget goes to timed phases, the rest to laying out files and to checks.
 fn time(arguments: &SweepArguments, plan: &SweepSchedule, location: &Location) -> Option<Nanos> {
     match (arguments.time, &arguments.work) {
         (Some(time), _) => Some(time),
-        // A file's own words hold.
+        // A workload file keeps its own times.
         (None, Some(work)) if Path::new(work).is_file() => None,
         (None, _) if arguments.set.iter().any(|set| set.starts_with("time=")) => None,
         (None, _) if let Location::Place(place @ Place::Sim(_)) = location => {
@@ -257,7 +252,6 @@ fn time(arguments: &SweepArguments, plan: &SweepSchedule, location: &Location) -
     }
 }
 
-/// What will be written, said before anything is.
 fn announcement(location: &Location, path: &str, workload: &Workload, needed_bytes: u64, keeps_files: bool) -> String {
     match location {
         Location::Place(Place::Sim(_)) => format!("{path}: simulated, nothing is written"),

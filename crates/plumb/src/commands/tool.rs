@@ -1,4 +1,4 @@
-//! `plumb as TOOL`: another tool's language, read by its own rules.
+//! `plumb as TOOL`: runs another tool's command line by that tool's rules.
 //!
 //! A tool is a row of [`TOOLS`]. One that measures is a [`plumb_tools_run::runner::Dialect`].
 
@@ -22,19 +22,17 @@ use serde_json::json;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// A tool whose language is spoken.
 struct Tool {
-    /// As in `plumb as NAME`; a link of that name is that tool.
+    /// Name in `plumb as NAME`. A link with this name runs the tool.
     name: &'static str,
     /// Description for the list of tools.
     about: &'static str,
-    /// Another name for a link.
     also: Option<&'static str>,
-    /// Behaves as the tool does, including its error messages and exit codes.
+    /// Runs the tool, with the tool's own error messages and exit codes.
     run: fn(&ToolCall<'_>) -> Result<End, Stopped>,
-    /// Whether `-q` is an option of the tool's own.
+    /// Whether `-q` is one of the tool's own options.
     has_q: bool,
-    /// Whether it makes runs that the checks judge.
+    /// Whether Plumb's checks judge its runs.
     is_judged: bool,
 }
 
@@ -42,13 +40,13 @@ const fn tool(name: &'static str, about: &'static str, run: fn(&ToolCall<'_>) ->
     Tool { name, about, also: None, run, has_q: false, is_judged: true }
 }
 
-/// A tool whose runs no check judges, or that makes none.
+/// Defines a tool that makes no runs, or none that the checks judge.
 const fn unjudged(name: &'static str, about: &'static str, run: fn(&ToolCall<'_>) -> Result<End, Stopped>) -> Tool {
     Tool { has_q: true, is_judged: false, ..tool(name, about, run) }
 }
 
 impl Tool {
-    /// Runs the tool's words, without those of Plumb's own that all tools share.
+    /// Runs the tool, after removing the options of Plumb that all tools share.
     fn call(&self, called: &str, words: &[String], common: &Common) -> Result<End, Stopped> {
         let (words, verdicts) = VerdictOptions::taken_from(words, self.has_q);
         if verdicts.strict && !self.is_judged {
@@ -61,7 +59,7 @@ impl Tool {
     }
 }
 
-/// The tools whose language is spoken.
+/// All supported tools, by name.
 const TOOLS: &[Tool] = &[
     unjudged("bon_csv2html", "Bonnie++'s results as HTML", bonnie::csv2html),
     unjudged("bon_csv2txt", "Bonnie++'s results as text", bonnie::csv2txt),
@@ -98,7 +96,6 @@ const TOOLS: &[Tool] = &[
     tool("zcav", "Bonnie++'s zcav: a disk's speed from its beginning to its end", speak::<bonnie::Zcav>),
 ];
 
-/// Prints the tools whose command lines can be run.
 pub(crate) fn list(common: &Common) -> Result<End, Stopped> {
     if common.json {
         let tools: Vec<_> = TOOLS.iter().map(|tool| json!({ "name": tool.name, "about": tool.about })).collect();
@@ -118,7 +115,7 @@ fn listed() -> String {
     )
 }
 
-/// Runs the words as the tool would: the first one names it.
+/// Runs a tool's command line; the first word is its name.
 pub(crate) fn run(words: &[OsString], common: &Common) -> Result<End, Stopped> {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (name, words) = words.split_first().map_or(("", [].as_slice()), |(name, words)| (name.as_str(), words));
@@ -134,8 +131,8 @@ pub(crate) fn run(words: &[OsString], common: &Common) -> Result<End, Stopped> {
     tool.call(tool.name, words, common)
 }
 
-/// `plumb as TOOL …` without options of Plumb's own, which is all that scripts type: runs it. To set up the parser of the
-/// other commands would take a tenth of the time of a short run.
+/// Runs `plumb as TOOL …` without options of Plumb, the form that scripts use. Skips the parser of the other commands:
+/// building it takes a tenth of the time of a short run.
 pub(crate) fn run_plain(mut words: impl Iterator<Item = OsString>) -> Option<Result<End, Stopped>> {
     let _program = words.next()?;
     words.next().filter(|word| word == "as")?;
@@ -145,7 +142,7 @@ pub(crate) fn run_plain(mut words: impl Iterator<Item = OsString>) -> Option<Res
     Some(tool.call(tool.name, &words, &Common::of_environment()))
 }
 
-/// A link of a tool's name is that tool: runs it, where the program was called so.
+/// Runs the tool whose name the program was called by, through a link.
 pub(crate) fn run_link(called: &Path, words: impl Iterator<Item = OsString>) -> Option<Result<End, Stopped>> {
     let name = called.file_name()?.to_str()?;
     let tool = TOOLS.iter().find(|tool| tool.name == name || tool.also == Some(name))?;

@@ -1,4 +1,4 @@
-//! `plumb try`: what a storage can do.
+//! `plumb try`: measures storage in about a minute.
 
 use super::measure::{Measured, measure};
 use crate::args::TryArguments;
@@ -22,22 +22,21 @@ use plumb_workload::{Bytes, Content, Nanos, Workload};
 use plumb_workload_text::named::{self, RunPlace, Scale};
 use std::path::Path;
 
-/// Size of the test file and length of a phase where there is room and time.
+/// Default size of the test file and length of a phase, given enough room and time.
 const USUAL: (Bytes, Nanos) = (Bytes(1 << 30), Nanos(4_000_000_000));
 
-/// A file or device with less holds no block of a stream.
+/// Smallest file or device; anything smaller has no room for a block of a stream.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// The same where a program serves the file system: each op passes through two processes more.
+/// Defaults for a file system that a program serves: each op passes through two more processes.
 const SERVED: (Bytes, Nanos) = (Bytes(256 << 20), Nanos(4_000_000_000));
 
-/// Divisor of the number of small files there.
+/// Divisor of the number of small files on such a file system.
 const SERVED_FILES_PART: u64 = 4;
 
-/// The same for a first look.
+/// Defaults with `--quick`.
 const QUICK: (Bytes, Nanos) = (Bytes(256 << 20), Nanos(1_000_000_000));
 
-/// Measures each storage, one after the other.
 pub(crate) fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
     check_lengths(Nanos(1), arguments.time, arguments.size)?;
     if let (Some(path), [_, _, ..]) = (&arguments.report.output, arguments.paths.as_slice()) {
@@ -53,7 +52,7 @@ pub(crate) fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stop
         )));
     }
     arguments.hosts.join()?;
-    // A path that cannot be used is found before another one is measured.
+    // Reports an unusable path before another one is measured.
     let planned: Vec<Planned> =
         arguments.paths.iter().map(|path| Planned::new(path, arguments)).collect::<Result<_, _>>()?;
     let mut live_output = LiveOutput::open(&arguments.report.live_output, LiveWarnings::of(common), common)?;
@@ -88,7 +87,6 @@ pub(crate) fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stop
     Ok(worst.unwrap_or(End::Done))
 }
 
-/// One storage, and what will be done to it.
 struct Planned {
     location: Location,
     workload: Workload,
@@ -154,7 +152,7 @@ impl Planned {
     }
 }
 
-/// Size of the test file and length of a phase, where neither is given.
+/// Returns the default size of the test file and length of a phase.
 fn usual_lengths(is_quick: bool, is_served: bool) -> (Bytes, Nanos) {
     match (is_quick, is_served) {
         (true, _) => QUICK,
@@ -163,13 +161,12 @@ fn usual_lengths(is_quick: bool, is_served: bool) -> (Bytes, Nanos) {
     }
 }
 
-/// Whether a program serves the file system, as with FUSE.
+/// Returns `true` if a program serves the file system, as with FUSE.
 fn is_served_by_a_program(location: &Location) -> bool {
     let Location::Place(Place::Directory(path)) = location else { return false };
     plumb_probe::stack::of_path(path).filesystem.value().is_some_and(|fs| fs.is_served_by_a_program())
 }
 
-/// What will be written, said before anything is.
 fn announcement(
     location: &Location,
     path: &Path,
@@ -198,7 +195,7 @@ fn announcement(
 mod tests {
     use super::*;
 
-    // Protects: where each op passes through a program, a minute is enough for less data in phases of the usual length.
+    // Protects: on a file system that a program serves, less data in phases of the usual length takes about a minute.
     #[test]
     fn less_data_goes_through_a_program() {
         let ((usual, time), (served, served_time)) = (usual_lengths(false, false), usual_lengths(false, true));

@@ -1,4 +1,4 @@
-//! `plumb workloads`, and `plumb run NAME --explain`: the named workloads, and where their numbers come from.
+//! `plumb workloads` and `plumb run NAME --explain`: lists the named workloads and the sources of their numbers.
 
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
@@ -8,7 +8,7 @@ use plumb_report::loads;
 use plumb_workload::named::{Explanation, WorkloadTitle};
 use plumb_workload_text::named::{self, LOADS, NAMED, NamedWorkload};
 
-/// What `plumb workloads --json` prints.
+/// Output of `plumb workloads --json`.
 #[derive(serde::Serialize)]
 struct Listed<'a> {
     schema: &'a str,
@@ -51,7 +51,6 @@ fn listed(named: &'static NamedWorkload) -> ListedWorkload<'static> {
     }
 }
 
-/// Lists them.
 pub(crate) fn list(common: &Common) -> Result<End, Stopped> {
     if common.json {
         let workloads = named::every().map(listed).collect();
@@ -64,7 +63,7 @@ pub(crate) fn list(common: &Common) -> Result<End, Stopped> {
     Ok(End::Done)
 }
 
-/// Says where the numbers of one come from.
+/// Prints the source of each number of a workload.
 pub(crate) fn explain(name: &str, common: &Common) -> Result<End, Stopped> {
     let found = named::select(name).map_err(|error| {
         Stopped::usage(format!("{error}\n--explain is for named workloads: the comments of a file are its own"))

@@ -1,14 +1,13 @@
-//! The first page, and the list of commands in groups.
+//! The first page, and the grouped list of commands.
 
 use clap::{Arg, Command};
 
-/// Commands that the help lists under one heading.
 pub(crate) struct Group {
     pub heading: &'static str,
     pub commands: &'static [&'static str],
 }
 
-/// All commands, in the order in which the help lists them.
+/// All commands, in the order of the help.
 pub(crate) const GROUPS: &[Group] = &[
     Group { heading: "Measure storage", commands: &["try", "fit-for", "check", "verify-capacity", "posix"] },
     Group { heading: "Compare", commands: &["compare", "gate", "noise", "sweep", "study"] },
@@ -18,7 +17,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { heading: "Plumb itself", commands: &["config", "clean", "schema", "completions", "man", "help"] },
 ];
 
-/// The page that `plumb` prints without a command.
+/// Page that `plumb` prints without a command.
 pub(crate) const FIRST_PAGE: &str = "\
 Plumb measures storage, and says what it measured: the device, the page cache, or memory.
 
@@ -36,7 +35,7 @@ Examples:
 All commands: plumb --help. One command: plumb COMMAND --help. Settings: plumb config.
 ";
 
-/// Gives the program's help its commands in groups.
+/// Groups the commands in the program's help.
 pub(crate) fn grouped(command: Command) -> Command {
     let listed = listed(&command);
     command.help_template(format!(
@@ -44,7 +43,7 @@ pub(crate) fn grouped(command: Command) -> Command {
     ))
 }
 
-/// The commands as clap lays them out, with a heading before each group.
+/// Formats the commands in clap's layout, with a heading before each group.
 fn listed(command: &Command) -> String {
     let help = || Command::new("help").about("Print this message or the help of the given subcommand(s)");
     let names = GROUPS.iter().flat_map(|group| group.commands);
@@ -85,12 +84,12 @@ const OVERWRITES: &[&str] = &[
     "verify-capacity",
 ];
 
-/// Commands that store what they measure, and need not.
+/// Commands that store their results unless told not to.
 const STORES: &[&str] =
     &["as", "compare", "fit-for", "gate", "net", "noise", "posix", "run", "sweep", "trace replay", "try"];
 
-/// Hides options of all commands where they change nothing. Each command gets its own copy of these options, which clap then does not pass
-/// on to it. After clap has built a command, its options can no longer be changed.
+/// Hides global options from commands on which they have no effect. Each command gets its own copy of these options,
+/// and clap then does not propagate them. Must run before clap builds the command, which freezes the options.
 pub(crate) fn scoped(command: Command) -> Command {
     let shared: Vec<Arg> = command.get_arguments().filter(|argument| argument.is_global_set()).cloned().collect();
     let mut command = with_copies(command, "", &shared);
@@ -101,7 +100,7 @@ pub(crate) fn scoped(command: Command) -> Command {
     command
 }
 
-/// Whether the command of this path has no use for an option.
+/// Returns `true` if an option has no effect on a command.
 fn is_hidden(id: &str, path: &str) -> bool {
     match id {
         "destroy" | "plumb_allow" => !OVERWRITES.contains(&path),
@@ -144,7 +143,7 @@ mod tests {
         }
     }
 
-    // Protects: the first page has six commands and two examples, and all of them can be typed.
+    // Protects: the first page has six commands and two examples, and all of them are valid command lines.
     #[test]
     fn the_first_page_is_short_and_true() {
         let lines: Vec<&str> = FIRST_PAGE.lines().filter_map(|line| line.strip_prefix("  plumb ")).collect();
@@ -159,7 +158,7 @@ mod tests {
         }
     }
 
-    // Protects: a name in the tables is a command, so that a renamed one does not lose its options.
+    // Protects: each name in the tables is a command, so that a renamed command does not lose its options.
     #[test]
     fn the_tables_name_commands() {
         for path in OVERWRITES.iter().chain(STORES) {

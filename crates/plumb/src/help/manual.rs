@@ -1,4 +1,4 @@
-//! The manual: a page for the program and one for each command.
+//! The manual: one page for the program and one for each command.
 
 use super::topics::{self, Topic};
 use super::{below, built};
@@ -7,16 +7,14 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, italic, roman};
 use std::io;
 
-/// A page of the manual, in roff.
+/// A manual page, in roff.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// Its file, such as `plumb-study-run.1`.
     pub file: String,
-    /// Its text.
     pub text: String,
 }
 
-/// What the environment changes: variable, meaning.
+/// Environment variables, and their meanings.
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("PLUMB_DB", "The results database, where --db is not given."),
     (
@@ -82,12 +80,11 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
 ];
 
-/// Names of Plumb's own variables.
 pub(crate) fn variables() -> impl Iterator<Item = &'static str> {
     ENVIRONMENT.iter().map(|(name, _)| *name).filter(|name| name.starts_with("PLUMB_"))
 }
 
-/// Files that Plumb keeps: path, meaning.
+/// Files that Plumb keeps, and their meanings.
 const FILES: &[(&str, &str)] = &[
     (
         "~/.config/plumb/config.toml",
@@ -102,10 +99,7 @@ const FILES: &[(&str, &str)] = &[
     ("plumb-test-*/", "Test data below the directory that is measured; removed when the run ends."),
 ];
 
-/// The page of a command; the program's own without any words. `None`: there is no such command.
-///
-/// # Errors
-/// It cannot be rendered.
+/// Returns the page of a command, or of the program for no words. `None` if the command does not exist.
 pub(crate) fn page(words: &[String]) -> io::Result<Option<Page>> {
     let path = words.join(" ");
     let pages = pages()?;
@@ -113,10 +107,7 @@ pub(crate) fn page(words: &[String]) -> io::Result<Option<Page>> {
     Ok(pages.into_iter().find(|page| page.file == file))
 }
 
-/// Every page.
-///
-/// # Errors
-/// One cannot be rendered.
+/// Returns all pages.
 pub(crate) fn pages() -> io::Result<Vec<Page>> {
     let command = built();
     let mut pages = Vec::new();
@@ -132,12 +123,12 @@ fn add_pages(command: &Command, path: &str, pages: &mut Vec<Page>) -> io::Result
     Ok(())
 }
 
-/// Its commands, but not clap's `help`.
+/// Returns the subcommands without clap's `help` and without hidden ones.
 fn people_s(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set())
 }
 
-/// `study run` has the page `plumb-study-run`.
+/// Returns the page's name: `study run` becomes `plumb-study-run`.
 fn name_of(path: &str) -> String {
     below("plumb", path).trim_end().replace(' ', "-")
 }
@@ -190,7 +181,7 @@ fn commands_section(roff: &mut Roff, command: &Command, path: &str) {
     }
 }
 
-/// What a command's long help says of its own, above the examples.
+/// Returns a command's own notes from its long help, without the examples.
 fn notes_of(command: &Command, path: &str) -> Option<String> {
     let text = command.get_after_long_help()?.to_string();
     let end = topics::of(path).and_then(|_| text.find("Examples:\n")).unwrap_or(text.len());
@@ -201,7 +192,7 @@ fn notes_section(roff: &mut Roff, notes: &str) {
     roff.control("SH", ["NOTES"]);
     for paragraph in notes.split("\n\n") {
         roff.control("PP", []);
-        // Lines that are set in columns or indented stay as they are.
+        // Keeps the layout of columns and indented lines.
         let is_set = paragraph.lines().any(|line| line.starts_with("  "));
         if is_set {
             roff.control("nf", []);
@@ -244,7 +235,7 @@ fn table_section(roff: &mut Roff, head: &str, rows: &[(&str, &str)]) {
     }
 }
 
-/// The pages above and below; beside those of a command within another.
+/// Lists the pages of the parent and of the subcommands, and for a subcommand those of its siblings.
 fn see_also_section(roff: &mut Roff, command: &Command, path: &str) {
     let mut names: Vec<String> = Vec::new();
     if !path.is_empty() {

@@ -1,4 +1,4 @@
-//! The parser with what people read of it: examples, exit codes, usage lines, and errors that name only what people type.
+//! The parser and its user-facing texts: examples, exit codes, usage lines, and errors that name visible options only.
 
 pub(crate) mod groups;
 pub(crate) mod manual;
@@ -10,15 +10,12 @@ use clap::{Command, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use topics::Topic;
 
-/// The command line's parser, with examples and exit codes in each command's long help.
+/// Returns the parser, with examples and exit codes in each command's long help.
 pub(crate) fn command() -> Command {
     groups::grouped(groups::scoped(with_topics(Arguments::command(), "")))
 }
 
-/// Parses a command line.
-///
-/// # Errors
-/// It is wrong, or asks for help or the version.
+/// Parses a command line. Fails if it is invalid, or asks for help or the version.
 pub(crate) fn parse<W: Into<OsString> + Clone>(words: impl IntoIterator<Item = W>) -> Result<Arguments, clap::Error> {
     let mut command = with_plain_usage(built());
     command
@@ -27,14 +24,14 @@ pub(crate) fn parse<W: Into<OsString> + Clone>(words: impl IntoIterator<Item = W
         .map_err(|error| with_similar_command(without_hidden(error), &command).with_cmd(&command))
 }
 
-/// The parser with each command's own copy of the options that all have.
+/// Builds the parser. Each command then has its own copy of the global options.
 fn built() -> Command {
     let mut command = command();
     command.build();
     command
 }
 
-/// Suggests the command that a mistyped one is nearest to.
+/// Suggests the command with the name most similar to a mistyped one.
 fn with_similar_command(mut error: clap::Error, command: &Command) -> clap::Error {
     if error.kind() != ErrorKind::InvalidSubcommand || error.get(ContextKind::SuggestedSubcommand).is_some() {
         return error;
@@ -42,7 +39,7 @@ fn with_similar_command(mut error: clap::Error, command: &Command) -> clap::Erro
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let names = || std::iter::once(command).chain(command.get_subcommands()).flat_map(Command::get_subcommands);
     let near = match full_name(command, typed) {
-        // The command exists, but not where it was typed.
+        // The command exists, but under another parent.
         Some(name) => Some(name),
         None => plumb_workload::suggest::nearest(typed, names().map(Command::get_name)).map(str::to_owned),
     };
@@ -52,7 +49,7 @@ fn with_similar_command(mut error: clap::Error, command: &Command) -> clap::Erro
     error
 }
 
-/// Finds a command by its last word: `plumb study resume`.
+/// Finds a command by its last word, and returns it in full: `plumb study resume`.
 fn full_name(command: &Command, word: &str) -> Option<String> {
     let has = |parent: &&Command| parent.get_subcommands().any(|sub| sub.get_name() == word);
     if has(&command) {
@@ -62,7 +59,7 @@ fn full_name(command: &Command, word: &str) -> Option<String> {
     Some(format!("plumb {} {word}", parent.get_name()))
 }
 
-/// The path of a command below another, without the program's name.
+/// Appends a command to the path of its parent, without the program's name.
 fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path} {name}") }
 }
@@ -95,8 +92,8 @@ fn help_of(topic: &Topic) -> String {
     text.trim_end().to_owned()
 }
 
-/// In an error clap writes the options that are set into the usage, also those that the environment sets; `--db <FILE>` then
-/// looks required. Each command has one usage line, whatever was typed.
+/// Gives each command a fixed usage line. In errors, clap adds options that are set to the usage line, even by the
+/// environment; `--db <FILE>` then looks required.
 fn with_plain_usage(mut command: Command) -> Command {
     let usage = command.render_usage().to_string();
     let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
@@ -109,9 +106,9 @@ fn with_plain_usage(mut command: Command) -> Command {
     }
 }
 
-/// An option that Plumb gives itself is no tip for somebody who mistyped another.
+/// Removes a suggestion that names a hidden option, which only Plumb itself passes.
 fn without_hidden(mut error: clap::Error) -> clap::Error {
-    // As declared: options that only some commands show are tips.
+    // As declared: options that only some commands show are valid suggestions.
     let hidden = hidden_options(&Arguments::command());
     if let Some(ContextValue::String(tip)) = error.get(ContextKind::SuggestedArg)
         && hidden.contains(tip)
@@ -133,7 +130,6 @@ fn hidden_options(command: &Command) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Every command, with its path; `help` is clap's.
     fn commands(command: &Command, path: &str) -> Vec<String> {
         let mut all = vec![path.to_owned()];
         for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
@@ -142,7 +138,7 @@ mod tests {
         all
     }
 
-    // Protects: nobody adds a command without saying what it is good for and how it ends.
+    // Protects: every new command has examples and exit codes.
     #[test]
     fn every_command_has_examples_and_exit_codes_and_nothing_else_has() {
         let mut commands = commands(&Arguments::command(), "");
@@ -159,7 +155,7 @@ mod tests {
     fn every_example_is_a_command_line_of_its_command() {
         for topic in topics::TOPICS {
             for example in topic.examples {
-                // A launcher may come first.
+                // A launcher such as mpirun may come first.
                 let words = shlex::split(example.line).unwrap().into_iter();
                 let words: Vec<String> = words.skip_while(|word| word != "plumb").collect();
                 let of = topic.command.split_whitespace().collect::<Vec<_>>();

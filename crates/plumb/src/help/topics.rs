@@ -1,31 +1,24 @@
-//! Examples and exit codes, one row a command. Help, the manual and the tests read them from here.
+//! Examples and exit codes, one row per command. Help, manual and tests read them from here.
 
-/// What the help of a command says below its options.
+/// Part of a command's help below its options.
 #[derive(Debug)]
 pub(crate) struct Topic {
-    /// The command without the program's name, such as `study run`; empty for the program itself.
+    /// Command without the program's name, such as `study run`; empty for the program itself.
     pub command: &'static str,
-    /// What people do with it.
     pub examples: &'static [Example],
-    /// How it ends.
     pub exits: &'static [Exit],
 }
 
-/// A command line that can be typed.
 #[derive(Debug)]
 pub(crate) struct Example {
-    /// What it does, as a heading.
     pub purpose: &'static str,
-    /// The command line.
     pub line: &'static str,
 }
 
-/// An exit code.
 #[derive(Debug)]
 pub(crate) struct Exit {
-    /// The code.
     pub code: &'static str,
-    /// When a command ends with it.
+    /// When a command ends with this code.
     pub meaning: &'static str,
 }
 
@@ -59,12 +52,11 @@ const MEASURES: &[Exit] = &[TRUSTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED];
 const READS: &[Exit] = &[DONE, WRONG_WORDS, READ_IO];
 const PRINTS: &[Exit] = &[DONE, WRONG_WORDS];
 
-/// The topic of a command.
 pub(crate) fn of(command: &str) -> Option<&'static Topic> {
     TOPICS.iter().find(|topic| topic.command == command)
 }
 
-/// Every command that people type.
+/// Every command that users type.
 pub(crate) const TOPICS: &[Topic] = &[
     Topic {
         command: "",

@@ -157,7 +157,7 @@ fn beyond_this_host_keys_are_needed() {
     let agent = Agent::with_keys(&home, port, "");
     let run = |more: &str| home.plumb(&format!("run w.toml --hosts 127.0.0.1:{port} {more}"));
     run("--hosts-keys keys/client.keys").ran();
-    run("").expect(2).complains(&["admits only who has its keys"]);
+    run("").expect(2).complains(&["admits only clients that have its keys"]);
     run("--hosts-keys other/client.keys").expect(4).complains(&["its certificate has the fingerprint"]);
     // The right certificate, and another token.
     let read = |path: &str| std::fs::read_to_string(home.work().join(path)).unwrap();

@@ -277,7 +277,7 @@ fn a_comparison_keeps_what_it_has() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.contains(&format!("host {}", socket(&fleet.home, fleet.ports[1]))), "{said}");
-    assert!(said.contains("the comparison is of the runs before it"), "{said}");
+    assert!(said.contains("the comparison covers the runs before it"), "{said}");
     let comparison: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(comparison["runs"].as_array().unwrap().len() >= 2, "{comparison}");
     wait_until("no process is left", || fleet.is_idle());

@@ -78,7 +78,7 @@ fn expected_failures_are_data_and_unexpected_passes_are_reported() {
     assert!(!said.out.contains("unexpected"), "{}", said.out);
     home.file("bad.toml", "[[expected]]\nid = \"nonsense\"\nreason = \"x\"\n");
     let said = home.plumb("posix . --expected bad.toml").expect(2);
-    assert!(said.err.contains("`nonsense` is the id of no case"), "{}", said.err);
+    assert!(said.err.contains("`nonsense` is not the id of a case"), "{}", said.err);
     let said = home.plumb("posix . --only nonsense").expect(2);
     assert!(said.err.contains("no case matches nonsense"), "{}", said.err);
     home.plumb("posix no-such-directory").expect(2);

@@ -287,7 +287,7 @@ fn strict_replays_end_with_an_error_where_something_differs() {
     let plain = home.plumb("trace replay odd.strace --at . --timing as-fast-as-possible --json");
     assert_ne!(plain.code, 1, "{}", plain.err);
     let strict = home.plumb("trace replay odd.strace --at . --timing as-fast-as-possible --strict").expect(1).err;
-    assert!(strict.contains("1 ops came to something else"), "{strict}");
+    assert!(strict.contains("1 ops had another outcome"), "{strict}");
     let refused = home.plumb("trace replay odd.strace --at . --cache hot").expect(2).err;
     assert!(refused.contains("use as-is, cold or warm"), "{refused}");
 }

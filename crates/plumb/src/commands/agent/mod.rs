@@ -1,5 +1,5 @@
-//! `plumb agent`: the remote end of a host. Studies start it by themselves, in virtual machines and on other hosts; people let it listen,
-//! for runs on many hosts.
+//! `plumb agent`: the remote end of a host. Studies start it themselves, in virtual machines and on other hosts. Users
+//! let it listen, for runs on many hosts.
 
 pub(crate) mod rank;
 
@@ -23,7 +23,6 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// As the first process of a virtual machine.
 #[cfg(target_os = "linux")]
 pub(crate) fn init() -> Result<End, Stopped> {
     match plumb_lab::agent::run_as_init() {
@@ -32,7 +31,6 @@ pub(crate) fn init() -> Result<End, Stopped> {
     }
 }
 
-/// Virtual machines run Linux.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn init() -> Result<End, Stopped> {
     Err(Stopped::usage("Plumb is the first process of a Linux machine only"))
@@ -46,7 +44,7 @@ pub(crate) fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
     }
 }
 
-/// The far end of a host: answers requests on standard input, where nothing else is said.
+/// Runs the far end of a host: answers requests on standard input. Nothing else may write to standard output.
 pub(crate) fn far_end(arguments: &FarEndArguments) -> Result<End, Stopped> {
     if let Some(parent) = arguments.with_parent {
         return Err(become_program(parent, arguments.gently, &arguments.program));
@@ -83,31 +81,29 @@ pub(crate) fn far_end(arguments: &FarEndArguments) -> Result<End, Stopped> {
     let served = match &arguments.port {
         None => serve(std::io::stdin(), std::io::stdout(), settings, stop),
         Some(path) => {
-            let said = |error: std::io::Error| Stopped::io(format!("{}: {error}", path.display()));
-            let port = open_channel(path).map_err(said)?;
-            serve(port.try_clone().map_err(said)?, port, settings, stop)
+            let failed = |error: std::io::Error| Stopped::io(format!("{}: {error}", path.display()));
+            let port = open_channel(path).map_err(failed)?;
+            serve(port.try_clone().map_err(failed)?, port, settings, stop)
         }
     };
     served.map(|()| End::Done).map_err(Stopped::from)
 }
 
-/// Makes the keys of agents and of their clients.
 fn init_keys(directory: &Path) -> Result<End, Stopped> {
     let MadeKeys { server, client, fingerprint } = make_keys(directory)?;
     let (server, client) = (server.display(), client.display());
     output::print(&format!(
         "{server}: key and token of all agents, whose certificate is\n  {fingerprint}\n{client}: that fingerprint and the token, for \
-         who may measure with them\n\non each host:    plumb agent --listen 0.0.0.0 --keys {server}\nwhere you type:  plumb run \
+         those who may measure with them\n\non each host:    plumb agent --listen 0.0.0.0 --keys {server}\nwhere you type:  plumb run \
          WORKLOAD --at DIR --hosts a,b --hosts-keys {client}\n"
     ));
     Ok(End::Done)
 }
 
-/// Boots a machine and passes requests on to it.
 fn relay(file: &Path, program: std::path::PathBuf) -> Result<End, Stopped> {
-    let said = |error: &dyn std::fmt::Display| Stopped::usage(format!("{}: {error}", file.display()));
-    let text = plumb_text::bounded::read_to_string(file).map_err(|error| said(&error))?;
-    let spec: VmSpec = plumb_document::toml::from_str(&text).map_err(|error| said(&error))?;
+    let failed = |error: &dyn std::fmt::Display| Stopped::usage(format!("{}: {error}", file.display()));
+    let text = plumb_text::bounded::read_to_string(file).map_err(|error| failed(&error))?;
+    let spec: VmSpec = plumb_document::toml::from_str(&text).map_err(|error| failed(&error))?;
     let mut host: Box<dyn Host> = Box::new(Vm::boot(&spec, &session::surroundings(program)?)?);
     let answer = |reply: &plumb_lab::protocol::Reply| -> Result<(), Stopped> {
         let line = plumb_document::json::to_string(reply).map_err(Stopped::io)?;
@@ -134,7 +130,7 @@ fn relay(file: &Path, program: std::path::PathBuf) -> Result<End, Stopped> {
     Ok(End::Done)
 }
 
-/// Becomes another program that the kernel ends together with this one's parent. Returns only why not.
+/// Executes another program that the kernel ends together with this process's parent. Returns only on an error.
 fn become_program(parent: u32, gently: bool, program: &[OsString]) -> Stopped {
     let Some((name, words)) = program.split_first() else {
         return Stopped::usage("--with-parent needs a program after `--`");
@@ -142,9 +138,9 @@ fn become_program(parent: u32, gently: bool, program: &[OsString]) -> Stopped {
     if let Err(error) = set_parent_process_death_signal(Some(if gently { Signal::TERM } else { Signal::KILL })) {
         return Stopped::io(format!("the kernel cannot end a process with its parent: {error}"));
     }
-    // If it has already died, no signal comes.
+    // A parent that died before the call above sends no signal.
     if getppid().map(Pid::as_raw_nonzero).map(|pid| pid.get().cast_unsigned()) != Some(parent) {
-        return Stopped::io(format!("process {parent}, which started this, is gone"));
+        return Stopped::io(format!("the parent process {parent} has exited"));
     }
     let error = std::process::Command::new(name).args(words).exec();
     Stopped::io(format!("cannot start {}: {error}", name.to_string_lossy()))

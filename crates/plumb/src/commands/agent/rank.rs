@@ -24,43 +24,39 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A client greets within this time.
 pub(crate) const GREETING_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Makes every run that the client asks for.
-///
-/// # Errors
-/// Nobody greets, or who greets is no Plumb of this version.
+/// Serves every run that the client requests. Fails without a greeting from a Plumb of this version.
 pub(crate) fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
-    let said = |error: io::Error| Stopped::io(format!("standard input and output: {error}"));
-    let own = |stream: io::Result<std::os::fd::OwnedFd>| stream.map(File::from).map_err(said);
+    let failed = |error: io::Error| Stopped::io(format!("standard input and output: {error}"));
+    let own = |stream: io::Result<std::os::fd::OwnedFd>| stream.map(File::from).map_err(failed);
     let input = own(io::stdin().as_fd().try_clone_to_owned())?;
     let mut output = own(io::stdout().as_fd().try_clone_to_owned())?;
-    // Whatever prints by mistake must not be taken for a message.
-    let nothing = File::open("/dev/null").map_err(said)?;
-    rustix::stdio::dup2_stdin(&nothing).map_err(|error| said(error.into()))?;
-    rustix::stdio::dup2_stdout(io::stderr()).map_err(|error| said(error.into()))?;
+    // Keeps stray prints out of the message stream.
+    let nothing = File::open("/dev/null").map_err(failed)?;
+    rustix::stdio::dup2_stdin(&nothing).map_err(|error| failed(error.into()))?;
+    rustix::stdio::dup2_stdout(io::stderr()).map_err(|error| failed(error.into()))?;
 
     let mut greeter = Until { file: &input, until: Instant::now() + GREETING_PATIENCE };
     let greeting = read_line(&mut greeter).and_then(|line| Greeting::read(&line));
     let greeting = match greeting {
         Ok(greeting) => greeting,
-        // Who only looks whether somebody is there is no news.
+        // A connection that closes without a greeting is only a port check.
         Err(JoinError::Closed) => return Ok(End::Done),
         Err(error) => {
-            let said = format!("the client {error}");
+            let message = format!("the client {error}");
             let refusal = match error {
-                JoinError::Http { start } => http_answer(&said, &start, &mut greeter),
-                _ => answer(Some(&said)),
+                JoinError::Http { start } => http_answer(&message, &start, &mut greeter),
+                _ => answer(Some(&message)),
             };
             let _ = output.write_all(refusal.as_bytes());
-            return Err(Stopped::usage(said));
+            return Err(Stopped::usage(message));
         }
     };
     let mut bench = session::bench_of_rank()?;
     bench.partners.policy = Some(policy(arguments)?);
     bench.engine.permissions = Permissions::none();
-    output.write_all(answer(None).as_bytes()).map_err(said)?;
+    output.write_all(answer(None).as_bytes()).map_err(failed)?;
     let link = Link { reader: Box::new(input), writer: Box::new(output) };
     let star = Star::follow(link, &greeting, "agents").map_err(Stopped::io)?;
     let joined = Joined { cluster: Arc::new(star), mpi: None, host: Some(greeting.name) };
@@ -91,10 +87,10 @@ pub(crate) fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
     Ok(code)
 }
 
-/// What a client asks for, and whoever looks on at its runs.
+/// State for one client: its requests, and the services that follow its runs.
 struct OfClient {
     policy: Option<AgentPolicy>,
-    /// The agent ends where a client asks for that.
+    /// Whether the client may stop the agent.
     obeys: bool,
     fio: Option<FioService>,
     elbencho: Option<ElbenchoService>,
@@ -158,10 +154,10 @@ impl Progress for OfClient {
     }
 }
 
-/// Work that is no run is for ranks that one launcher started.
+/// Ranks of agents accept runs only; other work needs ranks that one launcher started.
 const NOT_HERE: ClusterError = ClusterError::Unexpected { rank: 0, what: "work that agents do not take part in" };
 
-/// What clients may do here.
+/// Returns the paths and permissions that clients get.
 fn policy(arguments: &FarEndArguments) -> Result<AgentPolicy, Stopped> {
     let here = || std::env::current_dir().map_err(|error| Stopped::io(format!("the working directory: {error}")));
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -174,7 +170,7 @@ fn policy(arguments: &FarEndArguments) -> Result<AgentPolicy, Stopped> {
     Ok(AgentPolicy { allow, may_exec: arguments.allow_exec, permissions })
 }
 
-/// Reads until a time.
+/// Reads from a file until a deadline.
 struct Until<'a> {
     file: &'a File,
     until: Instant,

@@ -1,4 +1,4 @@
-//! Gates whose baseline was measured before: in a file, or in the store.
+//! Gates whose baseline was measured earlier and is in a file or in the store.
 
 use super::{Reference, TIME};
 use crate::args::GateArguments;
@@ -27,7 +27,7 @@ use plumb_workload_text::named::Scale;
 use std::path::Path;
 use std::time::Duration;
 
-/// Judges a candidate by runs that were made before. True where the store did not take what was measured.
+/// Judges a candidate by earlier runs. Returns `true` if new runs could not be stored.
 pub(super) fn run(
     baseline: &Reference,
     candidate: &Reference,
@@ -43,8 +43,8 @@ pub(super) fn run(
         Reference::Place(_) | Reference::Stored(_) => None,
     };
     let baseline = before(baseline, arguments, common)?;
-    // A candidate with a file of its own, such as a pull request's, waits there for its second session. What waits in a baseline that
-    // is only read is another candidate's.
+    // A candidate with its own file, such as a pull request's, keeps a suspected session there until its second
+    // session. A suspected session in a read-only baseline belongs to another candidate.
     let own_file = arguments.keep.as_deref().filter(|keep| baseline_file != Some(keep));
     let kept = match own_file {
         Some(own) if own.exists() => in_file(own)?,
@@ -92,7 +92,7 @@ fn gap(arguments: &GateArguments) -> Duration {
     Duration::from_nanos(arguments.session_gap.0)
 }
 
-/// Runs that were made before, of the works that were asked for.
+/// Returns the earlier runs of the selected works.
 fn before(reference: &Reference, arguments: &GateArguments, common: &Common) -> Result<HistorySide, Stopped> {
     let (name, source, mut results) = match reference {
         Reference::File(path) => {
@@ -109,13 +109,13 @@ fn before(reference: &Reference, arguments: &GateArguments, common: &Common) -> 
         let found = results.len();
         results.retain(|result| wanted.contains(&result.workload.name.as_str()));
         if results.is_empty() && found > 0 {
-            return Err(Stopped::usage(format!("no run of {name} is of `{names}`")));
+            return Err(Stopped::usage(format!("no run of {name} measured `{names}`")));
         }
     }
     Ok(HistorySide { name, source, results })
 }
 
-/// An empty file is one that was made for what is to come.
+/// Reads the runs of a file. An empty file was created for later runs.
 fn in_file(path: &Path) -> Result<Vec<RunResult>, Stopped> {
     if std::fs::metadata(path).is_ok_and(|facts| facts.len() == 0) {
         return Ok(Vec::new());
@@ -123,7 +123,8 @@ fn in_file(path: &Path) -> Result<Vec<RunResult>, Stopped> {
     store::read_file(path)
 }
 
-/// Measures the candidate: by the baseline's work, or where there is none yet by a named one. `before` are all sessions so far.
+/// Measures the candidate with the baseline's work, or with a named one if there is no baseline
+/// yet. `before` has all earlier sessions.
 fn measure(
     text: &str,
     baseline: &[RunResult],
@@ -187,8 +188,8 @@ fn measure(
     Ok((alone?, unstored))
 }
 
-/// Adds the measured session with its answer to a file. Regressions are kept, too: a history without its bad sessions would make the
-/// machine look calmer than it is. Only rejected and interrupted runs are left out. Prints what it did.
+/// Adds the measured session with its answer to a file, and prints a summary. Regressions are kept, too: without its bad
+/// sessions, a history would make the machine look calmer than it is. Only rejected and interrupted runs are left out.
 pub(super) fn keep(path: &Path, outcome: &GateOutcome, arguments: &GateArguments) -> Result<(), Stopped> {
     let gate = &outcome.gate;
     let is_good = |result: &&RunResult| result.verdict != RunVerdict::Reject && !result.partial;
@@ -218,7 +219,7 @@ pub(super) fn keep(path: &Path, outcome: &GateOutcome, arguments: &GateArguments
     Ok(())
 }
 
-/// As `plumb export` does it, a run a line. The file is replaced at once, so that a kill leaves the old one or the new one.
+/// Writes a run per line, like `plumb export`. Replaces the file atomically, so that a kill leaves the old or the new one.
 fn write(path: &Path, runs: &[RunResult]) -> Result<(), Stopped> {
     let texts: Result<Vec<String>, _> = runs.iter().map(json::to_string).collect();
     let text = format!("[\n{}\n]\n", texts.map_err(Stopped::io)?.join(",\n"));

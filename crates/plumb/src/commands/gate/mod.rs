@@ -1,4 +1,4 @@
-//! `plumb gate`: pass, regression or cannot tell.
+//! `plumb gate`: answers pass, regression or cannot tell.
 
 mod history;
 
@@ -25,19 +25,17 @@ use plumb_workload_text::named::{self, Scale};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where no work is named.
 const WORK: &str = "random-read";
-/// Where a budget is not given.
+/// Default budget: 60 s.
 const BUDGET: Nanos = Nanos(60_000_000_000);
-/// Who wants an answer waits at most so long.
+/// Longest time that `--until-decided` takes: one hour.
 const UNTIL_DECIDED: Nanos = Nanos(3_600_000_000_000);
-/// Timed phases are this long where the budget allows it: a longer budget buys blocks, which are what an answer needs.
+/// Longest timed phase: 1 s. A larger budget buys blocks instead, which an answer needs more than long phases.
 const TIME: Nanos = Nanos(1_000_000_000);
 const TIME_LEAST: Nanos = Nanos(500_000_000);
-/// A budget should be enough for this many blocks, half of it spent on timed phases.
+/// Number of blocks that a budget should allow; half of it goes to timed phases.
 const BLOCKS: u64 = 8;
 
-/// Judges a candidate by its baseline.
 pub(crate) fn run(arguments: &GateArguments, common: &Common) -> Result<End, Stopped> {
     let budget = match (arguments.budget, arguments.until_decided) {
         (Some(budget), _) => budget,
@@ -93,19 +91,15 @@ pub(crate) fn run(arguments: &GateArguments, common: &Common) -> Result<End, Sto
     Ok(if unstored { End::Io } else { end(arguments, &outcome) })
 }
 
-/// What is judged, or by what.
 enum Reference {
-    /// Measured for this gate.
     Place(String),
-    /// Results in a file.
     File(PathBuf),
-    /// Runs of the store.
     Stored(String),
 }
 
 impl Reference {
-    /// What is there as a directory or a file is that; what looks like a path and is not there is a mistake, unless it is about to
-    /// be made, or is a directory of the hosts that measure. All else selects stored runs.
+    /// Parses a reference. An existing directory is a place, and an existing file has results. A path that does not exist is
+    /// an error, unless this gate creates it or it is a directory of the measuring hosts. Any other text selects stored runs.
     fn parse(text: &str, kept: Option<&Path>) -> Result<Reference, Stopped> {
         let path = Path::new(text);
         let is_first_directory = || text.split(',').next().is_some_and(|first| Path::new(first.trim()).is_dir());
@@ -124,7 +118,6 @@ impl Reference {
     }
 }
 
-/// How the command ends.
 fn end(arguments: &GateArguments, outcome: &GateOutcome) -> End {
     let gate = &outcome.gate;
     match gate.answer {
@@ -138,7 +131,7 @@ fn end(arguments: &GateArguments, outcome: &GateOutcome) -> End {
     }
 }
 
-/// Both sides are measured. True where the store did not take everything.
+/// Measures both sides. Returns `true` if the store did not accept everything.
 fn of_places(
     [a, b]: [&str; 2],
     arguments: &GateArguments,
@@ -191,7 +184,6 @@ fn of_places(
     Ok((outcome?, unstored))
 }
 
-/// Length of a timed phase.
 fn time(sides: &[CompareSide], Nanos(budget): Nanos, works: usize) -> Nanos {
     if !is_real(sides) {
         return virtual_time(places(sides));
@@ -199,19 +191,18 @@ fn time(sides: &[CompareSide], Nanos(budget): Nanos, works: usize) -> Nanos {
     Nanos((budget / 2 / (2 * BLOCKS * works.max(1) as u64)).clamp(TIME_LEAST.0, TIME.0))
 }
 
-/// A budget of at least this, in whole units: `90s`, `4min`.
+/// Returns a budget of at least this length, in round units: `90s`, `4min`.
 fn longer(needed: Duration) -> Nanos {
     let seconds = needed.as_secs_f64().ceil() as u64;
     let unit = if seconds <= 120 { 5 } else { 60 };
     Nanos(seconds.next_multiple_of(unit) * 1_000_000_000)
 }
 
-/// Refuses a file that cannot be written before anything is measured for it.
+/// Fails before any measurement if the output file cannot be written.
 fn writable(option: &str, path: &Path) -> Result<(), Stopped> {
     OutputFile::named(option, path).check().map_err(Stopped::of_check)
 }
 
-/// The page, or JSON, and every file that was asked for.
 fn write_all(arguments: &GateArguments, gate: &Gate, common: &Common) -> Result<(), Stopped> {
     if common.json {
         session::print_json(gate)?;

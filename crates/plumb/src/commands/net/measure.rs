@@ -1,4 +1,4 @@
-//! The measurement itself: round trips idle and loaded, connections, streams, datagrams.
+//! A measurement of a network: round trips idle and loaded, connections, streams, datagrams.
 
 use plumb_cli::progress::StatusLine;
 use plumb_engine::net::LocalAddress;
@@ -15,43 +15,42 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::Duration;
 
-/// Round trips per second while something else goes on: each has its own start, so a late one does not hide those after it.
+/// Round trips per second under load. Each has its own start time, so that a late one does not hide the next ones.
 const PROBES_PER_SECOND: u64 = 200;
 
-/// Bytes of a request and of its response.
+/// Bytes of a request, and of its response.
 const TRIP_BYTES: u32 = 16;
 
-/// Bytes of a datagram: whole on any link.
+/// Bytes of a datagram; small enough to pass any link unfragmented.
 const DATAGRAM_BYTES: u32 = 1200;
 
-/// Streams of each direction that show what a path carries at most: one is often limited by a processor.
+/// Streams per direction that measure the capacity of a path: one stream is often limited by a processor.
 const CAPACITY_STREAMS: u32 = 4;
 
-/// The load runs for this long before the first round trip that counts.
+/// Time that the load runs before the first counted round trip.
 const LOAD_FIRST: Duration = Duration::from_millis(300);
 
-/// So often a test is tried at a server that is still busy, and that long apart.
+/// Number of attempts at a busy server. The pause between them is `BUSY_PAUSE`.
 const BUSY_TRIES: u32 = 15;
 const BUSY_PAUSE: Duration = Duration::from_millis(200);
 
-/// What is measured, and where.
 pub(super) struct Bench {
     pub place: Place,
-    /// Of each part.
+    /// Length of each part.
     pub seconds: u32,
     pub streams: u32,
     /// Bits per second of datagrams.
     pub datagram_rate: u64,
     /// Longest time that round trips poll before they sleep, µs.
     pub busy_poll_us: u32,
-    /// How bytes of streams pass.
+    /// Method by which streams pass bytes to and from the kernel.
     pub tx: Passing,
     pub rx: Passing,
     pub multipath: bool,
     pub stop: StopFlag,
-    /// The other end has answered in this measurement.
+    /// Whether the other end has answered in this measurement.
     pub was_there: AtomicBool,
-    /// Connections that were tried in this measurement, and those that were answered.
+    /// Connection attempts in this measurement, and those that were answered.
     pub tried: AtomicU32,
     pub answered: AtomicU32,
 }
@@ -67,7 +66,7 @@ impl Bench {
             self.answered.fetch_add(u32::from(!matches!(tested, Err(TestError::Connect(_)))), Relaxed);
             match tested {
                 Ok(tested) if tested.interrupted => return Err(TestError::Interrupted("client")),
-                // A server of iperf3 makes one test at a time, and takes a moment to forget the last and to listen again.
+                // An iperf3 server runs one test at a time, and needs a moment after each before it listens again.
                 Err(TestError::Busy | TestError::Closed) if left > 0 => std::thread::sleep(BUSY_PAUSE),
                 Err(TestError::Connect(_)) if left > 0 && self.was_there.load(Relaxed) => {
                     std::thread::sleep(BUSY_PAUSE);
@@ -81,14 +80,14 @@ impl Bench {
         }
     }
 
-    /// Round trips, at a rate or one behind the other.
+    /// Measures round trips, at a rate or back to back.
     fn trips(&self, rate: Option<u64>, during: &'static str) -> Result<(RoundTrips, f64), TestError> {
         let mut params = Params::default();
         params.pace.rate = rate;
         self.rounds(params, during)
     }
 
-    /// The same of a kind: on one connection, or with one for each.
+    /// Measures round trips of one kind: on one connection, or with a new connection for each.
     fn rounds(&self, mut params: Params, during: &'static str) -> Result<(RoundTrips, f64), TestError> {
         params.transport.multipath = self.multipath;
         params.end.time_s = Some(self.seconds);
@@ -99,7 +98,7 @@ impl Bench {
         Ok((RoundTrips::of(during, &times, lost), per_second))
     }
 
-    /// Streams at full speed, with round trips at the same time where the other end answers them.
+    /// Runs streams at full speed. Measures round trips at the same time if the other end answers them.
     fn load(&self, reverse: bool, during: Option<&'static str>) -> Result<(Option<RoundTrips>, Tested), TestError> {
         let mut params = Params::default();
         params.transport.multipath = self.multipath;
@@ -115,7 +114,6 @@ impl Bench {
         })
     }
 
-    /// A measurement that has not been made.
     pub(super) fn begun(&self) -> Network {
         Network {
             schema: NET_SCHEMA.to_owned(),
@@ -145,15 +143,14 @@ impl Bench {
         })
     }
 
-    /// Parts of `seconds` each that [`Bench::measure`] has; those of loads take a second more.
+    /// Number of parts of `seconds` each in [`Bench::measure`]. Parts with load take one second more.
     const PARTS: u32 = 7;
 
-    /// Length of a measurement, seconds.
+    /// Length of a whole measurement, seconds.
     pub(super) fn whole_s(&self) -> u32 {
         Bench::PARTS * self.seconds + 2
     }
 
-    /// Datagrams in both directions at the same time.
     fn datagrams(&self) -> Result<Tested, TestError> {
         let mut params = Params::default();
         params.transport.udp = true;
@@ -163,13 +160,11 @@ impl Bench {
         self.test(&params)
     }
 
-    /// Shows what goes on, with what is left before this part.
     fn begins(&self, line: &StatusLine, what: &str, parts_done: u32) {
         let left = self.whole_s().saturating_sub(parts_done * self.seconds);
         line.say(format!("{what} · about {} left", format::time_brief(f64::from(left) * 1e9)));
     }
 
-    /// Makes one.
     pub(super) fn measure(&self) -> Result<Network, TestError> {
         let line = StatusLine::on_standard_error();
         let begun = self.begun();
@@ -179,7 +174,7 @@ impl Bench {
         self.begins(&line, "round trips, idle", 0);
         let idle = match self.trips(Some(PROBES_PER_SECOND), "idle") {
             Ok((trips, _)) => Some(trips),
-            // A server of iperf3.
+            // The other end is an iperf3 server, which answers no round trips.
             Err(TestError::Unable(_)) => None,
             Err(error) => return Err(error),
         };
@@ -190,7 +185,7 @@ impl Bench {
             None => None,
         };
         self.begins(&line, "connections", 2);
-        // A socket without ports has one connection.
+        // A Unix or vsock socket is always the same connection.
         let connections = match idle.is_some() && self.place.local_address.is_none() {
             true => {
                 let trips = TripParams { connects: true, ..TripParams::default() };
@@ -243,10 +238,10 @@ impl Bench {
     }
 }
 
-/// Which of them this end sends.
+/// The directions, and whether this end sends.
 const DIRECTIONS: [(&str, bool); 2] = [("receive", false), ("send", true)];
 
-/// Of all streams, or of those that this end sends or receives.
+/// Sums the throughput of all streams, or of those that this end sends or receives.
 fn throughput(direction: &str, test: &Tested, sends: Option<bool>, link: Option<f64>) -> Throughput {
     let both = test.report.streams.iter().zip(&test.ending.streams);
     let of = both.filter(|(stream, _)| sends.is_none_or(|sends| stream.sends == sends)).map(|(_, whole)| whole);

@@ -1,6 +1,6 @@
-//! `plumb net`: what the network to another host can do, and the other end of it.
+//! `plumb net`: measures the network to another host, and serves as the other end.
 //!
-//! It speaks iperf3's protocol, and round trips in addition where both ends are Plumb.
+//! Speaks iperf3's protocol. Adds round trips if both ends are Plumb.
 
 mod measure;
 mod series;
@@ -26,7 +26,6 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
-/// Serves, measures, or shows what was measured.
 pub(crate) fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     if let Some(dir) = &arguments.init {
@@ -99,20 +98,14 @@ pub(crate) fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stop
     Ok(End::Done)
 }
 
-/// The keys of both ends, in their files.
 pub(crate) struct MadeKeys {
-    /// For whoever serves.
     pub server: PathBuf,
-    /// For its clients.
     pub client: PathBuf,
-    /// What clients know the server by.
+    /// Fingerprint by which clients recognise the server.
     pub fingerprint: Fingerprint,
 }
 
-/// Makes the keys of both ends in a directory.
-///
-/// # Errors
-/// They are there already, or cannot be written.
+/// Creates the keys of both ends in a directory. Fails if they exist already.
 pub(crate) fn make_keys(dir: &Path) -> Result<MadeKeys, Stopped> {
     std::fs::create_dir_all(dir).map_err(|error| Stopped::io(format!("{}: {error}", dir.display())))?;
     let (server, client) = (dir.join("server.keys"), dir.join("client.keys"));
@@ -121,13 +114,12 @@ pub(crate) fn make_keys(dir: &Path) -> Result<MadeKeys, Stopped> {
     Ok(MadeKeys { server, client, fingerprint: identity.trust().fingerprint })
 }
 
-/// Makes the keys of both ends, and says what to do with them.
 fn init(dir: &Path) -> Result<End, Stopped> {
     let MadeKeys { server, client, fingerprint } = make_keys(dir)?;
     let (server, client) = (server.display(), client.display());
     output::print(&format!(
         "{server}: key and token of the server, whose certificate is\n  {}\n{client}: that fingerprint and the token, \
-         to be copied to who may measure\n\nplumb net --serve --bind ADDRESS --keys {server}\nplumb net ADDRESS --keys \
+         to be copied to the hosts that may measure\n\nplumb net --serve --bind ADDRESS --keys {server}\nplumb net ADDRESS --keys \
          {client}\n",
         fingerprint
     ));
@@ -141,7 +133,7 @@ fn no_keys(error: KeyError) -> Stopped {
     }
 }
 
-/// Longest time that an end may keep a processor busy with asking.
+/// Longest busy poll that is accepted: 10 ms, as it keeps a processor busy.
 const POLL_NS_MAX: u64 = 10_000_000;
 
 fn ip_of(text: &str) -> Result<IpAddr, Stopped> {
@@ -152,7 +144,6 @@ fn ip_of(text: &str) -> Result<IpAddr, Stopped> {
     })
 }
 
-/// Stores a measurement.
 fn keep(net: &Network, common: &Common) -> Result<(), Stopped> {
     if common.no_store {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Measurements again and again, and those that are stored.
+//! Repeated and stored network measurements.
 
 use super::measure::Bench;
 use super::{keep, words};
@@ -14,11 +14,11 @@ use plumb_tools_net_run::iperf3::client::Place;
 use plumb_workload::Nanos;
 use std::time::{Duration, Instant};
 
-/// How often is looked whether it is to end.
+/// Poll interval for interrupts.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Measures at an interval, from start to start, until the time is over or Ctrl-C. What cannot be measured is kept, too: it is
-/// what availability is made of.
+/// Measures at an interval, from start to start, until the time is up or Ctrl-C. Keeps failed measurements,
+/// too: availability is computed from them.
 pub(super) fn measure(bench: &Bench, every: Nanos, arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
     let every = Duration::from_nanos(every.0);
     if every.is_zero() {
@@ -37,11 +37,11 @@ pub(super) fn measure(bench: &Bench, every: Nanos, arguments: &NetArguments, com
         };
         show(&net, common)?;
         if let Err(stopped) = keep(&net, common) {
-            // The next ones may be stored again, and all are in the report.
+            // A later measurement may be stored again, and the report has all of them.
             output::error_line!("warning: {}", stopped.message);
         }
         measured.push(net);
-        // Starts that came while it was measured are left out.
+        // Skips starts that fell into the measurement.
         while next <= Instant::now() {
             next += every;
         }
@@ -56,11 +56,10 @@ pub(super) fn measure(bench: &Bench, every: Nanos, arguments: &NetArguments, com
         }
     };
     finish(&measured, arguments, common)?;
-    // Without an end of its own, Ctrl-C is its end.
+    // Without a time limit, Ctrl-C is the normal end.
     Ok(if interrupted && arguments.span.is_some() { End::Interrupted } else { End::Done })
 }
 
-/// Shows what is stored of a host.
 pub(super) fn stored(place: &Place, arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
     let Place { host, port, .. } = place;
     let found = session::store_to_read(common)?.networks(host, *port)?;

@@ -1,13 +1,11 @@
-//! What can be typed behind `plumb posix`.
+//! Arguments of `plumb posix`.
 
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// Arguments of `plumb posix`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_long_help = POSIX_WORDS)]
 pub(crate) struct PosixArguments {
-    /// What to do instead of testing.
     #[command(subcommand)]
     pub command: Option<PosixCommand>,
     /// A directory on the file system to test.
@@ -60,7 +58,6 @@ pub(crate) struct PosixArguments {
     pub github: bool,
 }
 
-/// What to do instead of testing.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PosixCommand {
     /// Explain a case: its rule, where that is written, and a program in C that repeats its calls.
@@ -75,7 +72,7 @@ pub(crate) enum PosixCommand {
     Diff {
         /// The earlier report: JSON of `plumb posix`, or a stored one by its id or `last`.
         before: PathBuf,
-        /// The later one.
+        /// The later report, in the same form.
         after: PathBuf,
     },
     /// Write a matrix of file systems and rules as HTML.
@@ -89,7 +86,6 @@ pub(crate) enum PosixCommand {
     },
 }
 
-/// How binding a rule is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Level {
     /// POSIX says that it shall be so.
@@ -100,7 +96,6 @@ pub(crate) enum Level {
     Common,
 }
 
-/// What must be known before the first run.
 const POSIX_WORDS: &str = "\
 Cases run in a directory of their own below PATH, which is removed. The file system is never remounted, filled or exhausted: EROFS, \
 ENOSPC and EMLINK are tested on a second file system of the same kind, on a loop device over memory in a private mount namespace. \

@@ -1,4 +1,4 @@
-//! Failures that are expected, as data.
+//! Expected failures, as data.
 
 use plumb_cli::exit::Stopped;
 use plumb_document::toml;
@@ -6,10 +6,8 @@ use plumb_result::{Conformance, PosixOutcome};
 use serde::Deserialize;
 use std::path::Path;
 
-/// What Plumb knows of.
 const KNOWN: &str = include_str!("known.toml");
 
-/// A file of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Expectations {
@@ -17,30 +15,27 @@ pub(super) struct Expectations {
     expected: Vec<Expected>,
 }
 
-/// A failure that is expected.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
-    /// The case, as for `--only`.
+    /// Pattern of case ids, as for `--only`.
     id: String,
-    /// The kind of file system, with `*`.
+    /// Kind of file system; may contain `*`.
     #[serde(default = "any")]
     fs: String,
-    /// The kind of file system that holds the files of an overlay, with `*`.
+    /// Kind of file system that holds the files of an overlay; may contain `*`.
     #[serde(default = "any")]
     over: String,
-    /// From this release of the kernel on.
+    /// First kernel release that fails.
     #[serde(default)]
     kernel_min: String,
-    /// Up to this release of the kernel, this one included.
+    /// Last kernel release that fails.
     #[serde(default)]
     kernel_max: String,
-    /// Why.
     reason: String,
-    /// Where that is written.
     #[serde(default)]
     url: String,
-    /// Whether it may pass as well.
+    /// Whether the case may also pass.
     #[serde(default)]
     sometimes: bool,
 }
@@ -50,17 +45,15 @@ fn any() -> String {
 }
 
 impl Expectations {
-    /// None.
     pub(super) fn none() -> Expectations {
         Expectations::default()
     }
 
-    /// Those that Plumb knows of.
     pub(super) fn known() -> Result<Expectations, Stopped> {
         Expectations::parse("known.toml", KNOWN)
     }
 
-    /// Those of a file, before others.
+    /// Adds the failures of a file; they take precedence over the earlier ones.
     pub(super) fn add(&mut self, path: &Path) -> Result<(), Stopped> {
         let name = path.display().to_string();
         let text = plumb_text::bounded::read_to_string(path)
@@ -76,7 +69,7 @@ impl Expectations {
         for expected in &file.expected {
             if !cases.iter().any(|case| plumb_posix::selects(&expected.id, &case.id)) {
                 return Err(Stopped::usage(format!(
-                    "{name}: `{}` is the id of no case; `plumb posix explain` lists all",
+                    "{name}: `{}` is not the id of a case; `plumb posix explain` lists all",
                     expected.id
                 )));
             }
@@ -84,8 +77,8 @@ impl Expectations {
         Ok(file)
     }
 
-    /// Marks what was expected, and what passes although it was not. `over` is the kind of file system that holds the files
-    /// of an overlay; empty where there is none or it is not known.
+    /// Marks expected failures and unexpected passes. `over` is the kind of file system that holds the files of an
+    /// overlay; empty if there is none or it is unknown.
     pub(super) fn apply(&self, conformance: &mut Conformance, over: &str) {
         let (kind, kernel) = (&conformance.filesystem, &conformance.kernel);
         let applies = |expected: &&Expected| {
@@ -109,8 +102,8 @@ impl Expectations {
     }
 }
 
-/// The kind of file system that holds the files of the overlay in which a path lies; empty where there is none or its
-/// upper directory cannot be seen. Source: proc(5), `Documentation/filesystems/overlayfs.rst`.
+/// Returns the kind of file system that holds the files of the overlay at a path. Empty if there is none or its upper
+/// directory is not visible. Source: proc(5), `Documentation/filesystems/overlayfs.rst`.
 pub(super) fn over(path: &Path) -> &'static str {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -121,31 +114,29 @@ pub(super) fn over(path: &Path) -> &'static str {
     }
 }
 
-/// `TMPFS_MAGIC` of linux/magic.h.
+/// `TMPFS_MAGIC` from linux/magic.h.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 
-/// The upper directory of the overlay in which a path lies.
+/// Returns the upper directory of the overlay that contains a path.
 fn upper_directory<'m>(mounts: &'m str, path: &Path) -> Option<&'m str> {
     let below = |line: &&str| line.split(' ').nth(4).filter(|point| path.starts_with(point)).map(str::len);
-    // The innermost mount, and of those over one another the last.
+    // Takes the innermost mount, and of several on the same point the last.
     let line = mounts.lines().filter(|line| below(line).is_some()).max_by_key(below)?;
     let (kind, rest) = line.split_once(" - ")?.1.split_once(' ')?;
     let options = rest.rsplit(' ').next()?;
     options.split(',').find_map(|option| option.strip_prefix("upperdir=")).filter(|_| kind == "overlay")
 }
 
-/// `6.18.44-arch1` is 6, 18 and 44.
+/// Parses a kernel release: `6.18.44-arch1` becomes 6, 18 and 44.
 fn release(text: &str) -> Vec<u32> {
     let parts = text.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse().ok());
     parts.take(3).collect()
 }
 
-/// A name with one or several `*`.
 fn glob(pattern: &str, text: &str) -> bool {
     pattern == text || pattern.contains('*') && plumb_posix::selects(pattern, text)
 }
 
-/// What failed in an earlier report is no new failure.
 pub(super) fn apply_baseline(conformance: &mut Conformance, baseline: &Conformance) {
     for case in conformance.cases.iter_mut().filter(|case| case.outcome.is_failure()) {
         let before = baseline.cases.iter().find(|before| before.id == case.id);
@@ -157,7 +148,7 @@ pub(super) fn apply_baseline(conformance: &mut Conformance, baseline: &Conforman
     }
 }
 
-/// A file of what fails now.
+/// Formats the current failures as a file for `--expected`.
 pub(super) fn written(conformance: &Conformance) -> String {
     let quoted = |text: &str| {
         let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -183,9 +174,9 @@ pub(super) fn written(conformance: &Conformance) -> String {
 mod tests {
     use super::*;
 
-    // Protects: what comes with Plumb can be read, and each of it names a case, a reason and an address.
+    // Protects: the built-in list parses, and each entry names a case, a reason and an address.
     #[test]
-    fn what_is_known_can_be_read() {
+    fn known_failures_parse() {
         let known = Expectations::known().unwrap();
         assert!(known.expected.len() > 5);
         for expected in &known.expected {
@@ -193,7 +184,7 @@ mod tests {
         }
     }
 
-    // Protects: an overlay over tmpfs has the flaw of tmpfs, and one over another file system has not.
+    // Protects: an overlay over tmpfs has the flaw of tmpfs; one over another file system does not.
     #[test]
     fn the_upper_directory_of_an_overlay_is_found() {
         let mounts = "1 0 8:1 / / rw - ext4 /dev/sda rw\n\

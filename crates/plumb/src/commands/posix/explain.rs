@@ -1,4 +1,4 @@
-//! `plumb posix explain`: what a case tests, where its rule is written, and a program that repeats its calls.
+//! `plumb posix explain`: shows what a case tests, the source of its rule, and a program that repeats its calls.
 
 use super::test::{Calls, Selection, cases_at};
 use plumb_cli::common::Common;
@@ -11,10 +11,8 @@ use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
 
-/// A case that is explained must end after this.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Explains one case, or lists all.
 pub(super) fn run(id: Option<&str>, at: Option<&Path>, common: &Common) -> Result<End, Stopped> {
     let cases = plumb_posix::cases();
     let Some(id) = id else {
@@ -29,21 +27,21 @@ pub(super) fn run(id: Option<&str>, at: Option<&Path>, common: &Common) -> Resul
     let selection = Selection { only: &only, without: &[] };
     let report = cases_at(at.unwrap_or(&temporary), &selection, 1, LIMIT, Calls::OfAll, false)?.report;
     let done = report.done.iter().find(|done| cases[done.case].id == id);
-    let (calls, said) = match done {
+    let (calls, result) = match done {
         None => (&[][..], "It did not run.".to_owned()),
         Some(done) => (&done.calls[..], outcome(&done.outcome, report.facts.kind())),
     };
     if common.json {
         session::print_json(&json!({
             "id": case.id, "level": case.level.name(), "clause": case.clause(), "text": case.text(),
-            "place": place(case.place), "calls": calls, "outcome": said,
+            "place": place(case.place), "calls": calls, "outcome": result,
         }))?;
         return Ok(End::Done);
     }
     let style = session::style();
     let mut page = format!("{} ({})\n", case.id, case.level.name());
     for (head, text) in
-        [("rule", case.text()), ("source", case.clause()), ("where", place(case.place).to_owned()), ("here", said)]
+        [("rule", case.text()), ("source", case.clause()), ("where", place(case.place).to_owned()), ("here", result)]
     {
         page.push_str(&format!("  {head:<7} {}\n", style.wrap(&text, 10)));
     }

@@ -1,4 +1,4 @@
-//! `plumb posix`: how a file system conforms to POSIX and to Linux's manual.
+//! `plumb posix`: tests how a file system conforms to POSIX and to Linux's manual.
 
 mod arguments;
 mod expected;
@@ -22,7 +22,6 @@ use plumb_result::Conformance;
 use std::path::Path;
 use test::Tested;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &PosixArguments, common: &Common) -> Result<End, Stopped> {
     match &arguments.command {
         Some(PosixCommand::Explain { id, at }) => explain::run(id.as_deref(), at.as_deref(), common),
@@ -74,7 +73,6 @@ fn write(option: &str, path: &Path, text: &str) -> Result<(), Stopped> {
     Ok(OutputFile::named(option, path).replace(text.as_bytes())?)
 }
 
-/// The page, JSON or TAP, and every file that was asked for.
 fn write_all(arguments: &PosixArguments, conformance: &Conformance, common: &Common) -> Result<(), Stopped> {
     if common.json {
         session::print_json(conformance)?;

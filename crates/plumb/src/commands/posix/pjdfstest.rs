@@ -1,4 +1,4 @@
-//! `plumb as pjdfstest`: files of its names for `prove`, each of which runs the cases that cover it.
+//! `plumb as pjdfstest`: installs files with pjdfstest's names for `prove`. Each file runs the cases that cover it.
 
 use super::test::{Calls, Selection, cases_at};
 use plumb_cli::exit::{End, Stopped};
@@ -10,17 +10,15 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-/// What can be typed.
 const USAGE: &str = "\
 usage: plumb as pjdfstest --install DIR
        plumb as pjdfstest FILE      such as chmod/00, in a directory of the file system to test
 
 `--install` writes a file for each of pjdfstest's into DIR; then `prove -r DIR` works, in a directory of the file system to test.";
 
-/// A case must end after this.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Behaves as pjdfstest's files do.
+/// Runs the command line that pjdfstest's files have.
 pub(crate) fn run(call: &ToolCall<'_>) -> Result<End, Stopped> {
     let words: Vec<&str> = call.words.iter().map(String::as_str).collect();
     match words[..] {
@@ -34,7 +32,7 @@ pub(crate) fn run(call: &ToolCall<'_>) -> Result<End, Stopped> {
     }
 }
 
-/// Writes the files. One that is there and does not come from here stays.
+/// Writes the files. Keeps an existing file that Plumb did not write.
 fn install(directory: &Path) -> Result<End, Stopped> {
     const MARK: &str = "# Written by `plumb as pjdfstest --install`.";
     let program = std::env::current_exe().map_err(Stopped::io)?;
@@ -95,7 +93,7 @@ fn test(name: &str) -> Result<End, Stopped> {
     Ok(End::Done)
 }
 
-/// A line of TAP. What POSIX leaves open is `TODO`, as in pjdfstest itself.
+/// Formats a line of TAP. Behaviour that POSIX leaves open is `TODO`, as in pjdfstest itself.
 fn line(number: usize, id: &str, level: &str, done: &Done) -> String {
     let plain = |text: &str| text.replace(['\n', '#'], " ");
     match &done.outcome {
@@ -105,7 +103,7 @@ fn line(number: usize, id: &str, level: &str, done: &Done) -> String {
         Outcome::Fail(failures, _) => {
             let todo = match id {
                 _ if level == "COMMON" => " # TODO not required by POSIX",
-                // As pjdfstest marks it on Linux.
+                // pjdfstest marks it the same on Linux.
                 "unlink.directory-eperm" => " # TODO EISDIR on Linux",
                 _ => "",
             };

@@ -1,4 +1,4 @@
-//! What is made of reports.
+//! Commands on reports: their difference and their matrix.
 
 use super::write;
 use plumb_cli::common::Common;
@@ -32,14 +32,12 @@ fn of_file(path: &Path) -> Result<Conformance, Stopped> {
     }
 }
 
-/// Prints what differs.
 pub(super) fn diff(before: &Path, after: &Path, common: &Common) -> Result<End, Stopped> {
     let difference = page::difference(&read(before, common)?, &read(after, common)?, &session::style());
     output::print(&difference.page);
     Ok(if difference.new == 0 { End::Done } else { End::AssertedFalse })
 }
 
-/// Writes a matrix.
 pub(super) fn matrix(reports: &[PathBuf], html: &Path, common: &Common) -> Result<End, Stopped> {
     let reports: Vec<Conformance> = reports.iter().map(|name| read(name, common)).collect::<Result<_, _>>()?;
     write("--html", html, &page::matrix(&reports))?;

@@ -1,4 +1,4 @@
-//! Running the cases.
+//! Runs the conformance cases.
 
 use super::arguments::PosixArguments;
 use plumb_cli::exit::{End, Stopped};
@@ -13,24 +13,21 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Processes, where their number is not given.
+/// Largest default number of processes.
 const JOBS_MAX: usize = 8;
 
-/// Tests a directory.
 pub(super) fn run(arguments: &PosixArguments) -> Result<Tested, Stopped> {
     let started_at = jiff::Timestamp::now().to_string();
     let CasesRun { report, is_removed } = report(&arguments.path, arguments)?;
     Ok(Tested { conformance: conformance(&report, &arguments.path, started_at, arguments), is_removed })
 }
 
-/// Report of a conformance test.
 pub(super) struct Tested {
     pub(super) conformance: Conformance,
     /// `true` if the test directory could be removed afterwards.
     pub(super) is_removed: bool,
 }
 
-/// The cases that ran, and whether their directory could be removed.
 pub(super) struct CasesRun {
     pub(super) report: Report,
     pub(super) is_removed: bool,
@@ -46,20 +43,18 @@ fn report(path: &Path, arguments: &PosixArguments) -> Result<CasesRun, Stopped> 
     cases_at(path, &selection, jobs, limit, Calls::OfFailures, arguments.userns)
 }
 
-/// Which cases.
 pub(super) struct Selection<'a> {
     pub(super) only: &'a [String],
     pub(super) without: &'a [String],
 }
 
-/// Whose system calls are written down.
+/// Cases whose system calls are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Calls {
     OfFailures,
     OfAll,
 }
 
-/// Runs cases in a test directory at a path.
 pub(super) fn cases_at(
     path: &Path,
     selection: &Selection<'_>,
@@ -73,7 +68,7 @@ pub(super) fn cases_at(
     }
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
     let directory = session::test_dirs()?.create(path, "plumb posix").map_err(not_made)?;
-    // Other users work in it, by paths that begin here.
+    // Other users work in it, by absolute paths.
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(directory.path(), open).map_err(Stopped::io)?;
     let inside = directory.path().join("cases");
@@ -112,8 +107,8 @@ fn not_made(error: TestDirError) -> Stopped {
     }
 }
 
-/// Returns `false` with a warning where a directory cannot be removed: what was found is printed all the same, and `plumb clean`
-/// finds what stays.
+/// Removes the test directory. Returns `false` after a warning if that fails: the findings are printed in any case,
+/// and `plumb clean` removes the rest.
 fn remove(directory: TestDir) -> bool {
     match directory.remove() {
         Ok(_) => true,
@@ -124,7 +119,6 @@ fn remove(directory: TestDir) -> bool {
     }
 }
 
-/// As data.
 fn conformance(report: &Report, path: &Path, started_at: String, arguments: &PosixArguments) -> Conformance {
     let cases = plumb_posix::cases();
     let user = match (arguments.userns, report.facts.uid) {
@@ -153,7 +147,7 @@ fn conformance(report: &Report, path: &Path, started_at: String, arguments: &Pos
     }
 }
 
-/// Words for a case that did not end, with a limit ten times as long.
+/// Explains that a case hit its time limit, and suggests a limit ten times as long.
 pub(super) fn not_judged(limit: Duration) -> String {
     let limit = plumb_workload::Nanos(limit.as_nanos() as u64);
     let longer = plumb_workload::Nanos(limit.0.saturating_mul(10));
@@ -162,7 +156,6 @@ pub(super) fn not_judged(limit: Duration) -> String {
     format!("did not end within {within}: not judged; repeat with `--limit {longer}`")
 }
 
-/// A case as data.
 fn case(case: &Case, done: &Done, limit: Duration) -> PosixCase {
     let mut data = PosixCase {
         id: case.id.clone(),
@@ -213,10 +206,10 @@ fn case(case: &Case, done: &Done, limit: Duration) -> PosixCase {
     data
 }
 
-/// Bytes of calls that a report has for one case.
+/// Most bytes of calls that a report keeps for one case.
 const CALLS_MAX: usize = 16 << 10;
 
-/// Calls as far as they fit; `plumb posix explain` has all.
+/// Keeps the first calls, as far as they fit; `plumb posix explain` prints all.
 fn beginning(calls: &[String]) -> Vec<String> {
     let mut room = CALLS_MAX;
     let fits = |call: &&String| {
@@ -230,7 +223,6 @@ fn beginning(calls: &[String]) -> Vec<String> {
     kept
 }
 
-/// What was probed, by name.
 fn facts(facts: &Facts) -> BTreeMap<String, String> {
     let yes = |has: bool| if has { "yes" } else { "no" }.to_owned();
     let kinds = Kind::ALL.iter().copied().filter(|kind| facts.can_make(*kind)).map(Kind::name).collect::<Vec<_>>();
@@ -270,12 +262,12 @@ fn facts(facts: &Facts) -> BTreeMap<String, String> {
 mod tests {
     use super::*;
 
-    // Protects: the advice is an option that the command takes, ten times the limit at hand.
+    // Protects: the advice is an option that the command accepts, with ten times the current limit.
     #[test]
-    fn the_way_out_can_be_typed() {
-        let said = not_judged(Duration::from_secs(30));
-        assert_eq!(said, "did not end within 30 s: not judged; repeat with `--limit 5m`");
-        let option = said.split('`').nth(1).unwrap();
+    fn the_remedy_is_a_valid_option() {
+        let message = not_judged(Duration::from_secs(30));
+        assert_eq!(message, "did not end within 30 s: not judged; repeat with `--limit 5m`");
+        let option = message.split('`').nth(1).unwrap();
         crate::help::parse(["plumb", "posix", "."].into_iter().chain(option.split(' '))).unwrap();
         assert!(not_judged(Duration::from_millis(1500)).contains("`--limit 15s`"));
     }

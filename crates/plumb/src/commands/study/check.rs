@@ -1,4 +1,4 @@
-//! What is wrong with a study before its first run.
+//! Checks a study before its first run.
 
 use super::hosts::LabHosts;
 use plumb_cli::exit::{End, Stopped};
@@ -12,23 +12,19 @@ use plumb_study::plan::Plan;
 use plumb_study::preflight::{Checked, Depth, Preflight, Problem, ProblemKind, preflight};
 use std::path::Path;
 
-/// Where programs lie that sudo(8) finds by their names, as a rule.
+/// Directories that sudo(8) usually searches for programs.
 const SUDO_FINDS: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-/// What is to be looked at.
 pub(super) struct CheckRequest<'a> {
-    /// The plan.
     pub plan: &'a Plan,
-    /// What the user allowed to be destroyed beside the file.
+    /// Paths and serials that the command line allows to be destroyed, in addition to the file's.
     pub typed: &'a str,
-    /// How much is tried.
     pub depth: Depth,
-    /// Set by a signal.
     pub stop: StopFlag,
 }
 
 impl CheckRequest<'_> {
-    /// Looks at all that the open plots need. What a killed process has left is taken down first: it would be in the way.
+    /// Checks everything that the open plots need. Takes down leftovers of killed processes first, since they would be in the way.
     pub(super) fn answer(
         &self,
         is_open: impl Fn(u32) -> bool,
@@ -48,7 +44,6 @@ impl CheckRequest<'_> {
     }
 }
 
-/// Says what may make runs fail, or be rejected.
 pub(super) fn warn(found: &Preflight, plan: &Plan) {
     for warning in &plan.warnings {
         error_line!("warning: {warning}");
@@ -58,7 +53,6 @@ pub(super) fn warn(found: &Preflight, plan: &Plan) {
     }
 }
 
-/// Why the study cannot begin, if it cannot.
 pub(super) fn refuse(found: &Preflight) -> Result<(), Stopped> {
     if found.is_good() {
         return Ok(());
@@ -67,7 +61,7 @@ pub(super) fn refuse(found: &Preflight) -> Result<(), Stopped> {
     Err(Stopped { end, message: refusal(found) })
 }
 
-/// All problems, a line each, and what to do about those that have one answer.
+/// Lists all problems, one per line, and the remedies of those that have one.
 fn refusal(found: &Preflight) -> String {
     let count = plumb_trust::text::count(found.problems.len() as u64, "problem");
     let mut lines = vec![format!("{count} found before the first run; nothing was measured:")];
@@ -83,12 +77,12 @@ fn refusal(found: &Preflight) -> String {
     lines.join("\n")
 }
 
-/// `vm: step 1 (lvm): …`.
+/// Formats a problem: `vm: step 1 (lvm): …`.
 fn line(problem: &Problem) -> String {
     format!("{}: {}", problem.hosts.join(", "), problem.text)
 }
 
-/// The command as typed, by root.
+/// Returns the typed command line with sudo.
 fn as_root() -> String {
     let typed = session::command_line();
     let words = typed.split_once(' ').map_or("", |(_, words)| words);
@@ -100,7 +94,6 @@ fn as_root() -> String {
     format!("sudo {program} {words}")
 }
 
-/// What was looked at, and what was not.
 pub(super) fn page(found: &Preflight) -> String {
     let mut lines = vec!["Check".to_owned()];
     let width = found.checked.iter().map(|host| host.host.chars().count()).max().unwrap_or(0);
@@ -134,9 +127,9 @@ mod tests {
         Problem { hosts: hosts.iter().map(|host| (*host).to_owned()).collect(), text: text.to_owned(), kind }
     }
 
-    // Protects: everything is told at once, a line each, with the line that makes root of the user.
+    // Protects: all problems are printed at once, one per line, with the command to run as root.
     #[test]
-    fn problems_are_told_at_once() {
+    fn all_problems_are_printed_at_once() {
         let found = Preflight {
             problems: vec![
                 problem(&["local"], "step 1 (loop) needs root, and this user is not", ProblemKind::NeedsRoot),
@@ -144,10 +137,10 @@ mod tests {
             ],
             ..Preflight::default()
         };
-        let said = refusal(&found);
-        assert!(said.starts_with("2 problems found before the first run"), "{said}");
-        assert!(said.contains("\n  a, b: step 2 (mkfs): mkfs.xfs is not installed\n"), "{said}");
-        assert!(said.contains("\nRun it as root: sudo /") && !said.contains("Reach the host"), "{said}");
+        let message = refusal(&found);
+        assert!(message.starts_with("2 problems found before the first run"), "{message}");
+        assert!(message.contains("\n  a, b: step 2 (mkfs): mkfs.xfs is not installed\n"), "{message}");
+        assert!(message.contains("\nRun it as root: sudo /") && !message.contains("Reach the host"), "{message}");
         assert!(!found.is_refused());
     }
 }

@@ -24,21 +24,17 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Arguments of `plumb study run`.
 #[derive(Debug, Args)]
 pub(crate) struct StudyRunArguments {
-    /// Which study.
     #[command(flatten)]
     pub study: StudyFile,
-    /// Hosts that make the runs, in the place of this one.
     #[command(flatten)]
     pub hosts: HostsArguments,
-    /// How it is conducted.
     #[command(flatten)]
     pub conduct: ConductArguments,
 }
 
-/// How a study is conducted.
+/// Options that `plumb study run` and `plumb study resume` share.
 #[derive(Debug, Args)]
 pub(crate) struct ConductArguments {
     /// Continue when the same failure occurs again [default: end the study at its second occurrence].
@@ -47,15 +43,12 @@ pub(crate) struct ConductArguments {
     /// Begin without checking hosts, programs, devices and space first.
     #[arg(long)]
     pub no_check: bool,
-    /// Write a report with charts as well.
     #[command(flatten)]
     pub report_file: ReportFile,
-    /// What is shown and sent while it goes on.
     #[command(flatten)]
     pub live_output: LiveArguments,
 }
 
-/// Arguments of `plumb study resume`.
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArguments {
     /// A study file, or a study's id, name, or any unique beginning of the id.
@@ -70,12 +63,11 @@ pub(crate) struct ResumeArguments {
     /// The hosts that the study was begun with, and where their keys are now; needed only where the keys have moved.
     #[command(flatten)]
     pub hosts: HostsArguments,
-    /// How it is conducted.
     #[command(flatten)]
     pub conduct: ConductArguments,
 }
 
-/// Plans, freezes, conducts and answers.
+/// Plans and freezes the study, conducts it, and prints the answer.
 pub(super) fn run(arguments: &StudyRunArguments, common: &Common) -> Result<End, Stopped> {
     let study = arguments.study.on(&arguments.hosts)?;
     let plan = study.plan()?;
@@ -99,7 +91,6 @@ pub(super) fn run(arguments: &StudyRunArguments, common: &Common) -> Result<End,
     site.go(&mut store, &study, common, &arguments.conduct)
 }
 
-/// Goes on with a frozen plan.
 pub(super) fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End, Stopped> {
     let mut store = store(common)?;
     let id = find(&store, &arguments.study)?;
@@ -124,7 +115,7 @@ pub(super) fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End
     site.go(&mut store, &study, common, &arguments.conduct)
 }
 
-/// A study goes on with the hosts that it was begun with: other ones are another system.
+/// Fails if other hosts are named than those that the study was begun with: they are another system.
 fn same_hosts(named: &[String], study: &FrozenStudy) -> Result<(), Stopped> {
     let of_agents = |host: &HostPlan| match host {
         HostPlan::Agents(agents) => Some(agents.clone()),
@@ -146,7 +137,7 @@ fn same_hosts(named: &[String], study: &FrozenStudy) -> Result<(), Stopped> {
     )))
 }
 
-/// A study's file must still say what was planned: two plans are two studies.
+/// Fails if the file now describes another plan: runs of two plans cannot be mixed.
 fn unchanged(stored: &StoredStudy, file: &StudyFile, frozen: &Plan) -> Result<(), Stopped> {
     if !file.file.exists() {
         session::announce(&format!("note: {} is gone; the study continues with its stored plan", stored.row.file));
@@ -177,7 +168,6 @@ fn store(common: &Common) -> Result<Store, Stopped> {
     session::store(common)
 }
 
-/// What conducting needs of this process.
 struct StudySite {
     stop: StopFlag,
     hosts: LabHosts,
@@ -198,7 +188,7 @@ impl StudySite {
         Ok(StudySite { stop, hosts: LabHosts::new(stop, keys, common)?, typed: session::typed(common).text() })
     }
 
-    /// Looks at what the open plots need, and stops where something is wrong.
+    /// Checks what the open plots need; fails on a problem.
     fn check(
         &mut self,
         plan: &Plan,
@@ -208,10 +198,10 @@ impl StudySite {
         if arguments.no_check {
             return Ok(());
         }
-        let mut teller = StudyReporter::new();
+        let mut reporter = StudyReporter::new();
         let request = CheckRequest { plan, typed: &self.typed, depth: Depth::Look, stop: self.stop };
-        let found = request.answer(is_open, &mut self.hosts, &mut |line| teller.show(line));
-        teller.clear();
+        let found = request.answer(is_open, &mut self.hosts, &mut |line| reporter.show(line));
+        reporter.clear();
         if self.stop.requested() {
             return Err(Stopped { end: End::Interrupted, message: "interrupted before the first run".to_owned() });
         }
@@ -222,7 +212,6 @@ impl StudySite {
         })
     }
 
-    /// Conducts it, and reports.
     fn go(
         mut self,
         store: &mut Store,
@@ -232,16 +221,21 @@ impl StudySite {
     ) -> Result<End, Stopped> {
         let Outlets { streams, has_screen } = Outlets::open(&arguments.live_output, common)?;
         let stream = has_screen || !streams.is_empty();
-        let mut teller = StudyReporter::with_streams(streams);
-        teller.tell(&format!("study {} · {} plots, {} runs", study.id, study.plan.plots.len(), study.plan.runs.len()));
+        let mut reporter = StudyReporter::with_streams(streams);
+        reporter.print_line(&format!(
+            "study {} · {} plots, {} runs",
+            study.id,
+            study.plan.plots.len(),
+            study.plan.runs.len()
+        ));
         let is_told = |error: &LabError| !arguments.no_check && matches!(error, LabError::UntrustedJournals { .. });
-        if let Err(error) = self.hosts.recover(&mut |line| teller.tell(line))
+        if let Err(error) = self.hosts.recover(&mut |line| reporter.print_line(line))
             && !is_told(&error)
         {
-            teller.tell(&format!("warning: {error}"));
+            reporter.print_line(&format!("warning: {error}"));
         }
         if has_screen {
-            teller.open_screen(&study.plan.name);
+            reporter.open_screen(&study.plan.name);
         }
         let conducted = conduct(
             store,
@@ -251,18 +245,17 @@ impl StudySite {
                 stop: self.stop,
                 budget: study.plan.budget_s.map(Duration::from_secs),
                 keep_going: arguments.keep_going,
-                watcher: &mut teller,
+                watcher: &mut reporter,
                 typed: self.typed,
                 command: &session::command_line(),
                 stream,
             },
         );
-        teller.clear();
+        reporter.clear();
         ended(conducted, store, study, common, &arguments.report_file)
     }
 }
 
-/// What is said at the end.
 fn ended(
     conducted: Result<Conducted, StoreError>,
     store: &mut Store,
@@ -278,8 +271,8 @@ fn ended(
         )),
         error => Stopped::io(format!("{error}. What was stored is safe; {go_on}")),
     })?;
-    let said = found(store, &study.id, common)?;
-    report_file.study(&said, store)?;
+    let report = found(store, &study.id, common)?;
+    report_file.study(&report, store)?;
     match conducted.ended {
         ConductEnded::Interrupted => {
             error_line!("interrupted: all finished runs are stored; {go_on}");
@@ -296,5 +289,5 @@ fn ended(
         }
         ConductEnded::AllRuns => {}
     }
-    Ok(if conducted.refused { End::Refused } else { end(&said) })
+    Ok(if conducted.refused { End::Refused } else { end(&report) })
 }

@@ -1,4 +1,4 @@
-//! The file of a study: how it is named and planned.
+//! The study file on the command line, and its plan.
 
 use clap::Args;
 use plumb_cli::exit::Stopped;
@@ -9,7 +9,6 @@ use plumb_study::plan::Plan;
 use plumb_workload_text::native::Override;
 use std::path::{Path, PathBuf};
 
-/// Which study, and how it is planned.
 #[derive(Debug, Clone, Args, serde::Serialize, serde::Deserialize)]
 pub(crate) struct StudyFile {
     /// A study file.
@@ -31,25 +30,25 @@ pub(crate) struct StudyFile {
     /// Change a setting of the file by its path, such as `design.plots=2` or `factor.level.levels=[4]`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Hosts that make the runs, where the command line names them: [`StudyFile::on`].
+    /// Hosts on the command line that make the runs; set by [`StudyFile::on`].
     #[arg(skip)]
     #[serde(default)]
     pub hosts: Vec<String>,
-    /// What their agents were started with keys for.
+    /// Path of the keys for the agents of these hosts.
     #[arg(skip)]
     #[serde(default)]
     pub hosts_keys: Option<PathBuf>,
 }
 
 impl StudyFile {
-    /// The same with hosts of the command line. Their keys are looked for where they are now, wherever the study is resumed.
+    /// Returns a copy with the hosts of the command line. Makes the path of their keys absolute, so
+    /// that a resumed study finds them.
     pub(crate) fn on(&self, hosts: &HostsArguments) -> Result<StudyFile, Stopped> {
         let keys = hosts.hosts_keys.as_deref().map(std::path::absolute).transpose();
         let hosts_keys = keys.map_err(|error| Stopped::io(format!("--hosts-keys: {error}")))?;
         Ok(StudyFile { hosts: hosts.named()?, hosts_keys, ..self.clone() })
     }
 
-    /// The plan.
     pub(crate) fn plan(&self) -> Result<Plan, Stopped> {
         let set = self.set.iter().map(|text| text.parse::<Override>()).collect::<Result<Vec<_>, _>>();
         let options = PlanOptions {
@@ -64,7 +63,7 @@ impl StudyFile {
     }
 }
 
-/// The study that a file or a word names.
+/// Returns the id of the study that a file or a word names.
 pub(in crate::commands) fn find(store: &Store, text: &str) -> Result<String, Stopped> {
     let path = Path::new(text);
     if path.is_file()

@@ -1,4 +1,4 @@
-//! The lab's hosts for a study.
+//! Opens the lab's hosts for a study.
 
 use plumb_cli::common::Common;
 use plumb_cli::exit::Stopped;
@@ -18,15 +18,13 @@ use plumb_study::preflight::Inspected;
 use plumb_workload::Bytes;
 use std::path::{Path, PathBuf};
 
-/// Opens hosts by means of the lab.
 pub(super) struct LabHosts {
     surroundings: Surroundings,
-    /// What agents were started with keys for.
     keys: Option<PathBuf>,
 }
 
 impl LabHosts {
-    /// Hosts that end what they do when this is set.
+    /// Creates hosts that stop their work when `stop` is set.
     pub(super) fn new(stop: StopFlag, keys: Option<PathBuf>, common: &Common) -> Result<LabHosts, Stopped> {
         let program = std::env::current_exe()
             .map_err(|error| Stopped::io(format!("cannot find Plumb's own executable: {error}")))?;
@@ -36,7 +34,7 @@ impl LabHosts {
         Ok(LabHosts { surroundings, keys })
     }
 
-    /// Takes down what a killed process has left on this machine.
+    /// Takes down leftovers of killed processes on this machine.
     pub(super) fn recover(&self, listener: Listener<'_>) -> Result<(), plumb_lab::LabError> {
         for found in plumb_lab::recover(&self.surroundings.journals(), listener)? {
             if found.undone > 0 {
@@ -62,7 +60,7 @@ impl Hosts for LabHosts {
             }
             HostPlan::Ssh { destination, .. } => {
                 listener(&format!("reaching {destination}"));
-                let spec = ssh_spec(host).expect("it is reached by ssh");
+                let spec = ssh_spec(host).expect("`Ssh` hosts only");
                 Box::new(Ssh::connect(&spec, &self.surroundings)?)
             }
             HostPlan::Agents(hosts) => {
@@ -85,7 +83,7 @@ impl Hosts for LabHosts {
                 return Ok(Inspected { what, objections, unchecked: Vec::new() });
             }
             HostPlan::Ssh { destination, boot: Some(_), .. } => {
-                let spec = ssh_spec(host).expect("it is reached by ssh");
+                let spec = ssh_spec(host).expect("`Ssh` hosts only");
                 Ssh::reach(&spec, &self.surroundings)?;
                 return Ok(Inspected {
                     what: format!("{destination}, which ssh reaches"),
@@ -105,14 +103,14 @@ impl Hosts for LabHosts {
     }
 
     fn command(&mut self, line: &str, stop: Option<StopFlag>, listener: Listener<'_>) -> Result<(), LineError> {
-        let said = plumb_lab::run_line(line, COMMAND_LIMIT, stop)?;
-        said.lines().for_each(listener);
+        let output = plumb_lab::run_line(line, COMMAND_LIMIT, stop)?;
+        output.lines().for_each(listener);
         Ok(())
     }
 }
 
 impl LabHosts {
-    /// Reaches hosts whose agents make runs, and asks each whether it lets them into their directories, and has room there.
+    /// Connects to hosts whose agents make runs, and checks access to their directories and the free space there.
     fn inspect_agents(&self, hosts: &[String], of: &dyn Fn(u64) -> Inspection) -> Result<Inspected, HostError> {
         let lost = |stopped: Stopped| HostError::Lost(stopped.message);
         let stop = self.surroundings.interrupted.unwrap_or_else(StopFlag::detached);
@@ -120,15 +118,15 @@ impl LabHosts {
         let mut objections: Vec<Objection> = Vec::new();
         for PlannedWork { name, place, bytes } in of(0).builds.into_iter().flat_map(|build| build.work) {
             let WorkPlace::Directory(dir) = place else { continue };
-            let wrong = match (ranks.free_for_each(stop, Path::new(&dir)), bytes) {
+            let objection = match (ranks.free_for_each(stop, Path::new(&dir)), bytes) {
                 (Err(error), _) => error.to_string(),
                 (Ok(free), Some(bytes)) if bytes > free => {
                     format!("{name}: its data take {}, and each host may write {} at {dir}", Bytes(bytes), Bytes(free))
                 }
                 _ => continue,
             };
-            if !objections.iter().any(|known| known.text == wrong) {
-                objections.push(Objection { text: wrong, kind: ObjectionKind::Wrong });
+            if !objections.iter().any(|known| known.text == objection) {
+                objections.push(Objection { text: objection, kind: ObjectionKind::Wrong });
             }
         }
         ranks.dismiss(0);
@@ -137,7 +135,7 @@ impl LabHosts {
     }
 }
 
-/// Hosts whose agents make each run together, led from this machine.
+/// Hosts whose agents make each run together. This machine coordinates them.
 struct Agents {
     leader: Local,
     led: LedHosts,
@@ -156,7 +154,7 @@ impl Host for Agents {
         Ok(Vec::new())
     }
 
-    /// Plans have no steps for them.
+    /// Plans have no build steps for agents.
     fn build(&mut self, _: &str, _: &[Step], _: &Safety, _: Listener<'_>) -> Result<MadeNames, HostError> {
         Ok(MadeNames::default())
     }

@@ -6,7 +6,6 @@ use plumb_cli::output;
 use plumb_cli::session;
 use plumb_store::StudyRow;
 
-/// Prints the stored studies.
 pub(super) fn run(common: &Common) -> Result<End, Stopped> {
     let studies = session::store_to_read(common)?.studies()?;
     if common.json {
@@ -26,18 +25,18 @@ pub(super) fn run(common: &Common) -> Result<End, Stopped> {
     Ok(End::Done)
 }
 
-/// `17 of 96 runs, 2 failed; running`.
+/// Describes the progress of a study: `17 of 96 runs, 2 failed; running`.
 fn state(study: &StudyRow) -> String {
-    let mut said = format!("{} of {} runs", study.ended, study.runs);
+    let mut text = format!("{} of {} runs", study.ended, study.runs);
     for (count, word) in [(study.failed, "failed"), (study.rejected, "rejected")] {
         if count > 0 {
-            said.push_str(&format!(", {count} {word}"));
+            text.push_str(&format!(", {count} {word}"));
         }
     }
     if study.running {
-        said.push_str("; running");
+        text.push_str("; running");
     } else if !study.done {
-        said.push_str("; to be resumed");
+        text.push_str("; to be resumed");
     }
-    said
+    text
 }

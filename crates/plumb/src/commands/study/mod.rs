@@ -16,7 +16,6 @@ use clap::Subcommand;
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 
-/// What to do with a study.
 #[derive(Debug, Subcommand)]
 pub(crate) enum StudyCommand {
     /// Show what a study would do: cells, order of runs, time, bytes, and which differences it can show. Nothing is changed.
@@ -31,7 +30,6 @@ pub(crate) enum StudyCommand {
     List,
 }
 
-/// Does it.
 pub(crate) fn run(command: &StudyCommand, common: &Common) -> Result<End, Stopped> {
     match command {
         StudyCommand::Plan(arguments) => plan::run(arguments, common),

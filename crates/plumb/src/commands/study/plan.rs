@@ -17,13 +17,10 @@ use plumb_study::plan::Plan;
 use plumb_study::preflight::{Depth, Preflight};
 use std::path::PathBuf;
 
-/// Arguments of `plumb study plan`.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArguments {
-    /// Which study.
     #[command(flatten)]
     pub study: StudyFile,
-    /// Hosts that would make the runs, in the place of this one.
     #[command(flatten)]
     pub hosts: HostsArguments,
     /// Show every run in its order, and what each cell runs.
@@ -34,7 +31,6 @@ pub(crate) struct PlanArguments {
     pub check: bool,
 }
 
-/// Prints the plan.
 pub(crate) fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Stopped> {
     let file = arguments.study.on(&arguments.hosts)?;
     let plan = file.plan()?;
@@ -42,7 +38,7 @@ pub(crate) fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Sto
         session::print_json(&plan)?;
     } else if !common.json {
         let detail = if arguments.runs { Detail::Full } else { Detail::Brief };
-        // A database that cannot be read holds no earlier study; the page says that the spread is assumed.
+        // If the database cannot be read, the page has no earlier study and says that the spread is assumed.
         let store = if common.no_store { None } else { session::store_to_read(common).ok() };
         let earlier = store.and_then(|store| earlier::spread(&store, &plan.name).ok().flatten());
         output::print(&page(&super::view::of(&plan, earlier.as_ref()), detail, &session::style()));
@@ -59,15 +55,14 @@ pub(crate) fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Sto
     check::refuse(&found).map(|()| End::Done)
 }
 
-/// Tries all that can be tried.
 fn checked(plan: &Plan, keys: Option<PathBuf>, common: &Common) -> Result<Preflight, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
     let mut hosts = LabHosts::new(stop, keys, common)?;
-    let mut teller = StudyReporter::new();
+    let mut reporter = StudyReporter::new();
     let typed = session::typed(common).text();
     let request = CheckRequest { plan, typed: &typed, depth: Depth::Build, stop };
-    let found = request.answer(|_| true, &mut hosts, &mut |line| teller.show(line));
-    teller.clear();
+    let found = request.answer(|_| true, &mut hosts, &mut |line| reporter.show(line));
+    reporter.clear();
     if stop.requested() {
         return Err(Stopped { end: End::Interrupted, message: "interrupted; what was built is taken down".to_owned() });
     }

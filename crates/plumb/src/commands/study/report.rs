@@ -11,13 +11,12 @@ use plumb_result::StudyReport;
 use plumb_store::Store;
 use plumb_study::answer::{Question, StudyEvidence, answer, answer_question};
 
-/// Arguments of `plumb study report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
     /// A study file, or a study's id, name, or any unique beginning of the id.
     #[arg(value_name = "FILE|ID", default_value = "last")]
     pub study: String,
-    /// As Markdown.
+    /// Print Markdown.
     #[arg(long)]
     pub md: bool,
     /// Compare the levels of this factor, the first level against the others. Levels that are named are compared alone, and the
@@ -33,18 +32,16 @@ pub(crate) struct ReportArguments {
     pub metrics: Option<Vec<String>>,
 }
 
-/// Heads the options of another question.
 const SECOND: &str = "Another question of the same data (exploratory where the plan did not ask it)";
 
 impl ReportArguments {
-    /// The question, where it is not the plan's.
+    /// Returns the question of the command line; `None` for the plan's own.
     fn question(&self) -> Option<Question> {
         let question = Question { by: self.by.clone(), within: self.within.clone(), metrics: self.metrics.clone() };
         (question != Question::default()).then_some(question)
     }
 }
 
-/// Prints what a stored study found.
 pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped> {
     let store = session::store_to_read(common)?;
     let id = find(&store, &arguments.study)?;
@@ -61,7 +58,6 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Result<End, S
     Ok(end(&report))
 }
 
-/// Prints what a study has found so far.
 pub(super) fn found(store: &Store, id: &str, common: &Common) -> Result<StudyReport, Stopped> {
     let report = answer(&StudyEvidence::load(store, id)?);
     show(&report, common)?;
@@ -77,8 +73,8 @@ fn show(report: &StudyReport, common: &Common) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// How a study ends: a cell that has no value because its runs failed is a failure of the system's, one whose runs were all
-/// rejected is not to be believed, nor is a study of which checks rejected half.
+/// Returns the exit status. A cell without a value because its runs failed is a failure of the system. If all runs of a
+/// cell or half of a study's runs were rejected, the study is rejected.
 pub(super) fn end(report: &StudyReport) -> End {
     let without = |of: fn(&plumb_result::study::StudyCell) -> u32| {
         report.cells.iter().any(|cell| cell.done == 0 && cell.open == 0 && of(cell) > 0)
@@ -99,7 +95,7 @@ mod tests {
     use plumb_result::study::StudyCounts;
     use plumb_study::answer::remedy_for_cells;
 
-    // Protects: the way out that the page names is a command that this program takes, and it repeats the runs that are missing.
+    // Protects: the page's remedy is a valid command, and it repeats the missing runs.
     #[test]
     fn remedies_for_cells_without_a_value_repeat_the_right_runs() {
         for (open, failed, rejected) in [(1, 1, 1), (0, 2, 0), (0, 0, 3), (0, 1, 1)] {

@@ -1,4 +1,4 @@
-//! A plan as its page shows it.
+//! Converts a plan to the view that its page prints.
 
 use plumb_lab::protocol::HostWork;
 use plumb_report::study_plan::{CostView, FactorView, PlanView, PlannedCell, PlotView, PowerView};
@@ -8,7 +8,7 @@ use plumb_study::plan::power::{ASSUMED_SPREAD, PlannedUnit, PlannedVerdicts};
 use plumb_study::plan::{Correction, ExpectedCount, HostPlan, Levels, Plan, words};
 use plumb_workload::{CachePolicy, Phase, Target, Workload};
 
-/// `device.written-per-byte 1.47 to 1.53 where level 4, 5: parity`.
+/// Formats an expected count: `device.written-per-byte 1.47 to 1.53 where level 4, 5: parity`.
 fn expected(count: &ExpectedCount) -> String {
     let levels: Vec<String> =
         count.levels.iter().map(|(factor, levels)| format!("{factor} {}", levels.join(", "))).collect();
@@ -22,7 +22,6 @@ fn expected(count: &ExpectedCount) -> String {
     text
 }
 
-/// The plan, as far as it is shown.
 pub(super) fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
     let least = plan.repeats_least();
     PlanView {
@@ -96,13 +95,13 @@ pub(super) fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
             .imports
             .iter()
             .map(|import| {
-                let mut said = vec![import.dialect.clone()];
-                said.extend(import.side.iter().map(|side| format!("side {side}")));
-                said.extend(import.test.iter().map(|test| format!("test {test}")));
-                said.extend(Some(words::levels(&import.levels)).filter(|levels| !levels.is_empty()));
+                let mut parts = vec![import.dialect.clone()];
+                parts.extend(import.side.iter().map(|side| format!("side {side}")));
+                parts.extend(import.test.iter().map(|test| format!("test {test}")));
+                parts.extend(Some(words::levels(&import.levels)).filter(|levels| !levels.is_empty()));
                 let count = import.numbers.len();
                 let numbers = if count == 1 { "1 number".to_owned() } else { format!("{count} numbers") };
-                format!("{}: {numbers} of {} ({})", import.label, import.file, said.join(", "))
+                format!("{}: {numbers} of {} ({})", import.label, import.file, parts.join(", "))
             })
             .collect(),
         cost: CostView {
@@ -132,7 +131,7 @@ fn power(plan: &Plan, earlier: Option<&EarlierSpread>) -> PowerView {
     }
 }
 
-/// What varies, and by how much.
+/// Describes what varies, and by how much.
 fn spread_of(verdicts: PlannedVerdicts, earlier: Option<&EarlierSpread>) -> String {
     let percent = |share: f64| format!("a spread of {}", plumb_report::format::percent(share));
     let Some(earlier) = earlier else {
@@ -153,7 +152,6 @@ fn spread_of(verdicts: PlannedVerdicts, earlier: Option<&EarlierSpread>) -> Stri
     }
 }
 
-/// On what each verdict rests.
 fn counted(verdicts: PlannedVerdicts) -> String {
     let of = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     match verdicts.unit {
@@ -167,7 +165,6 @@ fn level(levels: &Levels, factor: &str) -> String {
     levels.get(factor).cloned().unwrap_or_default()
 }
 
-/// What is compared, in words.
 fn compared(plan: &Plan) -> String {
     let compare = &plan.compare;
     let Some(by) = plan.factors.iter().find(|factor| factor.name == compare.by) else {
@@ -198,7 +195,6 @@ fn compared(plan: &Plan) -> String {
     )
 }
 
-/// What a run is, in one line.
 fn work(work: &HostWork, dir: &str) -> String {
     match work {
         HostWork::Dialect { tool, args, stdin } => {
@@ -224,9 +220,9 @@ fn work(work: &HostWork, dir: &str) -> String {
     }
 }
 
-/// A phase in a few words: `write 8GiB by 1MiB, depth 16, direct`.
+/// Describes a phase in a few words: `write 8GiB by 1MiB, depth 16, direct`.
 fn phase_text(phase: &Phase, workload: &Workload) -> String {
-    let mut said = vec![phase.name.clone()];
+    let mut parts = vec![phase.name.clone()];
     if let [group] = phase.workers.as_slice()
         && let Some(blocks) = group.work.blocks()
     {
@@ -241,25 +237,25 @@ fn phase_text(phase: &Phase, workload: &Workload) -> String {
         } else {
             String::new()
         };
-        said[0].push_str(&format!("{}{by}", size.map(|size| format!(" {size}")).unwrap_or_default()));
+        parts[0].push_str(&format!("{}{by}", size.map(|size| format!(" {size}")).unwrap_or_default()));
         if group.depth > 1 {
-            said.push(format!("depth {}", group.depth));
+            parts.push(format!("depth {}", group.depth));
         }
         if group.count > 1 {
-            said.push(format!("{} workers", group.count));
+            parts.push(format!("{} workers", group.count));
         }
         if blocks.fsync_every > 0 {
-            said.push(format!("a flush after every {} writes", blocks.fsync_every));
+            parts.push(format!("a flush after every {} writes", blocks.fsync_every));
         }
     }
     match phase.cache {
         CachePolicy::AsIs => {}
-        CachePolicy::Cold => said.push("cold".to_owned()),
-        CachePolicy::Warm => said.push("warm".to_owned()),
-        CachePolicy::Direct => said.push("direct".to_owned()),
+        CachePolicy::Cold => parts.push("cold".to_owned()),
+        CachePolicy::Warm => parts.push("warm".to_owned()),
+        CachePolicy::Direct => parts.push("direct".to_owned()),
     }
     if let Some(time) = phase.stop.time {
-        said.push(format!("for {time}"));
+        parts.push(format!("for {time}"));
     }
-    said.join(", ")
+    parts.join(", ")
 }

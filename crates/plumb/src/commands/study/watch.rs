@@ -1,4 +1,4 @@
-//! How far a study is: one live line on a terminal, or a screen, else a line for everything that ends.
+//! Progress of a study: a live line or a screen on a terminal, otherwise one line per finished step.
 
 use plumb_cli::live_screen::LiveScreen;
 use plumb_cli::output::error_line;
@@ -15,20 +15,18 @@ use plumb_workload_text::native;
 use std::io::IsTerminal;
 use std::sync::atomic::Ordering;
 
-/// Tells on standard error, or on a screen.
 pub(super) struct StudyReporter {
     status: StatusLine,
     live: bool,
     head: String,
-    /// Which run goes on, for the streams.
+    /// Current run, for the streams.
     part: String,
     streams: Option<Streams>,
-    /// Until the user closes it, or the study is over.
+    /// The screen; `None` once the user closed it or the study ended.
     screen: Option<LiveScreen>,
 }
 
 impl StudyReporter {
-    /// Says nothing yet.
     pub(super) fn new() -> StudyReporter {
         let live = std::io::stderr().is_terminal();
         StudyReporter {
@@ -41,14 +39,14 @@ impl StudyReporter {
         }
     }
 
-    /// Says nothing yet, and passes on what runs report each second.
+    /// Also forwards the interval reports of runs to streams.
     pub(super) fn with_streams(streams: Streams) -> StudyReporter {
         let mut reporter = StudyReporter::new();
         reporter.streams = Some(streams);
         reporter
     }
 
-    /// Shows a screen from now on. A terminal that cannot be one has the line.
+    /// Opens the screen. Keeps the live line if the terminal does not support a screen.
     pub(super) fn open_screen(&mut self, study: &str) {
         self.screen = LiveScreen::open().ok();
         if let Some(screen) = &self.screen {
@@ -57,7 +55,7 @@ impl StudyReporter {
         }
     }
 
-    /// The screen; the live line is there again once the user has closed it.
+    /// Returns the screen. Shows the live line again after the user closed the screen.
     fn screen(&mut self) -> Option<&mut LiveScreen> {
         if self.screen.as_ref().is_some_and(|screen| screen.is_closed().load(Ordering::Relaxed)) {
             self.screen = None;
@@ -75,7 +73,7 @@ impl StudyReporter {
             }
             return;
         }
-        // What another version sends and this one cannot read is left out.
+        // Skips lines of another version that this one cannot read.
         let Ok(line) = plumb_document::json::from_str(line) else { return };
         if let Some(screen) = self.screen() {
             screen.streamed(&line);
@@ -85,18 +83,15 @@ impl StudyReporter {
         }
     }
 
-    /// A line that stays.
-    pub(super) fn tell(&self, text: &str) {
+    pub(super) fn print_line(&self, text: &str) {
         let text = session::error_style().wrap(text, 2);
         self.status.aside(|| error_line!("{text}"));
     }
 
-    /// A line that is shown on a terminal until the next one comes.
     pub(super) fn show(&self, text: &str) {
         self.status.say(text.trim().to_owned());
     }
 
-    /// Takes the screen and the live line away.
     pub(super) fn clear(&mut self) {
         self.screen = None;
         self.status.end();
@@ -116,7 +111,7 @@ impl StudyReporter {
         if let Some(screen) = self.screen() {
             screen.study(|study| what.clone_into(&mut study.trouble));
         }
-        self.tell(what);
+        self.print_line(what);
     }
 }
 
@@ -133,7 +128,7 @@ impl ConductWatcher for StudyReporter {
                 let again = if *build > 1 { format!(", build {build}") } else { String::new() };
                 self.head = format!("plot {} of {}{again}{}", position.plot, position.plots, in_brackets(levels));
                 if !self.live {
-                    self.tell(&format!("{}: building", self.head));
+                    self.print_line(&format!("{}: building", self.head));
                 }
                 self.status.say(format!("{}: building{}", self.head, left(position)));
                 self.position(position);
@@ -152,7 +147,7 @@ impl ConductWatcher for StudyReporter {
                 self.position(position);
                 let part = self.part.clone();
                 if let Some(screen) = self.screen() {
-                    // A text that only the host can complete has no times yet.
+                    // A text that only the host can complete has no known times yet.
                     let known = match work {
                         HostWork::Native { toml } => native::parse(workload, toml).ok(),
                         HostWork::Dialect { .. } | HostWork::Conformance(_) => None,
@@ -182,7 +177,7 @@ impl ConductWatcher for StudyReporter {
                     status.name(),
                     if self.live { String::new() } else { left(position) }
                 );
-                if well { self.tell(&text) } else { self.trouble(&text) }
+                if well { self.print_line(&text) } else { self.trouble(&text) }
             }
             ConductEvent::Trouble(what) => self.trouble(&format!("warning: {what}")),
         }
@@ -197,7 +192,7 @@ fn in_brackets(levels: &Levels) -> String {
     format!(" ({})", levels.join(", "))
 }
 
-/// ` · about 12 min left`.
+/// Formats the remaining time: ` · about 12 min left`.
 fn left(position: &Position) -> String {
     let Some(TimeLeft { seconds, basis }) = position.left.filter(|left| left.seconds >= 1.0) else {
         return String::new();

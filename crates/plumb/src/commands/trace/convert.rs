@@ -8,7 +8,7 @@ use plumb_trace::{Anonymised, Extensions, Facts, OutputFormat, convert, open_as}
 use std::io::BufWriter;
 use std::path::Path;
 
-/// Writes a recording in another format. A file that exists is left alone, and one that was not finished is removed.
+/// Writes a recording in another format. Keeps an existing file, and removes an incomplete one after an error.
 pub(super) fn run(
     path: &Path,
     target: &Path,
@@ -21,9 +21,9 @@ pub(super) fn run(
         None => OutputFormat::of_path(target),
     };
     let mut reader = open_as(path, input.waits(), input.format()?).map_err(stopped)?;
-    // Recordings name files and programs, which is nobody else's business.
+    // Recordings name private files and programs.
     let file = new_file(OutputFile::named("OUTPUT", target).private())?;
-    // What its file says of itself may name the program and the machine.
+    // The recorded facts may name the program and the machine.
     let mut facts = if anonymise.is_some() { Facts::default() } else { reader.facts().cloned().unwrap_or_default() };
     if anonymise.is_some() {
         facts.set("anonymised", 1);
@@ -40,7 +40,7 @@ pub(super) fn run(
         }
     };
     let written = written.map_err(|error| {
-        // What is half there would be taken for the whole.
+        // An incomplete file would pass for the whole recording.
         let _ = std::fs::remove_file(target);
         stopped(error)
     })?;

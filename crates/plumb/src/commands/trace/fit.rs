@@ -1,4 +1,4 @@
-//! `plumb trace fit`: a workload that is like a recording, and how like it is.
+//! `plumb trace fit`: fits a workload to a recording, and compares the two.
 
 use super::replay::{self, At};
 use super::{FitArguments, ReplayArguments, new_file, stopped};
@@ -23,33 +23,32 @@ use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
-/// The target of a model.
 const TARGET: &str = "data";
 
-/// Shortest run of a model, ns: less has too few ops to be like anything.
+/// Shortest run of a model, ns: a shorter one has too few ops for a comparison.
 const SHORTEST_NS: f64 = 1e9;
 
 /// Longest run of a model, ns.
 const LONGEST_NS: f64 = 60e9;
 
-/// Below this exponent, uses are as good as even.
+/// Zipf exponent below which accesses count as uniform.
 const EVEN_ZIPF: f64 = 0.2;
 
-/// Distributions of fewer values differ by chance.
+/// Distributions with fewer values differ by chance.
 const COMPARED_MIN: u64 = 100;
 
-/// The variance of gaps by the square of their mean, from which they are taken for random.
+/// Variance of gaps over their squared mean, above which arrivals count as random.
 const RANDOM_GAPS: f64 = 0.5;
 
-/// What a model is made from.
+/// Measurements of a recording that a model is made from.
 struct Seen {
     sheet: Sheet,
-    /// Reads, writes and flushes.
+    /// Counts of reads, writes and flushes.
     counts: [f64; 3],
     length_ns: f64,
 }
 
-/// Whether a model has such ops.
+/// Returns `true` for ops that models have.
 fn is_modelled(act: RecordedAct) -> bool {
     matches!(act, RecordedAct::Read | RecordedAct::Write | RecordedAct::Sync | RecordedAct::Datasync)
 }
@@ -76,7 +75,7 @@ fn of_sheet(sheet: Sheet) -> Seen {
     Seen { sheet, counts, length_ns }
 }
 
-/// Makes a model, runs it on a simulated device, and says how like the recording it is.
+/// Makes a model, runs it on a simulated device, and prints how similar it is to the recording.
 pub(super) fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stopped> {
     let (waits, format) = (arguments.input.waits(), arguments.input.format()?);
     let fitted = match arguments.level {
@@ -103,7 +102,7 @@ pub(super) fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stop
             let mut drawn = plumb_trace::read(text, &arguments.file, waits).map_err(stopped)?;
             (workload, characterise(&mut drawn).map_err(stopped)?)
         }
-        // The same on a simulated device, which takes no time of its own to speak of.
+        // A run on a simulated device, which takes almost no time.
         None => {
             let dry = dry_run(&workload(&arguments.file, &seen, streams.clone(), true), common)?;
             (workload(&arguments.file, &seen, streams, false), dry)
@@ -125,7 +124,7 @@ pub(super) fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stop
         return Ok(End::Done);
     }
     match arguments.output {
-        // Standard output is the workload, for a pipe.
+        // Standard output has the workload, for a pipe.
         None => {
             output::print(&toml);
             error_line!("{}", likeness.page(left_out));
@@ -138,7 +137,7 @@ pub(super) fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stop
 /// Distances between a recording and a run of its model, 0 to 1.
 struct Likeness {
     distances: Vec<(&'static str, f64)>,
-    /// Distributions that are not compared: they have fewer than [`COMPARED_MIN`] values.
+    /// Distributions with fewer than [`COMPARED_MIN`] values, which are not compared.
     too_few: Vec<&'static str>,
 }
 
@@ -155,10 +154,10 @@ impl Likeness {
         ];
         let unevenness = [recorded, modelled].map(|sheet| sheet.value("arrivals", "dispersion at 10 ms"));
         if let [Some(ours), Some(theirs)] = unevenness {
-            // Below 1, arrivals are more regular than random ones: there are no bursts.
+            // Below 1, arrivals are more regular than random ones, so there are no bursts.
             lines.push(("dispersion at 10 ms", 1.0 - (ours.min(theirs) + 1.0) / (ours.max(theirs) + 1.0)));
         }
-        // Latencies are left out: they depend on the storage.
+        // Latencies depend on the storage, so they are not compared.
         let compared = ["gaps", "sizes", "seeks", "miss ratio curve"];
         let has_few = |name: &str| {
             let known = recorded.distributions.iter().find(|(known, _)| *known == name);
@@ -202,20 +201,19 @@ fn write(option: &str, path: &Path, text: &str) -> Result<(), Stopped> {
     Ok(new_file(output)?.write_all(text.as_bytes()).map_err(output.failed())?)
 }
 
-/// Ops that go one way over the range.
 #[derive(Clone)]
 struct StreamModel {
     name: &'static str,
     blocks: Blocks,
-    /// Of the ops of the recording.
+    /// Share of the recording's ops, 0 to 1.
     share: f64,
 }
 
-/// Sizes and their shares, as they were met most often.
+/// Returns the most frequent sizes, with their shares.
 fn sizes(seen: &Seen, column: usize) -> Option<BlockSize> {
     let table = seen.sheet.table("sizes")?;
     let rows = table.rows.iter().filter(|(_, values)| values[column] > 0.0 && values[0] > 0.0);
-    // Blocks of a range are multiples of their smallest; what is not, is rounded up to a sector.
+    // Blocks of a range are multiples of its smallest one; other sizes are rounded up to a sector.
     let mut sizes: BTreeMap<u64, f64> = BTreeMap::new();
     rows.for_each(|(_, values)| *sizes.entry((values[0] as u64).next_multiple_of(512)).or_default() += values[column]);
     let table: Vec<_> = sizes.into_iter().map(|(size, weight)| WeightedSize { size: Bytes(size), weight }).collect();
@@ -240,7 +238,7 @@ fn blocks(seen: &Seen, pattern: Pattern) -> Blocks {
     }
 }
 
-/// Where ops that continue nothing go.
+/// Returns the pattern of ops that continue no other op.
 fn scattered(seen: &Seen) -> Pattern {
     match seen.sheet.value("locality", "Zipf exponent") {
         Some(theta) if theta > EVEN_ZIPF => Pattern::Zipf { theta: (theta * 100.0).round() / 100.0 },
@@ -248,14 +246,14 @@ fn scattered(seen: &Seen) -> Pattern {
     }
 }
 
-/// One stream: what is most of it is all of it.
+/// Models a recording as one stream that is wholly sequential or wholly scattered, whichever prevails.
 fn one(seen: &Seen) -> StreamModel {
     let sequential = seen.sheet.value("data ops", "sequential in their file").unwrap_or(0.0);
     let pattern = if sequential > 0.5 { Pattern::Sequential } else { scattered(seen) };
     StreamModel { name: "all", blocks: blocks(seen, pattern), share: 1.0 }
 }
 
-/// Ops that continue others, and the rest.
+/// Models a recording as two streams: ops that continue other ops, and the rest.
 fn split(seen: &Seen) -> Vec<StreamModel> {
     let runs = seen.sheet.value("data ops", "continue a recent op").unwrap_or(0.0);
     let stream = |name, pattern, share| StreamModel { name, blocks: blocks(seen, pattern), share };
@@ -273,7 +271,6 @@ fn range_bytes(seen: &Seen) -> u64 {
     used.max(largest * 2).max(1 << 20).next_multiple_of(4096)
 }
 
-/// Data ops a second.
 fn rate(seen: &Seen) -> Option<f64> {
     (seen.length_ns > 0.0).then(|| (seen.counts[0] + seen.counts[1]) / (seen.length_ns / 1e9))
 }
@@ -324,7 +321,6 @@ fn workload(path: &Path, seen: &Seen, streams: Vec<StreamModel>, is_dry: bool) -
     }
 }
 
-/// Keeps what a model does.
 #[derive(Default)]
 struct Keeps(Vec<Record>);
 
@@ -343,7 +339,7 @@ impl Progress for Keeps {
     }
 }
 
-/// What a model is like that runs on virtual time.
+/// Runs a model on virtual time, and returns the sheet of its ops.
 fn dry_run(workload: &Workload, common: &Common) -> Result<Sheet, Stopped> {
     let mut bench = session::bench(&Common { no_store: true, ..common.clone() })?;
     let sim_run = SimRun { seed: workload.seed, run_index: 0, plot_index: 0 };
@@ -360,7 +356,7 @@ fn dry_run(workload: &Workload, common: &Common) -> Result<Sheet, Stopped> {
     Ok(character.finish(&names))
 }
 
-/// The same as a job file of fio, as far as it can say it.
+/// Formats the model as an fio job file, as far as fio can express it.
 fn job(seen: &Seen, streams: &[StreamModel]) -> String {
     let depth = seen.sheet.value("arrivals", "in flight p99").unwrap_or(1.0).max(1.0) as u32;
     let mut text = format!(
@@ -386,7 +382,7 @@ fn job(seen: &Seen, streams: &[StreamModel]) -> String {
         let write = write_block.as_ref().unwrap_or(block);
         text.push_str(&format!("bssplit={},{}\n", split_of(block), split_of(write)));
         if let Some(rate) = rate(seen) {
-            // fio's rates are of reads and of writes apart.
+            // fio's rates for reads and for writes are separate.
             let each = |percent: u32| ((rate * stream.share * f64::from(percent) / 100.0).round() as u64).max(1);
             text.push_str(&format!("rate_iops={},{}\nrate_process=poisson\n", each(mix.read), each(mix.write)));
         }
@@ -397,7 +393,7 @@ fn job(seen: &Seen, streams: &[StreamModel]) -> String {
     text
 }
 
-/// `4096/75:8192/25`; fio's percentages are whole numbers, and the last one takes the rest.
+/// Formats sizes for fio: `4096/75:8192/25`. fio's percentages are whole numbers, so the last one takes the rest.
 fn split_of(block: &BlockSize) -> String {
     let BlockSize::Weighted(table) = block else { return format!("{}/100", block.max().0) };
     let total: f64 = table.iter().map(|entry| entry.weight).sum();

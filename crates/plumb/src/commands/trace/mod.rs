@@ -1,4 +1,4 @@
-//! `plumb trace`: recordings of I/O.
+//! `plumb trace`: records, shows, converts and replays I/O.
 
 mod convert;
 mod fit;
@@ -21,7 +21,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
 
-/// Creates an output file, which must not exist yet.
 fn new_file(output: OutputFile<'_>) -> Result<File, Stopped> {
     output.create_new().map_err(|error| match error {
         OutputError::Exists { .. } => Stopped::usage(error),
@@ -29,7 +28,6 @@ fn new_file(output: OutputFile<'_>) -> Result<File, Stopped> {
     })
 }
 
-/// What to do with recordings.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
     /// Record what a program, or processes that run, do to files, or what block devices are asked for.
@@ -38,23 +36,19 @@ pub(crate) enum TraceCommand {
     Show {
         /// The recording.
         file: PathBuf,
-        /// How it is read.
         #[command(flatten)]
         input: InputArguments,
-        /// Write a report with charts as well.
         #[command(flatten)]
         report: ReportFile,
     },
     /// Compare two recordings, number by number and distribution by distribution.
     Compare {
-        /// The first.
+        /// The first of the two recordings.
         a: PathBuf,
-        /// The second.
+        /// The second of the two recordings.
         b: PathBuf,
-        /// How they are read.
         #[command(flatten)]
         input: InputArguments,
-        /// Write a report with charts of both as well.
         #[command(flatten)]
         report: ReportFile,
     },
@@ -74,29 +68,27 @@ pub(crate) enum TraceCommand {
         /// Hide names of files and programs and numbers of processes: words for the parts of paths, the same wherever they come again.
         #[arg(long)]
         anonymise: bool,
-        /// With --anonymise: keep what is behind the last dot of a name, up to four letters.
+        /// With --anonymise: keep file name extensions of up to four letters.
         #[arg(long, requires = "anonymise")]
         keep_extensions: bool,
-        /// How it is read.
         #[command(flatten)]
         input: InputArguments,
     },
 }
 
-/// Arguments of `plumb trace record`.
 #[derive(Debug, Args)]
 pub(crate) struct RecordArguments {
     /// The file to write, which must not exist yet [default: the program's name with `.trace`].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How: bpf (least cost, sees most), tracefs (no io_uring), or ptrace, which needs no rights and makes each recorded call about
-    /// 10 µs longer [default: the first of them that the kernel allows].
+    /// Method: bpf (least cost, sees most), tracefs (no io_uring), or ptrace, which needs no rights and makes each
+    /// recorded call about 10 µs longer [default: the first of them that the kernel allows].
     #[arg(long, value_name = "METHOD", value_parser = ["bpf", "tracefs", "ptrace"])]
     by: Option<String>,
     /// Record a process that runs already, with all that it starts, until it ends or Ctrl-C; may be given several times.
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pid: Vec<u32>,
-    /// Record the requests of anybody to this whole block device instead, until the program ends or Ctrl-C; may be given several times.
+    /// Record all requests to this whole block device instead, until the program ends or Ctrl-C; may be given several times.
     #[arg(long, value_name = "DEVICE", conflicts_with = "pid")]
     dev: Vec<PathBuf>,
     /// The program and its arguments.
@@ -104,7 +96,6 @@ pub(crate) struct RecordArguments {
     command: Vec<OsString>,
 }
 
-/// Arguments of `plumb trace replay`.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
     /// The recording.
@@ -114,15 +105,16 @@ pub(crate) struct ReplayArguments {
     /// (--plumb-allow, --destroy).
     #[arg(long, value_name = "PLACE")]
     pub at: PathBuf,
-    /// When ops begin: at their recorded times, as-fast-as-possible, at their think-times behind what they wait for, or while no
-    /// more are in-flight than were recorded.
+    /// Start of each op: recorded (at its recorded time), as-fast-as-possible, think-times (that long after the ops
+    /// that it waits for), or in-flight (while no more are in flight than were recorded).
     #[arg(long, default_value = "recorded", value_name = "TIMING")]
     pub timing: String,
     /// The share of the recorded speed, in percent: 200 is twice as fast.
     #[arg(long, value_name = "PERCENT")]
     pub speed: Option<f64>,
-    /// What ops wait for: none, the op of their thread before them, that and all that concerns the same resource, that and all
-    /// inferred to come before (the last op of each thread that had ended), or a total order [default: resource].
+    /// Ops that each op waits for: none, thread (the one before it in its thread), resource (also all earlier ones
+    /// on the same resource), inferred (thread, and the last one of each other thread that had ended), or total
+    /// (all that had ended) [default: resource].
     #[arg(long, value_name = "ORDER")]
     pub order: Option<String>,
     /// Only ops on files below this recorded directory, which becomes the root.
@@ -131,32 +123,30 @@ pub(crate) struct ReplayArguments {
     /// Threads of the replay [default: as many as were alive at once, at most 64].
     #[arg(long, value_name = "N")]
     pub threads: Option<u32>,
-    /// How files that are read get their blocks: write, allocate or sparse.
+    /// Preparation of files that are read: write, allocate or sparse.
     #[arg(long, default_value = "write", value_name = "HOW")]
     pub prepare: String,
-    /// Options for recordings that hold reads and writes only.
     #[command(flatten)]
     pub data: DataReplayArguments,
-    /// Replay N copies at the same time: reads and writes alone in N places one behind another, calls on files of their own. Several
-    /// ranks share the copies.
+    /// Replay N copies at the same time: reads and writes alone in N consecutive ranges, calls on separate
+    /// files. Several ranks share the copies.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub clones: Option<u32>,
-    /// Replay it N times, one after the other; calls on names each time on files of their own.
+    /// Replay it N times, one after the other; calls on names use new files each time.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub loops: Option<u32>,
-    /// Replay this recording at the same time; files of one name are one file. May be given several times.
+    /// Replay this recording at the same time; equal names are the same file. May be given several times.
     #[arg(long, value_name = "FILE")]
     pub with: Vec<PathBuf>,
     /// The page cache of the files before the clock starts: as-is, cold or warm.
     #[arg(long, default_value = "as-is", value_name = "STATE")]
     pub cache: String,
-    /// Refuse a recording that has gaps, and end with 1 where an op comes to something else than it did when it was recorded.
+    /// Refuse a recording that has gaps, and exit with 1 if the outcome of an op differs from the recorded one.
     #[arg(long)]
     pub strict: bool,
     /// The waits of fio's version 2 are milliseconds since the start, as fio reads them.
     #[arg(long)]
     pub waits_as_fio: bool,
-    /// Repeats, and where the page goes.
     #[command(flatten)]
     pub report: PageArguments,
     /// Print the workload that replays it, and do not run it.
@@ -164,13 +154,12 @@ pub(crate) struct ReplayArguments {
     pub translate: bool,
 }
 
-/// Replay options for recordings that hold reads and writes only.
 #[derive(Debug, Default, Args)]
 pub(crate) struct DataReplayArguments {
-    /// Of reads and writes alone: ops in flight at most; those beyond wait, and are counted [default: 256].
+    /// Of reads and writes alone: most ops in flight; others wait, and are counted [default: 256].
     #[arg(long, value_name = "N")]
     pub depth: Option<u32>,
-    /// Of reads and writes alone: go around the page cache.
+    /// Of reads and writes alone: bypass the page cache.
     #[arg(long)]
     pub direct: bool,
     /// Of reads and writes alone: divide offsets by this.
@@ -179,7 +168,7 @@ pub(crate) struct DataReplayArguments {
     /// Of reads and writes alone: add this to offsets.
     #[arg(long, value_name = "SIZE")]
     pub shift: Option<Bytes>,
-    /// Of reads and writes alone: fold offsets into so much.
+    /// Of reads and writes alone: fold offsets into this many bytes.
     #[arg(long, value_name = "SIZE")]
     pub fold: Option<Bytes>,
     /// Of reads and writes alone: round offsets down to a multiple of this.
@@ -188,7 +177,7 @@ pub(crate) struct DataReplayArguments {
 }
 
 impl ReplayArguments {
-    /// A replay of a file, in which nothing is asked for.
+    /// Returns a replay of a file with default options.
     fn plain(file: PathBuf, at: PathBuf) -> ReplayArguments {
         let report_file = ReportFile { path: None };
         let report = PageArguments { runs: 1, name: None, output: None, report_file, live_output: Default::default() };
@@ -214,13 +203,12 @@ impl ReplayArguments {
     }
 }
 
-/// Arguments of `plumb trace fit`.
 #[derive(Debug, Args)]
 pub(crate) struct FitArguments {
     /// The recording.
     pub file: PathBuf,
-    /// How much is modelled: 0 is one stream with the mean rate, sizes and mix; 1 has phases, with gaps, sizes and seeks as they came
-    /// together; 2 as well what follows on what; 3 as well when places are used again.
+    /// Detail of the model: 0 is one stream with the mean rate, sizes and mix; 1 has phases, with gaps, sizes and seeks
+    /// as they occurred together; 2 adds which op follows which; 3 adds when places are used again.
     #[arg(long, default_value_t = 3, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     pub level: u8,
     /// The workload file to write, which must not exist yet [default: it is printed].
@@ -232,12 +220,10 @@ pub(crate) struct FitArguments {
     /// Write a job file of fio as well, which must not exist yet.
     #[arg(long, value_name = "FILE")]
     pub fio: Option<PathBuf>,
-    /// How it is read.
     #[command(flatten)]
     pub input: InputArguments,
 }
 
-/// How a recording is read.
 #[derive(Debug, Args)]
 pub(crate) struct InputArguments {
     /// The format, by name or as a description of a table's columns, such as `, time:us,op,offset:512,length`
@@ -260,7 +246,7 @@ impl InputArguments {
     }
 }
 
-/// A recording that cannot be read is the caller's error; a device that fails is the system's.
+/// Maps an unreadable recording to the caller's error, and a failed device to an I/O error.
 fn stopped(error: TraceError) -> Stopped {
     match &error {
         TraceError::Io { source, .. } if source.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => {
@@ -270,7 +256,6 @@ fn stopped(error: TraceError) -> Stopped {
     }
 }
 
-/// Does it.
 pub(crate) fn run(command: &TraceCommand, common: &Common) -> Result<End, Stopped> {
     match command {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -11,11 +11,11 @@ use plumb_trace::capture::{CaptureError, Captured, Method, Subject, record};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Smallest limit of memory for a recording: about 70 million ops.
+/// Least memory for a recording, enough for about 70 million ops.
 const MEMORY_BYTES: u64 = 256 << 20;
 
-/// Keeps a recording in memory until its end: its file may be on the file system that is recorded. Writes earlier only
-/// when memory is short.
+/// Buffers a recording in memory until its end, because its file may be on the recorded file system. Writes
+/// earlier only when memory is short.
 struct Spool {
     memory: Vec<u8>,
     memory_bytes: u64,
@@ -25,7 +25,7 @@ struct Spool {
 
 impl Spool {
     fn new(file: RecordingFile) -> Spool {
-        // While a vector grows, it needs three times its size; the rest is for the recorded program.
+        // A growing vector needs three times its size; the rest is left to the recorded program.
         let memory_bytes = MachineMemory::now().map_or(0, |machine| machine.available_bytes / 4).max(MEMORY_BYTES);
         Spool { memory: Vec::new(), memory_bytes, file, has_spilled: false }
     }
@@ -47,14 +47,13 @@ impl Write for Spool {
     }
 }
 
-/// A finished recording, and the methods that the kernel refused before it.
+/// A finished recording, and the methods that the kernel refused.
 struct Recorded {
     captured: Captured,
     method: Method,
     refused: Vec<String>,
 }
 
-/// Records a program or processes.
 pub(super) fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     let subject = subject(arguments)?;
     let path = output_path(arguments);
@@ -83,7 +82,7 @@ pub(super) fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     let finished = spool.file.finish().map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
     if finished != path {
         error_line!(
-            "warning: {} was made by something else during the recording, which is in {}",
+            "warning: {} was created by another process during the recording, which is now in {}",
             path.display(),
             finished.display()
         );
@@ -95,8 +94,8 @@ pub(super) fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     report_missing(&recorded.captured);
     if has_spilled {
         error_line!(
-            "note: the recording was written while it was made, because it was too large for memory ({}); if {} lies on what was \
-             recorded, some of these writes disturbed it",
+            "note: the recording was too large for memory ({}), so parts of it were written early; if {} is on the recorded \
+             storage, these writes disturbed it",
             plumb_report::format::bytes_iec(memory_bytes as f64),
             finished.display()
         );
@@ -108,7 +107,6 @@ pub(super) fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     Ok(if stop.requested() { End::Interrupted } else { End::Done })
 }
 
-/// Returns what the command line asks to record.
 fn subject(arguments: &RecordArguments) -> Result<Subject, Stopped> {
     let subject = match (arguments.command.is_empty(), arguments.pid.is_empty(), arguments.dev.is_empty()) {
         (_, _, false) => {
@@ -117,7 +115,7 @@ fn subject(arguments: &RecordArguments) -> Result<Subject, Stopped> {
         }
         (true, false, _) => Subject::Processes(arguments.pid.clone()),
         (false, true, _) => Subject::Command(arguments.command.clone()),
-        _ => return Err(Stopped::usage("name a program behind `--`, processes with --pid, or devices with --dev")),
+        _ => return Err(Stopped::usage("name a program after `--`, processes with --pid, or devices with --dev")),
     };
     let is_gone = |pid: &&u32| !std::fs::exists(format!("/proc/{pid}")).unwrap_or(false);
     match arguments.pid.iter().find(is_gone) {
@@ -149,7 +147,7 @@ fn facts(arguments: &RecordArguments) -> Facts {
     facts
 }
 
-/// Records by the method that was asked for, or by the first that the kernel allows.
+/// Records by the requested method, or by the first that the kernel allows.
 fn record_by_first(
     asked: Option<Method>,
     subject: &Subject,
@@ -174,7 +172,7 @@ fn record_by_first(
             }
             Err(error) => return Err(error),
         }
-        // The head of the recording that did not begin.
+        // Discards the head that the refused method wrote.
         spool.memory.clear();
     }
     let needs = "Recording by bpf needs root, or CAP_BPF and CAP_PERFMON, and a kernel with BTF; by tracefs root; by ptrace nothing, for programs \
@@ -182,7 +180,6 @@ fn record_by_first(
     Err(CaptureError::Refused(format!("{}\n{needs}", refused.join("\n"))))
 }
 
-/// Prints the size of the recording, and its cost for the recorded program.
 fn print_summary(recorded: &Recorded, subject: &Subject, path: &Path) {
     let captured = &recorded.captured;
     let each_bytes = captured.bytes as f64 / captured.records.max(1) as f64;
@@ -194,7 +191,7 @@ fn print_summary(recorded: &Recorded, subject: &Subject, path: &Path) {
     ));
 }
 
-/// Names the calls that the recording lacks.
+/// Warns about calls that the recording lacks.
 fn report_missing(captured: &Captured) {
     if captured.drops > 0 {
         error_line!("warning: {} calls are missing: they came faster than they could be read", captured.drops);
@@ -209,11 +206,11 @@ fn report_missing(captured: &Captured) {
         error_line!("warning: io_uring was used; its reads and writes are not in the recording");
     }
     if captured.maps_files {
-        error_line!("note: files were mapped; what is read and written through maps is not in the recording");
+        error_line!("note: files were mapped; reads and writes through mappings are not in the recording");
     }
 }
 
-/// Returns the method, its cost for each call, and the ops that it never sees.
+/// Returns the method, its cost per call, and the ops that it cannot see.
 fn method_summary(by: Method, subject: &Subject, captured: &Captured) -> String {
     let ns = |ns: f64| if ns < 2000.0 { format!("{ns:.0} ns") } else { format!("{:.1} µs", ns / 1000.0) };
     let cost = match (captured.ns_per_call, captured.ns_per_path) {
@@ -234,17 +231,16 @@ fn method_summary(by: Method, subject: &Subject, captured: &Captured) -> String 
     format!("By {}{cost}{misses}.", by.name())
 }
 
-/// The numbers of a whole block device.
 fn device(path: &Path) -> Result<(u32, u32), Stopped> {
-    let wrong = |reason: &str| Stopped::usage(format!("{}: {reason}", path.display()));
-    let stat = rustix::fs::stat(path).map_err(|error| wrong(&error.to_string()))?;
+    let invalid = |reason: &str| Stopped::usage(format!("{}: {reason}", path.display()));
+    let stat = rustix::fs::stat(path).map_err(|error| invalid(&error.to_string()))?;
     if !rustix::fs::FileType::from_raw_mode(stat.st_mode).is_block_device() {
-        return Err(wrong("not a block device"));
+        return Err(invalid("not a block device"));
     }
     let (major, minor) = (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));
-    // The kernel moves requests to a partition to its device before it announces them.
+    // The kernel maps requests from a partition to its device before its tracepoints fire.
     match std::fs::exists(format!("/sys/dev/block/{major}:{minor}/partition")).unwrap_or(false) {
-        true => Err(wrong("a partition; name the whole device")),
+        true => Err(invalid("a partition; name the whole device")),
         false => Ok((major, minor)),
     }
 }

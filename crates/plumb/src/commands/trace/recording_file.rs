@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// Number of names to try, for the case that the name is taken during the recording.
+/// Number of names to try if another process takes the name during the recording.
 const OTHER_NAMES: u32 = 100;
 
 /// A recording that is being written. Only its owner can read it, since it names files in private directories.
@@ -37,7 +37,7 @@ impl RecordingFile {
     ///
     /// # Errors
     /// Returns [`ErrorKind::AlreadyExists`] if the path exists, or an error if the directory is not writable.
-    #[expect(clippy::disallowed_methods, reason = "makes a file without a name, which replaces nothing")]
+    #[expect(clippy::disallowed_methods, reason = "creates an unnamed file, which replaces nothing")]
     pub(super) fn create(path: &Path, facts: &Facts) -> io::Result<RecordingFile> {
         if path.symlink_metadata().is_ok() {
             return Err(ErrorKind::AlreadyExists.into());
@@ -128,14 +128,14 @@ mod tests {
         std::fs::read_to_string(path).unwrap()
     }
 
-    /// Protects: the name does not exist until the recording is complete, and a file that takes it meanwhile is kept.
+    /// Protects: the name does not exist until the recording is complete, and a file that takes the name meanwhile is kept.
     #[test]
-    fn a_name_is_given_to_the_whole_alone_and_replaces_nothing() {
+    fn only_a_complete_recording_gets_the_name_and_replaces_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.trace");
         let mut recording = RecordingFile::create(&path, &Facts::default()).unwrap();
         if recording.naming != Naming::AtTheEnd {
-            return plumb_cli::output::error_line!("SKIPPED: this file system has no files without a name");
+            return plumb_cli::output::error_line!("SKIPPED: this file system has no `O_TMPFILE`");
         }
         recording.append(b"one ").unwrap();
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -150,7 +150,7 @@ mod tests {
 
     /// Protects: without `O_TMPFILE`, a kill during the recording leaves a readable recording instead of an empty file.
     #[test]
-    fn a_name_that_is_made_first_holds_a_recording_without_ops() {
+    fn a_placeholder_is_a_recording_without_ops() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.trace");
         let mut recording = RecordingFile::named(&path, &Facts::default()).unwrap();

@@ -27,22 +27,20 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// Threads of a replay at most; the engine has a bit for each.
+/// Most threads of a replay; the engine has a bit for each.
 const THREADS_MAX: u32 = 64;
 
-/// Least bytes of a simulated device.
+/// Smallest size of a simulated device, bytes.
 const DEVICE_MIN: u64 = 1 << 30;
 
-/// Ops in flight at most, where nothing is said.
+/// Default number of ops in flight.
 const DEPTH: u32 = 256;
 
-/// The target of a replay.
 const TARGET: &str = "files";
 
-/// Replays a recording.
 pub(super) fn run(arguments: &ReplayArguments, common: &Common) -> Result<End, Stopped> {
     let at = At::parse(&arguments.at)?;
-    // Opened here so that what is wrong with it is told in its own words.
+    // Opens the recordings first, so that errors are reported in the reader's own words.
     for file in [&arguments.file].into_iter().chain(&arguments.with) {
         check(file, arguments)?;
     }
@@ -70,13 +68,13 @@ pub(super) fn run(arguments: &ReplayArguments, common: &Common) -> Result<End, S
     let different = if arguments.strict { measured.replayed_differently() } else { 0 };
     let end = measured.present(&[], &arguments.report, bench.results.store.as_ref(), common)?;
     if different > 0 && !matches!(end, End::Interrupted) {
-        error_line!("error: {different} ops came to something else than when they were recorded (--strict)");
+        error_line!("error: {different} ops had another outcome than when they were recorded (--strict)");
         return Ok(End::AssertedFalse);
     }
     Ok(end)
 }
 
-/// Whether a recording can be read and, if that is asked for, whether all of it is there.
+/// Checks that a recording can be read and, with `--strict`, that it is complete.
 fn check(path: &Path, arguments: &ReplayArguments) -> Result<(), Stopped> {
     let waits_of = if arguments.waits_as_fio { Waits::Fio } else { Waits::Manual };
     let mut reader = plumb_trace::open(path, waits(waits_of)).map_err(stopped)?;
@@ -95,13 +93,10 @@ fn check(path: &Path, arguments: &ReplayArguments) -> Result<(), Stopped> {
     }
 }
 
-/// Where a replay is.
 pub(super) enum At {
-    /// A directory or a simulated device.
     Place(Place),
-    /// A file that is there.
+    /// A file that exists already.
     File(PathBuf),
-    /// A block device.
     Device(PathBuf),
 }
 
@@ -116,7 +111,6 @@ impl At {
         })
     }
 
-    /// Where test data is made.
     fn base(&self) -> &Path {
         match self {
             At::Place(place) => place.base(),
@@ -125,7 +119,7 @@ impl At {
     }
 }
 
-/// Whether a recording has reads, writes and flushes alone: its ops may then be in flight together.
+/// Returns `true` if a recording has reads, writes and flushes only. Its ops may then be in flight together.
 fn is_of_data_alone(survey: &CallSurvey) -> bool {
     use OpKind::{Close, Fdatasync, Fsync, Open, Read, Trim, Write};
     !survey.has_handles
@@ -133,7 +127,7 @@ fn is_of_data_alone(survey: &CallSurvey) -> bool {
         && survey.ops.keys().any(|kind| kind.moves_bytes())
 }
 
-/// The workload that replays a recording, or a model in its place.
+/// Returns the workload that replays a recording, or a model instead of it.
 pub(super) fn workload(
     does: &str,
     arguments: &ReplayArguments,
@@ -182,7 +176,6 @@ pub(super) fn workload(
     })
 }
 
-/// Reads, writes and flushes, from one queue.
 fn of_ops(
     arguments: &ReplayArguments,
     replay: Replay,
@@ -194,7 +187,9 @@ fn of_ops(
             Some(speed_percent.round() as u32)
         }
         Timing::Recorded { speed_percent } => {
-            return Err(Stopped::usage(format!("{speed_percent} % is no speed for reads and writes; use 1 or more")));
+            return Err(Stopped::usage(format!(
+                "{speed_percent} % is not a speed for reads and writes; use 1 or more"
+            )));
         }
         Timing::AsFastAsPossible | Timing::InFlight => None,
         Timing::ThinkTimes => {
@@ -210,7 +205,7 @@ fn of_ops(
     let reach = survey.reaches.iter().copied().max().unwrap_or(0);
     let one = (reach / u64::from(scale)).saturating_add(largest).saturating_add(shift.0);
     let one = arguments.data.fold.map_or(one, |fold| fold.0).next_multiple_of(4096).max(4096);
-    // Of a directory or a simulated device, each rank has its own, with its own copies.
+    // In a directory or on a simulated device, each rank has its own files with its own copies.
     let ranks = if matches!(at, At::Place(_)) { ranks() } else { 1 };
     let size = one.saturating_mul(u64::from(clones / ranks).max(1));
     let files = survey.reaches.len().max(1) as u32;
@@ -279,7 +274,6 @@ fn of_ops(
     Ok((target, group))
 }
 
-/// Calls on files.
 fn of_calls(
     arguments: &ReplayArguments,
     replay: Replay,
@@ -322,24 +316,23 @@ fn of_calls(
     };
     let group = WorkerGroup {
         count: threads,
-        // An op that fails is told by the sheet, and others go on as it was recorded.
+        // The sheet reports failed ops, and the others continue as recorded.
         on_error: OnError::Continue,
         ..WorkerGroup::new(TARGET, replay)
     };
     Ok((target, group))
 }
 
-/// How many processes replay it together.
 fn ranks() -> u32 {
     joined().map_or(1, |ranks| ranks.size().max(1))
 }
 
-/// Results may be read in another directory.
+/// Makes a path absolute, since results may be read in another directory.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// What is done and what is left of the recording's name, as the name of a workload.
+/// Returns a workload name made of a verb and the usable letters of the recording's name.
 pub(super) fn name(does: &str, path: &Path) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let plain: String = stem

@@ -1,4 +1,4 @@
-//! `plumb trace show` and `compare`.
+//! `plumb trace show` and `plumb trace compare`.
 
 use super::{InputArguments, stopped};
 use crate::args::ReportFile;
@@ -9,7 +9,7 @@ use plumb_report::trace::{answer, brief, comparison, likeness, page};
 use plumb_trace::show::{Sheet, differences, distances, show as characterise};
 use std::path::Path;
 
-/// A recording's sheet, with what its file says about itself, and its form.
+/// Returns a recording's sheet, with notes on lost events, and its format.
 fn sheet(path: &Path, input: &InputArguments) -> Result<(Sheet, String), Stopped> {
     let mut shown = characterise(path, input.waits(), input.format()?).map_err(stopped)?;
     let notes = &mut shown.sheet.notes;
@@ -24,13 +24,12 @@ fn sheet(path: &Path, input: &InputArguments) -> Result<(Sheet, String), Stopped
     if let Some(calls) = shown.facts.get("without-path") {
         notes.insert(0, format!("{calls} calls are missing: nothing said which file they were about."));
     }
-    if shown.facts.get("io-uring").is_some_and(|said| said.contains("not recorded")) {
+    if shown.facts.get("io-uring").is_some_and(|value| value.contains("not recorded")) {
         notes.push("io_uring was used, and its ops are missing.".to_owned());
     }
     Ok((shown.sheet, shown.format.name().to_owned()))
 }
 
-/// Shows one.
 pub(super) fn show(path: &Path, input: &InputArguments, report: &ReportFile, common: &Common) -> Result<End, Stopped> {
     report.writable()?;
     let (sheet, form) = sheet(path, input)?;
@@ -44,7 +43,6 @@ pub(super) fn show(path: &Path, input: &InputArguments, report: &ReportFile, com
     Ok(End::Done)
 }
 
-/// Compares two.
 pub(super) fn compare(
     paths: [&Path; 2],
     input: &InputArguments,

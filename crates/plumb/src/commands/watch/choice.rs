@@ -1,31 +1,29 @@
-//! The devices that are watched.
+//! Selection of the watched devices.
 
 use plumb_cli::exit::Stopped;
 use plumb_result::blocks::{BlockDevice, BlockExtent, MachineLook};
 use std::path::Path;
 
-/// The devices that are watched.
 pub(super) enum DeviceChoice {
-    /// Every whole device that was used since the machine started.
+    /// Whole devices in use since boot.
     Used,
-    /// Devices of these names.
     Named(Vec<String>),
 }
 
 impl DeviceChoice {
-    /// Resolves words of the command line: names, device files, or paths, which stand for the devices below them.
-    pub(super) fn new(words: &[String], look: &MachineLook) -> Result<DeviceChoice, Stopped> {
+    /// Resolves the words of the command line: names, device files, or paths, which select the devices below them.
+    pub(super) fn new(words: &[String], machine: &MachineLook) -> Result<DeviceChoice, Stopped> {
         if words.is_empty() {
             return Ok(DeviceChoice::Used);
         }
         let mut names = Vec::new();
         for word in words {
-            names.extend(resolve(word, look)?);
+            names.extend(resolve(word, machine)?);
         }
         Ok(DeviceChoice::Named(names))
     }
 
-    /// Returns `true` if a device is one of them.
+    /// Returns `true` if the device is selected.
     pub(super) fn has(&self, device: &BlockDevice) -> bool {
         match self {
             DeviceChoice::Used => device.extent == BlockExtent::Whole && !device.stat.is_idle(),
@@ -34,9 +32,8 @@ impl DeviceChoice {
     }
 }
 
-/// Resolves a word of the command line.
-fn resolve(word: &str, look: &MachineLook) -> Result<Vec<String>, Stopped> {
-    let known = |name: &str| look.devices.iter().any(|device| device.name == name);
+fn resolve(word: &str, machine: &MachineLook) -> Result<Vec<String>, Stopped> {
+    let known = |name: &str| machine.devices.iter().any(|device| device.name == name);
     let short = word.strip_prefix("/dev/").unwrap_or(word);
     if known(short) {
         return Ok(vec![short.to_owned()]);
@@ -52,7 +49,7 @@ fn resolve(word: &str, look: &MachineLook) -> Result<Vec<String>, Stopped> {
             "no block device under `{word}`{why}; name one, or leave it out to watch all"
         )));
     }
-    let names = look.devices.iter().map(|device| device.name.as_str());
+    let names = machine.devices.iter().map(|device| device.name.as_str());
     let hint = plumb_workload::suggest::nearest(short, names).map(|name| format!("; did you mean `{name}`?"));
     Err(Stopped::usage(format!(
         "`{word}` is neither a block device nor a path{}; without a name, `plumb watch` shows all devices in use",

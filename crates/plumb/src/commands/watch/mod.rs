@@ -1,4 +1,4 @@
-//! `plumb watch`: what the devices do now, and which processes make them.
+//! `plumb watch`: shows the activity of devices, and of the processes that cause it.
 
 mod choice;
 mod screen;
@@ -19,10 +19,10 @@ use plumb_result::watch::{CpuUse, DeviceUse, ProcessRate, WATCH_SCHEMA, Watched}
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-/// The kernel counts whole milliseconds: a shorter interval would mostly show their rounding.
+/// Shortest interval. The kernel counts whole milliseconds: a shorter one would mostly show rounding.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// Runs until it is stopped, or for the given number of intervals.
+/// Runs until a signal or a key, or for the given number of intervals.
 pub(crate) fn run(arguments: &WatchArguments, common: &Common) -> Result<End, Stopped> {
     let interval = Duration::from_nanos(arguments.interval.0);
     if interval < SHORTEST {
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &WatchArguments, common: &Common) -> Result<End, St
             Ok(format!("{}\n", plumb_document::json::to_string(seen).map_err(Stopped::io)?))
         })
     } else if arguments.plain || !has_screen {
-        // Named devices are reported even if they were idle.
+        // Named devices are shown even if they were idle.
         let is_named = !arguments.devices.is_empty();
         write(&plain_opening())
             .and_then(|()| lines(&mut watcher, beat, stop, |seen| Ok(plain(seen, &clock(), is_named))))
@@ -58,16 +58,15 @@ fn clock() -> String {
     Zoned::now().strftime("%H:%M:%S").to_string()
 }
 
-/// The deadlines of intervals.
 struct Beat {
     interval: Duration,
-    /// Intervals that are not over; `None` for no end.
+    /// Remaining intervals; `None` for no limit.
     left: Option<u64>,
     next: Instant,
 }
 
 impl Beat {
-    /// Returns the end of the next interval. Intervals that passed while the machine slept are left out.
+    /// Returns the end of the next interval. Skips intervals that passed while the machine slept.
     fn advance(&mut self) -> Instant {
         self.next += self.interval;
         if self.next < Instant::now() {
@@ -76,14 +75,14 @@ impl Beat {
         self.next
     }
 
-    /// Counts an interval that is over, and returns `true` if another one follows.
+    /// Counts a finished interval, and returns `true` if another one follows.
     fn goes_on(&mut self) -> bool {
         self.left = self.left.map(|left| left.saturating_sub(1));
         self.left != Some(0)
     }
 }
 
-/// Prints each interval, until a signal or the last interval ends it.
+/// Prints each interval until the last one or a signal.
 fn lines(
     watcher: &mut Watcher,
     mut beat: Beat,
@@ -102,7 +101,7 @@ fn lines(
     }
 }
 
-/// Samples devices and processes, and computes what they did between two samples.
+/// Samples devices and processes, and computes their activity between two samples.
 struct Watcher {
     choice: DeviceChoice,
     blocks: BlockWatch,
@@ -118,7 +117,7 @@ impl Watcher {
         Ok(Watcher { choice, blocks, processes: IoWatch::start(), last })
     }
 
-    /// Samples again, and returns what was done since the last call.
+    /// Takes a sample, and returns the activity since the last one.
     fn interval(&mut self) -> Result<Watched, Stopped> {
         let now = self.blocks.look().map_err(Stopped::io)?;
         let everyone = self.processes.advance();
@@ -154,7 +153,7 @@ fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Formats a length of time for the title: `1 s`.
+/// Formats an interval for the title: `1 s`.
 fn spoken(interval: Duration) -> String {
     plumb_result::number::TIME.set(interval.as_nanos() as f64, plumb_result::number::Digits::Spoken)
 }

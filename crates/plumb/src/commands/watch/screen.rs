@@ -1,4 +1,4 @@
-//! The live screen.
+//! The live screen of `plumb watch`.
 
 use super::{Beat, Early, Watcher, clock, host, spoken};
 use plumb_cli::exit::Stopped;
@@ -10,7 +10,7 @@ use plumb_result::watch::Watched;
 use std::io;
 use std::time::Instant;
 
-/// Draws until a key, a signal, or the given number of intervals ends it.
+/// Draws until a key, a signal, or the last interval.
 pub(super) fn run(watcher: &mut Watcher, mut beat: Beat, stop: StopFlag) -> Result<(), Early> {
     let mut picture = Picture {
         title: Title { host: host(), clock: clock(), interval: spoken(beat.interval), state: PictureState::Live },
@@ -23,7 +23,7 @@ pub(super) fn run(watcher: &mut Watcher, mut beat: Beat, stop: StopFlag) -> Resu
         if picture.wait(&mut terminal, beat.advance(), stop).map_err(failed)? == Waited::Ended {
             return Ok(());
         }
-        // While the picture stands still the history goes on.
+        // The history continues while the display is paused.
         let seen = watcher.interval()?;
         picture.history.push(&seen.devices);
         if picture.title.state == PictureState::Live {
@@ -41,16 +41,12 @@ fn failed(error: io::Error) -> Early {
     Early::Failed(Stopped::io(format!("the terminal: {error}")))
 }
 
-/// The end of a wait.
 #[derive(PartialEq, Eq)]
 enum Waited {
-    /// The interval is over.
     Over,
-    /// The user or a signal ends the program.
     Ended,
 }
 
-/// The contents of the screen.
 struct Picture {
     title: Title,
     history: DeviceHistory,
@@ -63,14 +59,14 @@ impl Picture {
         painted(window(), &WatchScreen { now: seen.as_ref(), history, title, colour: session::style().colour })
     }
 
-    /// Follows keys and changes of the window until `end`.
+    /// Handles keys and changes of the window until `end`.
     fn wait(&mut self, terminal: &mut Screen, end: Instant, stop: StopFlag) -> io::Result<Waited> {
         while Instant::now() < end {
             if stop.requested() {
                 return Ok(Waited::Ended);
             }
             let key = match terminal.key(end) {
-                // Where the terminal went away, SIGHUP came first.
+                // A vanished terminal sends SIGHUP before reads fail.
                 Err(_) if stop.requested() => return Ok(Waited::Ended),
                 key => key?,
             };
