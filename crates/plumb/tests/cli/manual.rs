@@ -24,7 +24,8 @@ fn pages_below(folder: &Path) -> Vec<PathBuf> {
 
 /// The pages whose links are checked.
 fn pages() -> Vec<PathBuf> {
-    let mut pages: Vec<PathBuf> = ["docs", "examples", "packaging"].iter().flat_map(|it| pages_below(&root().join(it))).collect();
+    let mut pages: Vec<PathBuf> =
+        ["docs", "examples", "packaging"].iter().flat_map(|it| pages_below(&root().join(it))).collect();
     pages.extend(["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| root().join(name)));
     pages
 }

@@ -170,9 +170,10 @@ fn documents_count_the_tools_and_checks() {
     assert!(text("packaging/package.toml").contains(&format!("Runs {tools} other commands'")), "{tools}");
     let listed = home.plumb("explain").expect(0).out;
     // Codes that begin with P are findings of `plumb audit`, and no checks of a run.
-    let checks = listed.lines().filter_map(|line| line.split_whitespace().next()).filter(|code| {
-        code.starts_with(['A', 'B', 'C', 'D', 'E']) && code[1..].parse::<u8>().is_ok()
-    });
+    let checks = listed
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|code| code.starts_with(['A', 'B', 'C', 'D', 'E']) && code[1..].parse::<u8>().is_ok());
     let checks = checks.collect::<std::collections::BTreeSet<_>>().len();
     assert!(text("README.md").contains(&format!("\n- {checks} [checks](docs/checks.md)")), "{checks}");
 }
