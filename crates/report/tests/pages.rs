@@ -104,7 +104,7 @@ fn colour_changes_no_word() {
     assert_eq!(plain, brief("try-ext4", 80));
 }
 
-/// The picture of the README, and the same page in its text. `PLUMB_BLESS=1` writes both.
+/// The picture of the README, and the same page in the tutorial's text. `PLUMB_BLESS=1` writes both.
 #[test]
 fn the_readme_shows_the_current_page() {
     let style = Style { width: 80, colour: Colour::Ansi };
@@ -113,16 +113,16 @@ fn the_readme_shows_the_current_page() {
     let picture = anstyle_svg::Term::new().render_svg(&screen);
     let shown = format!("$ plumb try /mnt/data\n{}", brief("try-ext4", 80));
     let path = root().join("docs/images/try.svg");
-    let readme_path = root().join("README.md");
-    let readme = std::fs::read_to_string(&readme_path).unwrap();
-    let start = readme.find("$ plumb try /mnt/data\n").expect("the README shows `plumb try /mnt/data`");
-    let end = start + readme[start..].find("```").expect("the block ends");
+    let tutorial_path = root().join("docs/tutorial.md");
+    let tutorial = std::fs::read_to_string(&tutorial_path).unwrap();
+    let start = tutorial.find("$ plumb try /mnt/data\n").expect("the tutorial shows `plumb try /mnt/data`");
+    let end = start + tutorial[start..].find("```").expect("the block ends");
     if std::env::var_os("PLUMB_BLESS").is_some() {
         std::fs::write(&path, &picture).unwrap();
-        std::fs::write(&readme_path, format!("{}{shown}{}", &readme[..start], &readme[end..])).unwrap();
+        std::fs::write(&tutorial_path, format!("{}{shown}{}", &tutorial[..start], &tutorial[end..])).unwrap();
         return;
     }
     let how = "PLUMB_BLESS=1 cargo test -p plumb-report --test pages writes it";
-    assert_eq!(readme[start..end], shown, "the README's `plumb try` is not the current page; {how}");
+    assert_eq!(tutorial[start..end], shown, "the tutorial's `plumb try` is not the current page; {how}");
     assert!(std::fs::read_to_string(&path).unwrap_or_default() == picture, "docs/images/try.svg is not current; {how}");
 }

@@ -22,10 +22,10 @@ fn block(mark: &str) -> String {
 #[test]
 fn the_document_s_example_is_true() {
     let home = Home::new();
-    home.file("study.toml", &block("toml part"));
+    home.file("study.toml", &block("ini study.toml"));
     let said = home.plumb("audit study.toml");
     assert_eq!(said.code, 3, "{}", said.err);
-    let shown = block("text");
+    let shown = block("console");
     let shown = shown.strip_prefix("$ plumb audit study.toml\n").unwrap();
     assert_eq!(said.out.trim_end(), shown.trim_end());
 }

@@ -48,6 +48,7 @@ mod iperf3;
 mod leftovers;
 mod live_export;
 mod made_files;
+mod manual;
 mod md_workbench;
 mod mdtest;
 mod modes;
