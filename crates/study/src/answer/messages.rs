@@ -219,7 +219,8 @@ pub(super) fn asked(
         declared => format!(" {} of the plan keep the plan's verdicts.", contrasts(declared)),
     };
     format!(
-        "{question} {} that the plan did not declare: exploratory, {corrected}, and not for other questions asked of the same          data.{own} To claim what is exploratory, plan a study that asks it.",
+        "{question} {} that the plan did not declare: exploratory, {corrected}, and not for other questions \
+         asked of the same data.{own} To claim what is exploratory, plan a study that asks it.",
         contrasts(exploratory)
     )
 }
