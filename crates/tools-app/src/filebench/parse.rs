@@ -1,17 +1,16 @@
-//! Words become commands. Both styles are read at once: that of 1.5-alpha3, and what 1.4 had besides.
+//! Parses tokens into commands. The parser accepts the syntax of 1.5-alpha3 and the additional syntax of 1.4.
 
 use super::lex::{Place, Token, TokenKind, words};
 use super::script::*;
 use super::table::{self, Of};
 use super::usage_error::FilebenchUsageError;
 
-/// Lists of commands or flowops inside of each other.
+/// Nesting limit of command and flowop lists.
 const NESTING_MAX: usize = 32;
 
-/// The commands of a script.
+/// Parses the commands of a script.
 ///
-/// # Errors
-/// The first thing that is wrong.
+/// # Errors The first error.
 pub(super) fn parse(text: &str) -> Result<Vec<Command>, FilebenchUsageError> {
     let words = words(text)?;
     let end = words.last().map_or(Place { line: 1, column: 1 }, |word| word.place);
@@ -26,12 +25,12 @@ pub(super) fn parse(text: &str) -> Result<Vec<Command>, FilebenchUsageError> {
 struct Parser {
     words: Vec<Token>,
     at: usize,
-    /// The place of the last word.
+    /// Place of the last token.
     end: Place,
     nesting: usize,
 }
 
-/// Why what is for several clients has no effect.
+/// Reason why attributes for several clients have no effect.
 const SEVERAL_CLIENTS: &str = "several clients are not supported";
 
 const COMMANDS: &[&str] = &[
@@ -157,7 +156,7 @@ impl Parser {
         Ok(Value { place, kind })
     }
 
-    /// Whether a value comes that is no word: a command begins with a word.
+    /// Returns `true` if a number or variable follows. A command starts with a word.
     fn has_number(&self) -> bool {
         matches!(self.peek(), Some(TokenKind::Integer(_) | TokenKind::Variable(_)))
     }
@@ -203,7 +202,7 @@ impl Parser {
             "echo" => CommandKind::Echo(self.texts()?),
             "usage" | "log" => {
                 let texts = self.texts()?;
-                if word == "log" { CommandKind::Echo(texts) } else { nothing("usage", "nobody asks for it here") }
+                if word == "log" { CommandKind::Echo(texts) } else { nothing("usage", "Plumb does not print it") }
             }
             "system" => CommandKind::System(self.texts()?),
             "eventgen" => {
@@ -279,7 +278,7 @@ impl Parser {
                 Ok(period) => Some(period),
                 Err(_) => return self.wrong("fewer seconds between two snapshots"),
             },
-            // A minus right before its number is part of a word.
+            // A minus right before its number is part of the word.
             Some(TokenKind::Word(word)) => word.strip_prefix('-').and_then(|word| word.parse().ok()).map(|n: i64| -n),
             _ => None,
         };
@@ -484,7 +483,7 @@ impl Parser {
     fn row(&mut self) -> Result<Row, FilebenchUsageError> {
         let place = self.place();
         self.expect('{')?;
-        let percent = self.value("a share in per cent")?;
+        let percent = self.value("a percentage")?;
         self.expect(',')?;
         let low = self.value("a number")?;
         self.expect(',')?;
@@ -527,7 +526,7 @@ impl Parser {
         }
     }
 
-    /// An attribute, known to what it is of.
+    /// Parses an attribute that the entity knows.
     fn attribute(&mut self, of: Option<Of>) -> Result<Attribute, FilebenchUsageError> {
         let place = self.place();
         let word = self.word("an attribute")?;

@@ -1,33 +1,33 @@
-//! From the text of a configuration file to what it says.
+//! Parses a configuration file.
 //!
-//! Lines that begin with an apostrophe are headings. A heading and the line below it are a pair; further headings right below one
-//! only describe columns. Blanks around lines, and upper and lower case, mean nothing.
+//! Lines that begin with an apostrophe are headings. A heading and the line below it form a pair; further headings
+//! directly below only describe columns. Surrounding blanks and letter case are ignored.
 
 use super::builtin::{built_in, line as access_line};
 use super::config::{Config, Cycle, Line, Record, Setup, Spec, TEST_TYPES, Worker};
 use super::error::{Flaw, WrongFile};
 use plumb_workload::Bytes;
 
-/// Most lines of an access specification. Source: IOMeter, `MAX_ACCESS_SPECS`.
+/// Limit of lines in an access specification. Source: IOMeter, `MAX_ACCESS_SPECS`.
 const SPEC_LINES_MAX: usize = 100;
 
-/// Most access specifications, workers, targets of one worker, and assigned specifications of one.
+/// Limits of access specifications, workers, targets per worker, and assigned specifications per worker.
 const SPECS_MAX: usize = 10_000;
 const WORKERS_MAX: usize = 128;
 const TARGETS_MAX: usize = 2048;
 
-/// Most I/Os in flight of one target.
+/// Limit of the queue depth per target.
 const DEPTH_MAX: u64 = 4096;
 
-/// The version before which access specifications had another form.
+/// Files of versions before this one have access specifications in another form.
 const NEW_FORM: u64 = 19_980_521;
 
 const YEAR_S: u64 = 366 * 24 * 3600;
 
-/// A flaw at a line.
+/// Result with an error at a line.
 type Found<T> = Result<T, (usize, Flaw)>;
 
-/// A line, from 1, without blanks around it.
+/// A line without surrounding blanks, with its number from 1.
 #[derive(Debug, Clone, Copy)]
 struct At<'a> {
     line: usize,
@@ -47,7 +47,7 @@ impl At<'_> {
         self.text.get(..heading.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(heading))
     }
 
-    /// The fields of a row.
+    /// Returns the fields of a row.
     fn fields(&self) -> Fields<'_> {
         Fields { at: *self, rest: self.text }
     }
@@ -57,22 +57,22 @@ impl At<'_> {
     }
 }
 
-/// The fields of a row that are still to be read. Source: IOMeter, `ICF_ifstream`: it writes some rows with commas and others in
-/// columns that are padded with blanks, and reads both.
+/// The unread fields of a row. Source: IOMeter, `ICF_ifstream`: it writes some rows with commas and others in columns
+/// padded with blanks, and reads both.
 struct Fields<'a> {
     at: At<'a>,
     rest: &'a str,
 }
 
 impl<'a> Fields<'a> {
-    /// A name, which may contain blanks.
+    /// Reads a name, which may contain blanks.
     fn name(&mut self) -> &'a str {
         let (name, rest) = self.rest.split_once(',').unwrap_or((self.rest, ""));
         self.rest = rest;
         name.trim()
     }
 
-    /// A number or a word.
+    /// Reads a number or a word.
     fn token(&mut self) -> &'a str {
         const BETWEEN: [char; 3] = [' ', '\t', ','];
         let begin = self.rest.trim_start_matches(BETWEEN);
@@ -91,7 +91,7 @@ impl<'a> Fields<'a> {
         self.number(what, (0, 100)).map(|number| number as u8)
     }
 
-    /// The place of a word in a list, or a number that says it.
+    /// Reads a word of a list, or its number. Returns the index.
     fn word(&mut self, words: &[&str]) -> Found<usize> {
         let text = self.token();
         let place = words.iter().position(|word| text.eq_ignore_ascii_case(word));
@@ -107,14 +107,14 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// The next line that is not blank.
+    /// Returns the next line that is not blank.
     fn take(&mut self) -> Option<At<'a>> {
         let line = self.peek();
         self.next += 1;
         line
     }
 
-    /// The same, which is then still the next.
+    /// Returns the next line that is not blank, without consuming it.
     fn peek(&mut self) -> Option<At<'a>> {
         while self.lines.get(self.next).is_some_and(|line| line.text.is_empty()) {
             self.next += 1;
@@ -122,8 +122,8 @@ impl<'a> Lines<'a> {
         self.lines.get(self.next).copied()
     }
 
-    /// The next heading, and what stands below it; nothing stands below an end. At the end of the file, the section that began at
-    /// `begin` lacks its own.
+    /// Reads the next heading and the line below it. An end heading has none. At the end of the file, reports that
+    /// the section that began at `begin` has no end.
     fn pair(&mut self, begin: At<'_>, end: &'static str) -> Found<(At<'a>, At<'a>)> {
         let Some(key) = self.take() else { return Err((begin.line, Flaw::NoEnd(end))) };
         if !key.is_heading() {
@@ -133,7 +133,7 @@ impl<'a> Lines<'a> {
         if key.begins("'End") {
             return Ok((key, nothing));
         }
-        // What stands below may be blank.
+        // The line below may be blank.
         while let Some(next) = self.lines.get(self.next).copied() {
             if next.begins("'End") {
                 return Ok((key, nothing));
@@ -156,34 +156,33 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// What is read so far.
+/// The parts of a file that were read so far.
 struct Reader {
     setup: Setup,
     specs: Vec<Spec>,
     manager: Option<String>,
     workers: Vec<Worker>,
-    /// The specs of workers: their names, each with its line. None where they are those that are assigned by default.
+    /// Names of each worker's assigned specifications, with line numbers. `None` means the default assignment.
     assigned: Vec<Option<Vec<(usize, String)>>>,
 }
 
 impl Config {
-    /// Reads a configuration file called `file`.
+    /// Parses a configuration file. Errors call it `file`.
     ///
-    /// # Errors
-    /// The first line that is wrong.
+    /// # Errors The first invalid line.
     pub fn parse(file: &str, text: &str) -> Result<Config, WrongFile> {
         read(text).map_err(|(line, flaw)| WrongFile { file: file.to_owned(), line, flaw })
     }
 }
 
-/// The version as a number by which versions can be compared.
+/// Reads the version.
 fn version(line: At<'_>) -> Found<()> {
     let mut numbers = line.text.split(|letter: char| !letter.is_ascii_digit()).filter(|digits| !digits.is_empty());
     let mut next = || numbers.next().and_then(|digits| digits.parse::<u64>().ok()).filter(|number| *number < 10_000);
     let (Some(major), Some(middle), Some(minor)) = (next(), next(), next()) else {
         return Err((line.line, Flaw::NoVersion));
     };
-    // Dates came before version 1.1.0.
+    // Before version 1.1.0, versions were dates.
     let as_date = major * 10_000 + middle * 100 + minor;
     if major > 31 && as_date < NEW_FORM { Err((line.line, Flaw::TooOld(as_date))) } else { Ok(()) }
 }
@@ -215,7 +214,7 @@ fn read(text: &str) -> Found<Config> {
 
 const STEPS: [&str; 2] = ["LINEAR", "EXPONENTIAL"];
 
-/// Numbers of a cycle that nobody reaches.
+/// Limit of numbers in a cycle.
 const CYCLE_MAX: u64 = 1 << 20;
 
 fn cycle(fields: &mut Fields<'_>, has_end: bool) -> Found<(Cycle, u64)> {
@@ -304,7 +303,7 @@ impl Reader {
             if sum != 100 {
                 return Err((value.line, Flaw::NotAll { name, sum }));
             }
-            // A specification of the same name takes the place of the earlier one.
+            // A later specification replaces an earlier one of the same name.
             self.specs.retain(|spec| !spec.name.eq_ignore_ascii_case(&name));
             self.specs.push(Spec { name, assigned, lines: rows });
             if self.specs.len() > SPECS_MAX {
@@ -387,7 +386,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Names become numbers.
+    /// Converts names of specifications to indexes.
     fn conclude(self, last: usize) -> Found<Config> {
         let Reader { setup, specs, manager, mut workers, assigned } = self;
         for (worker, assigned) in workers.iter_mut().zip(assigned) {
@@ -412,7 +411,7 @@ impl Reader {
     }
 }
 
-/// A line of an access specification.
+/// Parses a line of an access specification.
 fn spec_line(row: At<'_>) -> Found<Line> {
     let most = u64::from(u32::MAX);
     let mut fields = row.fields();
@@ -450,7 +449,7 @@ fn worker_settings(worker: &mut Worker, lines: &mut Lines<'_>, begin: At<'_>) ->
                 worker.seed = uses.then_some(seed);
             }
         } else if key.begins("'Disk maximum size,starting sector") {
-            // A sector has 512 bytes.
+            // Sectors have 512 bytes.
             let most = (i64::MAX / 1024) as u64;
             worker.sectors = fields.number("the maximum size in sectors", (0, most))?;
             worker.first_sector = fields.number("the starting sector", (0, most))?;

@@ -28,21 +28,21 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use watching::ElbenchoProgress;
 
-/// elbencho's phases; what is wrong goes to standard error, and the code is then 1.
+/// An elbencho command. Errors go to standard error, and the exit code is then 1.
 pub struct Elbencho {
     settings: ElbenchoSettings,
-    /// With the program's own name.
+    /// The command line, including the program's name.
     command: Vec<String>,
-    /// The services that run them; none where this process does.
+    /// The services that run the phases; empty if this process does.
     services: Vec<String>,
-    /// What is run, once services have said what their parts are.
+    /// The coordinated run, after the services have received their parts.
     led: Option<Led>,
 }
 
-/// All phases.
+/// One run of all phases.
 pub struct Run {
     lowered: Lowered,
-    /// What each service does.
+    /// Workload of each service.
     apart: Vec<Workload>,
     base: PathBuf,
 }
@@ -162,7 +162,7 @@ fn wait_for_start(settings: &ElbenchoSettings, stop: StopFlag) -> Result<(), Dia
     Ok(())
 }
 
-/// What there is, or what is wrong, told.
+/// Returns the value, or prints the error and ends the tool.
 fn told<T>(result: Result<T, impl std::fmt::Display>) -> Step<T> {
     result.map_err(|error| {
         complain(error);
@@ -170,7 +170,7 @@ fn told<T>(result: Result<T, impl std::fmt::Display>) -> Step<T> {
     })
 }
 
-/// What goes wrong is told on standard error.
+/// Prints an error to standard error.
 fn complain(what: impl std::fmt::Display) {
     error_line!("ERROR: {what}");
 }

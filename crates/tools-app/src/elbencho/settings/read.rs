@@ -1,4 +1,4 @@
-//! The meaning of the options, as far as it depends only on the command line.
+//! Interprets the options, as far as the command line alone suffices.
 
 use super::{
     Action, ContentOptions, DataSet, ElbenchoSettings, FileCalls, Live, LiveCsv, OpOptions, OpOrder, OutputSettings,
@@ -12,7 +12,7 @@ use crate::elbencho::paths::expand;
 use plumb_tools::options::Takes;
 use plumb_workload::files::{FileAdvice, MappingAdvice, RecordLock};
 
-/// What the options mean.
+/// Converts options to settings, and collects the errors.
 pub(in crate::elbencho) fn settings(said: &GivenOptions) -> (ElbenchoSettings, Vec<ElbenchoUsageError>) {
     let mut wrong: Vec<ElbenchoUsageError> = said.refusals().collect();
     let mut numbers = NumberReader { said, wrong: &mut wrong };
@@ -53,7 +53,7 @@ fn action(said: &GivenOptions) -> Action {
             false => Action::Service,
         }
     } else if said.is_on("interrupt") {
-        // With both, elbencho ends services.
+        // If both are given, elbencho ends services.
         if said.is_on("quit") { Action::Quit } else { Action::Interrupt }
     } else if said.is_on("quit") {
         Action::Quit
@@ -77,7 +77,7 @@ fn phases(said: &GivenOptions) -> Phases {
     }
 }
 
-/// What `--fadv` takes, in the order of the calls: pages are dropped before others are read ahead.
+/// Values of `--fadv` in the order of the calls: pages are dropped before others are read ahead.
 const FILE_ADVICE: [(&str, FileAdvice); 5] = [
     ("dontneed", FileAdvice::DontNeed),
     ("noreuse", FileAdvice::NoReuse),
@@ -86,7 +86,7 @@ const FILE_ADVICE: [(&str, FileAdvice); 5] = [
     ("willneed", FileAdvice::WillNeed),
 ];
 
-/// The same of `--madv`.
+/// Values of `--madv`, in the order of the calls.
 const MAPPING_ADVICE: [(&str, MappingAdvice); 6] = [
     ("dontneed", MappingAdvice::DontNeed),
     ("seq", MappingAdvice::Sequential),
@@ -96,7 +96,7 @@ const MAPPING_ADVICE: [(&str, MappingAdvice); 6] = [
     ("nohugepage", MappingAdvice::NoHugePage),
 ];
 
-/// Reads values, and keeps their errors.
+/// Parses values and collects errors.
 struct NumberReader<'a> {
     said: &'a GivenOptions,
     wrong: &'a mut Vec<ElbenchoUsageError>,
@@ -108,7 +108,7 @@ impl NumberReader<'_> {
         self.wrong.push(ElbenchoUsageError::Value { name, value, found, way_out });
     }
 
-    /// A number, with a suffix of powers of 1024 where the option takes bytes.
+    /// Parses a number. Options in bytes accept a suffix of powers of 1024.
     fn number(&mut self, name: &'static str) -> u64 {
         let text = self.said.value(name).trim();
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -137,7 +137,7 @@ impl NumberReader<'_> {
         })
     }
 
-    /// A number that fits 32 bits and is not below `least`.
+    /// Parses a number that fits 32 bits and is at least `least`.
     fn small(&mut self, name: &'static str, least: u32) -> u32 {
         match u32::try_from(self.number(name)) {
             Ok(number) if number >= least => number,
@@ -166,7 +166,7 @@ impl NumberReader<'_> {
         None
     }
 
-    /// Those of a table that a list names, in the table's order.
+    /// Parses a list of words from a table. Returns them in the table's order.
     fn words<T: Copy>(&mut self, name: &'static str, table: &[(&str, T)]) -> Vec<T> {
         let said = self.said;
         let named: Vec<&str> = said.value(name).split([',', ' ', '\n', '\r']).filter(|word| !word.is_empty()).collect();
@@ -192,7 +192,7 @@ impl NumberReader<'_> {
                 Err(error) => self.wrong.push(ElbenchoUsageError::Together(error.to_string())),
             }
         }
-        // `file://` is how elbencho marks paths of file systems.
+        // elbencho accepts `file://` before paths of file systems.
         paths.into_iter().map(|path| path.strip_prefix("file://").map_or(path.clone(), str::to_owned)).collect()
     }
 
@@ -353,7 +353,7 @@ impl NumberReader<'_> {
         HostsSettings {
             list: text("hosts").unwrap_or_default(),
             file: text("hostsfile"),
-            // -1 stands for all.
+            // -1 means all hosts.
             count: said.text("numhosts").filter(|count| *count != "-1").map(|_| self.small("numhosts", 0)),
             rotate: self.small("rotatehosts", 0),
             share_paths: !said.is_on("nosvcshare"),

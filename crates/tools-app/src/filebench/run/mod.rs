@@ -18,10 +18,10 @@ use std::io::{ErrorKind, Read};
 use std::time::{Duration, Instant};
 use watching::FilebenchProgress;
 
-/// A script is no longer than this, bytes.
+/// Size limit of a script, bytes.
 const SCRIPT_BYTES_MAX: u64 = 16 << 20;
 
-/// A script of the workload model language: printed as Filebench does, and the code is 1 where anything is wrong.
+/// A script in the workload model language. The output has Filebench's format, and the exit code is 1 on any failure.
 pub struct Script {
     session: Session,
     allows_system: bool,
@@ -30,7 +30,7 @@ pub struct Script {
     translates: bool,
 }
 
-/// A line with the time since the start.
+/// Formats a line with the time since the start.
 fn stamped(started: Instant, text: &str) -> String {
     format!("{:.3}: {text}\n", started.elapsed().as_secs_f64())
 }
@@ -39,13 +39,13 @@ fn complain(wrong: &FilebenchUsageError) {
     error_line!("filebench: {wrong}");
 }
 
-/// Ends with what is wrong.
+/// Prints the error and ends the tool.
 fn fails<T>(wrong: &FilebenchUsageError) -> Step<T> {
     complain(wrong);
     Err(End::DialectFailed.into())
 }
 
-/// What a script is called in messages.
+/// Returns the name of a script for messages.
 fn called(path: &str) -> &str {
     if path == "-" { "standard input" } else { path }
 }
@@ -74,7 +74,7 @@ impl Script {
         }
     }
 
-    /// A command of the script's, where the user allows it.
+    /// Runs a shell command of the script, if the user allows it.
     fn system(&self, line: &str, at: &FilebenchUsageError) -> Step<()> {
         if !self.allows_system {
             let message = permission::refused("`system`", line);
@@ -111,7 +111,7 @@ impl Dialect for Script {
             Ok(session) if translates => Ok(Script { session, allows_system, started, has_run: false, translates }),
             Ok(session) => {
                 output::print(&format!("Filebench Version {VERSION}\n"));
-                // There is no such memory: threads share what they know.
+                // Filebench prints this. Plumb's threads need no shared memory.
                 output::print(&stamped(started, "Allocated 0MB of shared memory"));
                 Ok(Script { session, allows_system, started, has_run: false, translates })
             }
@@ -171,7 +171,7 @@ impl Dialect for Script {
             for fault in &phase.faults {
                 error_line!("filebench: {} of {}: {}", fault.op.name(), fault.path.display(), fault.message);
             }
-            // Some of it is free still: who reads only the system's word would look for the reason elsewhere.
+            // The file system still has free space, so the message of the system alone would be misleading.
             if phase.faults.iter().any(|fault| fault.errno == Some(Errno::NOSPC.raw_os_error())) {
                 error_line!(
                     "filebench: files grow until {FLOOR_PERCENT} % of their file system is free, or, where \

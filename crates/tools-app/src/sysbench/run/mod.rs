@@ -12,7 +12,7 @@ use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, conclude, page};
 use plumb_workload::Workload;
 
-/// One command of the file test. The code is 1 where anything is wrong.
+/// A command of the file test. The exit code is 1 on any failure.
 pub struct Sysbench {
     settings: SysbenchSettings,
     has_run: bool,
@@ -87,7 +87,7 @@ impl Dialect for Sysbench {
                 Command::Cleanup => {}
                 Command::Run(_) => match print::invalid(phase) {
                     wrong if wrong.is_empty() => output::print(&print::report(&self.settings, phase)),
-                    // As the real one: what was done until then is not reported.
+                    // Like sysbench, does not report the work done before the error.
                     wrong => output::print(&wrong),
                 },
             }
@@ -96,7 +96,7 @@ impl Dialect for Sysbench {
     }
 }
 
-/// Prints what was done since it did so last.
+/// Prints interim reports, each on the interval since the previous one.
 pub struct SysbenchProgress<'a> {
     settings: &'a SysbenchSettings,
     last_ns: u64,
