@@ -1,8 +1,9 @@
 //! IOR: turns its command line and scripts into workloads, and results into its reports.
 //!
-//! 1. [`read`]: reads a command line, with its script, into the [`Test`]s to run, by the table of [`options`].
-//! 2. [`lower::lower`]: the workload of one repetition: a worker for each rank, and phases of open, transfers and close.
-//! 3. [`print`]: the table, JSON and CSV, from the [`Access`]es of all repetitions.
+//! - [`read`] parses a command line and its script into [`Test`]s, by the table of [`options`].
+//! - [`lower::lower`] builds the workload of one repetition: a worker per rank, and phases of open, transfers and
+//!   close.
+//! - [`print`] formats the table, JSON and CSV from the [`Access`]es of all repetitions.
 
 mod error;
 pub mod hints;
@@ -25,16 +26,16 @@ pub use settings::{AioOptions, Api, Form, Hog, MpiIoOptions, Random, Reorder, Te
 use crate::aiori::{GivenOptions, Launched, help as help_of};
 use plumb_tools::FileError;
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
-    /// The options.
+    /// Print the options.
     Help,
-    /// These tests, and what was said and has no effect.
+    /// Run these tests; the second list holds options without effect.
     Run(Vec<Test>, Vec<(String, &'static str)>),
 }
 
-/// Options of a back end, which have no effect with another one.
+/// Options of a back end, which have no effect with other back ends.
 struct BackEndOptions {
     back_end: &'static str,
     options: &'static [&'static str],
@@ -45,20 +46,20 @@ static BACK_END_OPTIONS: [BackEndOptions; 2] = [
     BackEndOptions {
         back_end: "MPIIO",
         options: &["mpiio.preallocate", "mpiio.useFileView", "mpiio.hintsFileName"],
-        why: "it is of -a MPIIO",
+        why: "it belongs to -a MPIIO",
     },
-    BackEndOptions { back_end: "AIO", options: &["aio.max-pending", "aio.granularity"], why: "it is of -a AIO" },
+    BackEndOptions { back_end: "AIO", options: &["aio.max-pending", "aio.granularity"], why: "it belongs to -a AIO" },
 ];
 
-/// What `-h` prints.
+/// Returns the page of `-h`.
 pub fn help() -> String {
     help_of("ior", options::TABLE)
 }
 
-/// Reads a command line, without the name of the program; its ranks are those that were launched, or threads. `file` gives the text of a script.
+/// Parses a command line, without the name of the program. Ranks are the launched processes, or threads. `file`
+/// returns the text of a script.
 ///
-/// # Errors
-/// The first error in it.
+/// # Errors The first error.
 pub fn read(
     words: &[String],
     launched: Option<&Launched>,

@@ -1,21 +1,20 @@
-//! Settings of one test: what was said, with defaults, and the rules of what goes together.
+//! Settings of one test: given options, defaults, and rules.
 
 use crate::aiori::{GivenOptions, Launched, OptionError, back_end_problem, more_ranks, size, value_error};
 use plumb_workload::NullDelays;
 use plumb_workload::limits::QUEUE_DEPTH_MAX;
 use plumb_workload::program::PacketKind;
 
-/// Fewest requests that may be pending. Source: IOR.
+/// Smallest limit of pending requests. Source: IOR.
 const AIO_PENDING_MIN: u32 = 8;
 
-/// How files are accessed.
+/// Back end for file access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
     /// `open`, `read`, `write`.
     Posix,
     /// `open`, and requests to the kernel by `io_submit`.
     Aio(AioOptions),
-    /// `mmap`.
     Mmap,
     /// `MPI_File_open`, `MPI_File_read_at`, `MPI_File_write_at`.
     MpiIo(MpiIoOptions),
@@ -23,78 +22,75 @@ pub enum Api {
     Dummy(NullDelays),
 }
 
-/// Limits of the requests that `-a AIO` gives to the kernel.
+/// Limits of `-a AIO`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AioOptions {
-    /// Requests that are prepared or in flight at most.
+    /// Limit of requests that are prepared or in flight.
     pub max_pending: u32,
-    /// Requests that are handed over together.
+    /// Number of requests submitted together.
     pub granularity: u32,
 }
 
-/// What MPI-IO does besides.
+/// Options of MPI-IO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MpiIoOptions {
-    /// `mpiio.preallocate`: whether the space of a file is reserved when it is opened for writing.
+    /// `mpiio.preallocate`: whether space is reserved when a file is opened for writing.
     pub preallocates: bool,
-    /// Each rank sees only its own blocks.
+    /// `mpiio.useFileView`: whether each rank sees only its own blocks.
     pub view: bool,
-    /// One call moves a transfer of every segment; with a view only.
+    /// `mpiio.useStridedDatatype`: whether one call moves a transfer of every segment. Needs a view.
     pub strided: bool,
 }
 
-/// Memory that each process uses up.
+/// Memory that each process occupies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Hog {
-    /// Bytes of each.
+    /// Bytes per process.
     Process(u64),
-    /// A share of a node's memory, of all its processes together.
+    /// Share of a node's memory, for all its processes together.
     ShareOfNode(f64),
 }
 
-/// Where transfers lie.
+/// Order of transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Random {
-    /// One behind the other.
+    /// Sequential.
     No,
-    /// Those of a block in a random order.
+    /// Transfers of a block in random order.
     InBlock,
-    /// Blocks at random places.
+    /// Blocks at random offsets.
     Anywhere,
 }
 
-/// Whose data a rank reads.
+/// The rank whose data a rank reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reorder {
-    /// Its own.
+    /// The rank itself.
     No,
-    /// That of the rank a constant distance away.
+    /// The rank a constant distance away.
     Constant,
-    /// That of a random one, which several may read.
+    /// A random rank, which several ranks may choose.
     Random,
-    /// That of a random one, each read once.
+    /// A random rank; each is chosen once.
     Permuted,
 }
 
-/// The form of the report.
+/// Format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A table.
     Table,
-    /// JSON.
     Json,
-    /// CSV.
     Csv,
 }
 
-/// One test.
+/// A test of IOR.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
-    /// Number of the test, from 0.
+    /// Index of the test, from 0.
     pub id: u32,
-    /// `-A`: a reference number, which is only printed.
+    /// `-A`: reference number, which is only printed.
     pub reference: i64,
-    /// `-a`: the back end.
+    /// `-a`: back end.
     pub api: Api,
     pub size: TransferSizes,
     pub files: TestFiles,
@@ -112,12 +108,12 @@ pub struct Test {
     pub ranks: u32,
 }
 
-/// The bytes of one rank: segments of blocks of transfers.
+/// Bytes of one rank: segments of blocks of transfers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransferSizes {
-    /// `-b`: bytes of a block.
+    /// `-b`: bytes per block.
     pub block_bytes: u64,
-    /// `-t`: bytes of a transfer.
+    /// `-t`: bytes per transfer.
     pub transfer_bytes: u64,
     /// `-s`: number of segments.
     pub segments: u64,
@@ -133,16 +129,16 @@ impl TransferSizes {
     }
 }
 
-/// The files of a test, and what stays of them.
+/// The files of a test, and which of them remain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestFiles {
     /// `-o`: file names.
     pub names: Vec<String>,
-    /// `-F`: whether each rank has a file of its own.
+    /// `-F`: whether each rank has its own file.
     pub file_per_rank: bool,
-    /// `-m`: whether each repetition has a file of its own.
+    /// `-m`: whether each repetition has its own file.
     pub multi_file: bool,
-    /// `-u`: whether each rank's file has a directory of its own.
+    /// `-u`: whether each rank's file has its own directory.
     pub unique_dirs: bool,
     /// `-E`: whether an existing file is not removed before the writes.
     pub uses_existing: bool,
@@ -150,7 +146,7 @@ pub struct TestFiles {
     pub keeps: bool,
     /// `-K`: whether files with wrong data remain.
     pub keeps_wrong: bool,
-    /// `randomPrefill`: bytes of the blocks that fill a file before random writes.
+    /// `randomPrefill`: bytes per block that fill a file before random writes.
     pub prefill_bytes: Option<u64>,
 }
 
@@ -183,7 +179,7 @@ pub struct TestPhases {
     pub checks_read: bool,
     /// `-g`: whether ranks wait for each other between open, transfers and close.
     pub barriers: bool,
-    /// `-c`: whether all ranks make each transfer together.
+    /// `-c`: whether all ranks make each transfer together (collective I/O).
     pub collective: bool,
     /// `dryRun`: whether the test is only printed, and no file is touched.
     pub dry: bool,
@@ -206,18 +202,18 @@ impl TestPhases {
     }
 }
 
-/// The order of transfers, and whose data a rank reads.
+/// The order of transfers, and the rank whose data a rank reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransferOrder {
     /// `-z`: the offsets of transfers.
     pub random: Random,
     /// `random-offset-seed`: seed of random offsets.
     pub random_seed: Option<i32>,
-    /// `-C`, `-Z`: whose data a rank reads.
+    /// `-C`, `-Z`: the rank whose data a rank reads.
     pub reorder: Reorder,
     /// `-Q`: distance in nodes for `-C` and `-Z`.
     pub node_distance: u32,
-    /// `-X`: seed of a random reordering; a negative one counts the repetitions.
+    /// `-X`: seed of a random reordering; a negative one is increased in each repetition.
     pub reorder_seed: i32,
 }
 
@@ -252,7 +248,7 @@ pub struct DataContent {
     pub packets: PacketKind,
 }
 
-/// Use of the page cache, and when data reaches the device.
+/// Use of the page cache, and flushing of data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CacheOptions {
     /// `posix.odirect`: whether files are opened with `O_DIRECT`.
@@ -287,7 +283,7 @@ impl CacheOptions {
 pub struct HintOptions {
     /// `mpiio.hintsFileName`: a file of hints.
     pub file: Option<String>,
-    /// `mpiio.showHints`: whether hints are printed, both as given and as the library takes them.
+    /// `mpiio.showHints`: whether hints are printed, both as given and as used by the library.
     pub shows: bool,
 }
 
@@ -312,7 +308,7 @@ impl Repetition {
     }
 }
 
-/// When a test stops.
+/// Limits of a test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestLimits {
     /// `minTimeDuration`: seconds for which transfers are repeated.
@@ -323,9 +319,9 @@ pub struct TestLimits {
     pub wall_s: u32,
     /// `stoneWallingWearOut`: whether all ranks continue to the furthest one after the stonewall.
     pub wear_out: bool,
-    /// `stoneWallingWearOutIterations`: most transfers of each rank.
+    /// `stoneWallingWearOutIterations`: limit of transfers per rank.
     pub transfers_max: u64,
-    /// `stoneWallingStatusFile`: the file that keeps the number of transfers for a later run.
+    /// `stoneWallingStatusFile`: file that keeps the number of transfers for a later run.
     pub status_file: Option<String>,
 }
 
@@ -342,18 +338,18 @@ impl TestLimits {
     }
 }
 
-/// The report: its form, its files and its level of detail.
+/// The report: format, files and verbosity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestOutput {
-    /// `summaryFormat`: the form of the report.
+    /// `summaryFormat`: format of the report.
     pub form: Form,
     /// `summaryFile`: path of the report.
     pub summary_file: Option<String>,
-    /// `saveRankPerformanceDetailsCSV`: path of the times of each rank.
+    /// `saveRankPerformanceDetailsCSV`: path of the file with the times of each rank.
     pub rank_csv: Option<String>,
     /// `savePerOpDataCSV`: prefix of the names of files with single transfers.
     pub op_csv: Option<String>,
-    /// `-v`: level of detail.
+    /// `-v`: verbosity.
     pub verbosity: u32,
 }
 
@@ -364,7 +360,7 @@ impl TestOutput {
                 table if table.eq_ignore_ascii_case("default") => Form::Table,
                 json if json.eq_ignore_ascii_case("JSON") => Form::Json,
                 csv if csv.eq_ignore_ascii_case("CSV") => Form::Csv,
-                other => return Err(value_error("summaryFormat", other, "is no format; use default, JSON or CSV")),
+                other => return Err(value_error("summaryFormat", other, "is not a format; use default, JSON or CSV")),
             },
             summary_file: said.named("summaryFile"),
             rank_csv: said.named("saveRankPerformanceDetailsCSV"),
@@ -435,12 +431,12 @@ fn tasks(said: &GivenOptions, ranks: u32, launched: Option<&Launched>) -> Result
     }
 }
 
-/// The seed of an option; `None` for the value that stands for no seed.
+/// Returns the seed of an option; `None` for the value that stands for no seed.
 fn seed(said: &GivenOptions, key: &str, absent: i64) -> Option<i32> {
     said.number(key).filter(|&seed| seed != absent).and_then(|seed| i32::try_from(seed).ok())
 }
 
-/// Reads the limits of requests, with IOR's own bounds. IOR itself fails with a granularity of 0.
+/// Parses the limits of requests, with IOR's own bounds. IOR itself fails with a granularity of 0.
 fn aio_options(said: &GivenOptions) -> Result<AioOptions, OptionError> {
     let (pending, granularity) = ("aio.max-pending", "aio.granularity");
     let options =
@@ -462,7 +458,7 @@ fn aio_options(said: &GivenOptions) -> Result<AioOptions, OptionError> {
     }
 }
 
-/// The memory to use up. IOR takes the number of `-M 64m` for per cent; here a size is a size.
+/// Parses the memory to occupy. IOR takes the number in `-M 64m` for percent; here a size is a size.
 fn hog(said: &GivenOptions, tasks: u32, launched: Option<&Launched>) -> Result<Option<Hog>, OptionError> {
     let processes = u64::from(launched.map_or(1, Launched::per_node).max(1));
     let per_task = said.count("memoryPerTask", 0)?;
@@ -473,10 +469,10 @@ fn hog(said: &GivenOptions, tasks: u32, launched: Option<&Launched>) -> Result<O
     let Some(text) = said.named("M") else { return Ok(None) };
     let invalid = |problem: &str| value_error("M", text.clone(), problem);
     if let Some(percent) = text.trim().strip_suffix('%') {
-        let percent: f64 = percent.trim().parse().map_err(|_| invalid("is no share; use one such as 75%"))?;
+        let percent: f64 = percent.trim().parse().map_err(|_| invalid("is not a share; use one such as 75%"))?;
         return match (0.0..100.0).contains(&percent) {
             true => Ok((percent > 0.0).then_some(Hog::ShareOfNode(percent / 100.0))),
-            false => Err(invalid("is no share of the memory; use one below 100%")),
+            false => Err(invalid("is not a share of the memory; use one below 100%")),
         };
     }
     if text.trim().bytes().all(|byte| byte.is_ascii_digit()) {
@@ -488,7 +484,7 @@ fn hog(said: &GivenOptions, tasks: u32, launched: Option<&Launched>) -> Result<O
 }
 
 impl Test {
-    /// What makes the calls: nothing does in a dry run.
+    /// Returns the back end that makes the calls. A dry run makes none.
     pub fn calls(&self) -> Api {
         match self.api {
             Api::Posix | Api::Aio(_) | Api::Mmap | Api::MpiIo(_) if self.phases.dry => {
@@ -498,22 +494,22 @@ impl Test {
         }
     }
 
-    /// Bytes of one rank in its file.
+    /// Returns the bytes of one rank in its file; `None` if they exceed 63 bits.
     pub fn file_bytes(&self) -> Option<u64> {
         self.size.block_bytes.checked_mul(self.size.segments).filter(|bytes| i64::try_from(*bytes).is_ok())
     }
 
-    /// Bytes of all ranks.
+    /// Returns the bytes of all ranks.
     pub fn all_bytes(&self) -> u64 {
         self.size.block_bytes.saturating_mul(self.size.segments).saturating_mul(self.tasks.into())
     }
 
-    /// Transfers of one rank.
+    /// Returns the number of transfers of one rank.
     pub fn transfers(&self) -> u64 {
         (self.size.block_bytes / self.size.transfer_bytes).saturating_mul(self.size.segments)
     }
 
-    /// How many of them one call moves.
+    /// Returns the number of transfers that one call moves.
     pub(crate) fn transfers_a_call(&self) -> u64 {
         if matches!(self.calls(), Api::MpiIo(MpiIoOptions { strided: true, .. })) { self.size.segments } else { 1 }
     }

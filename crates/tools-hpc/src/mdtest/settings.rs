@@ -1,21 +1,18 @@
-//! Settings: what was said, with defaults, and the rules of what goes together.
+//! Settings: given options, defaults, and rules.
 
 use crate::aiori::{GivenOptions, Launched, OptionError, back_end_problem, more_ranks, value_error};
 use plumb_workload::NullDelays;
 use plumb_workload::program::{PacketKind, TreeNames};
 
-/// What is printed of each test.
+/// Values printed for each test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prints {
-    /// Rates.
     Rates,
-    /// Times.
     Times,
-    /// Both.
     Both,
 }
 
-/// What is to be done.
+/// Settings of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MdtestSettings {
     /// The delays of `-a DUMMY`, which makes no call; `None` for POSIX.
@@ -47,9 +44,9 @@ pub struct TreeOptions {
     pub branch: u32,
     /// `-z`: levels below the top of a tree.
     pub depth: u32,
-    /// `-n`: items of each task; 0 where `-I` alone gives them.
+    /// `-n`: items per task; 0 if `-I` alone gives them.
     pub items: u64,
-    /// `-I`: items in each directory; 0 where `-n` alone gives them.
+    /// `-I`: items per directory; 0 if `-n` alone gives them.
     pub per_directory: u64,
     /// `-L`: whether only leaves contain items.
     pub leaves_only: bool,
@@ -79,7 +76,7 @@ impl TreeOptions {
     }
 }
 
-/// The phases of the test.
+/// The requested phases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestPhases {
     /// `-C`: whether items are created.
@@ -103,14 +100,14 @@ impl TestPhases {
     }
 }
 
-/// Which task works on which items, and in which order.
+/// The items and order in which tasks work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskOrder {
-    /// `-u`: whether each task has a tree of its own.
+    /// `-u`: whether each task has its own tree.
     pub unique: bool,
     /// `-S`: whether all tasks share the same files.
     pub shared: bool,
-    /// `-c`: whether rank 0 creates and removes for all.
+    /// `-c`: whether rank 0 creates and removes for all tasks.
     pub collective: bool,
     /// `-N`: number of tasks by which each phase shifts the ranks.
     pub stride: u32,
@@ -118,7 +115,7 @@ pub struct TaskOrder {
     pub random_seed: Option<u32>,
 }
 
-/// The contents of files, and when they reach the device.
+/// The contents of files, and when they are flushed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileData {
     /// `-w`: bytes written to each file.
@@ -157,19 +154,19 @@ impl FileData {
     }
 }
 
-/// The time limit of a phase.
+/// The stonewall of file creation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stonewall {
     /// `-W`: seconds until the stonewall.
     pub wall_s: u32,
-    /// `-x`: the file that keeps the number of items before the stonewall.
+    /// `-x`: file that keeps the number of items before the stonewall.
     pub status_file: Option<String>,
 }
 
-/// The number of repetitions, and the pause before each phase.
+/// The number of iterations, and the pause before each phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repetition {
-    /// `-i`: number of repetitions.
+    /// `-i`: number of iterations.
     pub iterations: u32,
     /// `-p`: delay before each phase, in seconds.
     pub delay_s: u32,
@@ -184,7 +181,7 @@ pub struct PhaseCommands {
     pub after: Option<String>,
 }
 
-/// The report: its form, its files and its level of detail.
+/// The report: values, files and verbosity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestOutput {
     /// `-P`, `-Z`: rates, times, or both.
@@ -193,11 +190,11 @@ pub struct TestOutput {
     pub prints_all: bool,
     /// `--showRankStatistics`: whether statistics of single tasks are printed.
     pub rank_statistics: bool,
-    /// `--saveRankPerformanceDetails`: path of the results of each task.
+    /// `--saveRankPerformanceDetails`: path of the file with the results of each task.
     pub rank_csv: Option<String>,
     /// `--savePerOpDataCSV`: prefix of the names of files with single operations.
     pub op_csv: Option<String>,
-    /// `-v`, `-V`: level of detail.
+    /// `-v`, `-V`: verbosity.
     pub verbosity: u32,
 }
 
@@ -218,7 +215,7 @@ impl TestOutput {
     }
 }
 
-/// The settings of what was said.
+/// Interprets the options.
 pub(super) fn settings(said: &GivenOptions, launched: Option<&Launched>) -> Result<MdtestSettings, OptionError> {
     let dummy = match said.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => None,
@@ -259,7 +256,7 @@ pub(super) fn settings(said: &GivenOptions, launched: Option<&Launched>) -> Resu
     Ok(settings)
 }
 
-/// A command, where one is given and the user allows it.
+/// Returns a command, if one is given and the user allows it.
 fn command(said: &GivenOptions, key: &str, option: &'static str) -> Result<Option<String>, OptionError> {
     match said.named(key) {
         Some(line) if !said.is_set("allow-system") => Err(OptionError::Command { option, line }),
@@ -268,7 +265,7 @@ fn command(said: &GivenOptions, key: &str, option: &'static str) -> Result<Optio
 }
 
 impl MdtestSettings {
-    /// What does not go together.
+    /// Checks combinations of options.
     fn rules(&self) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));
         let places = self.tree.directories.len();
@@ -310,7 +307,7 @@ impl MdtestSettings {
                 && self.tree.depth > 0
                 && !self.tree.leaves_only =>
             {
-                conflict("-R behind a stonewall needs a tree without branches: use -b 1")
+                conflict("-R after a stonewall needs a tree without branches: use -b 1")
             }
             () if self.tasks.0 > self.tasks.1 => conflict("-f exceeds -l: the first number of tasks is above the last"),
             () if self.tasks.1 > self.ranks => {
@@ -330,13 +327,13 @@ impl MdtestSettings {
         }
     }
 
-    /// Whether tasks run commands around phases.
+    /// Returns `true` if tasks run commands around phases.
     pub(crate) fn has_commands(&self) -> bool {
         self.commands.before.is_some() || self.commands.after.is_some()
     }
 
-    /// Whether files in a random order are those that a stonewall let through, in this run or an earlier one: the first
-    /// that were made, whose numbers follow each other only where no directory has several.
+    /// Returns `true` if a random order would need the files before a stonewall, and these have no consecutive
+    /// numbers. They are the first ones created, so their numbers are consecutive only in a tree without branches.
     fn shuffles_behind_wall(&self) -> bool {
         let has_wall =
             if self.phases.creates { self.stonewall.wall_s > 0 } else { self.stonewall.status_file.is_some() };
@@ -351,7 +348,7 @@ impl MdtestSettings {
         }
     }
 
-    /// How often `-n` and `-I` together make a tree in a directory of its own.
+    /// Returns the number of trees that `-n` and `-I` together make, each in its own directory.
     pub fn loops(&self) -> u64 {
         match (self.tree.items, self.tree.per_directory) {
             (items, each) if items > 0 && each > 0 => items / each,
@@ -359,7 +356,7 @@ impl MdtestSettings {
         }
     }
 
-    /// Items of a directory, of its leaves where only those have some.
+    /// Returns the items per directory, or per leaf if only leaves have items.
     pub(crate) fn per_directory_of(&self, names: &TreeNames) -> u64 {
         match self.tree.per_directory {
             0 if self.tree.leaves_only => self.tree.items / names.leaves().max(1),
@@ -368,7 +365,7 @@ impl MdtestSettings {
         }
     }
 
-    /// Items of each task, all its trees together.
+    /// Returns the items per task, in all its trees together.
     pub fn items_each(&self, names: &TreeNames) -> u64 {
         names.items_each().saturating_mul(names.roots.into())
     }

@@ -1,6 +1,6 @@
 //! Lines of `-v`: the options, and the time and rate of each test after its iteration.
 //!
-//! Lines with which mdtest follows its own functions ("Entering …") are left out.
+//! Omits the lines in which mdtest traces its own functions ("Entering …").
 
 use super::result::{IterationResult, Test};
 use super::settings::MdtestSettings;
@@ -9,7 +9,7 @@ fn line(text: &str) -> String {
     format!("V-1: Rank   0 Line     0 {text}\n")
 }
 
-/// Prints the options, which follow the command line.
+/// Formats the options, which follow the command line.
 pub(super) fn options(settings: &MdtestSettings) -> String {
     if settings.output.verbosity == 0 {
         return String::new();
@@ -55,7 +55,7 @@ pub(super) fn options(settings: &MdtestSettings) -> String {
     text
 }
 
-/// Times and rates of an iteration's tests.
+/// Formats times and rates of an iteration's tests.
 pub fn results(settings: &MdtestSettings, result: &IterationResult, iteration: u32) -> String {
     if settings.output.verbosity == 0 {
         return String::new();
@@ -117,7 +117,7 @@ mod tests {
         }
     }
 
-    // Protects the levels of mdtest: figures of each iteration from `-v` on, and nothing without.
+    // Protects mdtest's verbosity: values of each iteration from `-v` on, and nothing without it.
     #[test]
     fn figures_of_iterations_are_printed_from_the_first_level_on() {
         let mut result = IterationResult::default();

@@ -1,4 +1,4 @@
-//! `-a AIO`: its options, and what they lower to.
+//! Tests of `-a AIO`: its options, and their workloads.
 
 use super::*;
 use plumb_workload::program::Moves;
@@ -16,10 +16,10 @@ fn transfers(lowered: &Lowered) -> Vec<Transfer> {
     (0..lowered.workload.phase.len()).filter_map(|phase| steps(lowered, phase, 0).into_iter().find_map(moves)).collect()
 }
 
-// Protects the way to the kernel's queue: IOR's defaults and options are the depth and the batch of every phase, and all
-// else is as with POSIX.
+// Protects the queue to the kernel: IOR's defaults and options give depth and batch size of every phase. Everything
+// else equals POSIX.
 #[test]
-fn aio_lowers_to_requests_of_the_kernel() {
+fn aio_lowers_to_kernel_requests() {
     let line = "-w -W -r -e -G 3 --posix.odirect -z --randomPrefill=512k --plumb-ranks 2";
     let aio = lowered(&format!("-a aio {line}"));
     let vias: Vec<Via> = transfers(&aio).iter().map(|transfer| transfer.via).collect();
@@ -44,9 +44,9 @@ fn aio_lowers_to_requests_of_the_kernel() {
     assert!(matches!(dry.workload.target["files"], Target::Null(_)));
 }
 
-// Protects from values with which IOR ends, hangs or crashes, and from options that do nothing without a word.
+// Protects from values on which IOR exits, hangs or crashes, and from options that have silently no effect.
 #[test]
-fn wrong_limits_of_requests_are_refused() {
+fn invalid_limits_of_requests_are_refused() {
     for (line, told) in [
         ("--aio.max-pending=7", "--aio.max-pending: `7` is too few; use 8 or more"),
         ("--aio.max-pending=40000", "use 32768 or less"),
@@ -62,7 +62,7 @@ fn wrong_limits_of_requests_are_refused() {
     }
     let least = AioOptions { max_pending: 8, granularity: 8 };
     assert_eq!(test("-a AIO --aio.max-pending=8 --aio.granularity=8").api, Api::Aio(least));
-    assert_eq!(ignored("--aio.max-pending=4"), [("--aio.max-pending".to_owned(), "it is of -a AIO")]);
+    assert_eq!(ignored("--aio.max-pending=4"), [("--aio.max-pending".to_owned(), "it belongs to -a AIO")]);
     assert_eq!(ignored("-a AIO --aio.max-pending=9 --aio.granularity=9"), []);
     assert!(help().contains("--aio.max-pending=128") && help().contains("--aio.granularity=16"));
 }
