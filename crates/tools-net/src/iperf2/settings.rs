@@ -1,4 +1,4 @@
-//! What a command line means.
+//! Interprets the command line.
 
 use super::options::WORDS;
 use super::wire::BOUNCE_BYTES_MIN;
@@ -8,118 +8,116 @@ use plumb_tools::Support;
 use plumb_tools::options::Role;
 use plumb_workload::net::BURST_HEAD_BYTES;
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
-    /// The options.
+    /// Print the options.
     Help,
-    /// The version.
+    /// Print the version.
     Version,
-    /// A test, or to serve some.
+    /// Run a test, or serve tests.
     Run(Box<Iperf2Settings>),
 }
 
-/// Everything that was said.
+/// All settings of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Iperf2Settings {
-    /// Of a client.
+    /// Server's host; `None` on a server.
     pub host: Option<String>,
-    /// Port of the server.
     pub port: u16,
-    /// `-B`.
+    /// `-B`: local address.
     pub bind: Option<String>,
-    /// `-V`.
+    /// `-V`: IPv6.
     pub is_v6: bool,
     /// Seconds between reports; 0 for none.
     pub interval_s: f64,
-    /// `-f`.
+    /// `-f`: unit of rates.
     pub unit: Unit,
-    /// `-e`.
+    /// `-e`: more columns.
     pub enhanced: bool,
-    /// `-y C`.
+    /// `-y C`: comma-separated values.
     pub csv: bool,
-    /// `-1`.
+    /// `-1`: end after one client.
     pub one: bool,
-    /// `-D`: a server in the background.
+    /// `-D`: serve in the background.
     pub daemon: bool,
-    /// `-t` of a server in the foreground.
+    /// `-t` of a server in the foreground, s.
     pub serve_s: Option<f64>,
-    /// What is tested.
     pub test: Test,
-    /// What has no effect, and why.
+    /// Options without effect, each with the reason.
     pub ignored: Vec<(&'static str, &'static str)>,
 }
 
-/// What is tested.
+/// Settings of a test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
-    /// Datagrams.
+    /// Whether the test uses datagrams.
     pub udp: bool,
-    /// Seconds, where it does not end with bytes.
+    /// Duration, s, unless `bytes` ends the test.
     pub time_s: f64,
-    /// Bytes of a stream after which it ends; 0 for none.
+    /// Bytes after which a stream ends; 0 for none.
     pub bytes: u64,
-    /// Of a block or datagram.
+    /// Size of a block or datagram, bytes.
     pub block: u32,
-    /// Bits a second; round trips a second of a test of them.
+    /// Bits per second, or round trips per second in a test of round trips.
     pub rate: Option<f64>,
-    /// Streams.
+    /// Number of streams.
     pub streams: u32,
-    /// The server sends.
+    /// Whether the server sends.
     pub reverse: bool,
-    /// Both ends send, over one connection.
+    /// Whether both ends send over one connection.
     pub full_duplex: bool,
-    /// The server connects back and sends.
+    /// Request that the server connects back and sends.
     pub back: Option<Back>,
-    /// Times on the way are asked for.
+    /// Whether one-way latencies are measured.
     pub trip_times: bool,
-    /// A receiver prints how they are distributed.
+    /// Bins of the latency histogram that a receiver prints.
     pub bins: Option<Bins>,
-    /// Round trips of a period, and its seconds; 0 for none.
+    /// Round trips per period, and the period in seconds; 0 seconds means one after the other.
     pub bounces: Option<(u32, f64)>,
-    /// `-w`.
+    /// `-w`: socket buffer, bytes.
     pub window: Option<u32>,
-    /// `-M`.
+    /// `-M`: maximum segment size, bytes.
     pub segment: Option<u32>,
-    /// `-N`.
+    /// `-N`: set `TCP_NODELAY`.
     pub no_delay: bool,
-    /// `-S`.
+    /// `-S`: type of service.
     pub service: u8,
-    /// `-Z`.
+    /// `-Z`: congestion control algorithm.
     pub congestion: Option<String>,
 }
 
 impl Test {
-    /// How wide the bins are in which times on the way are counted; 0 where they are not.
+    /// Returns the width of latency bins, µs; 0 without a histogram.
     pub fn bin_us(&self) -> u32 {
         self.bins.map_or(0, |bins| bins.width_us)
     }
 }
 
-/// A test in both directions, over a connection for each.
+/// A test in both directions, over one connection each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Back {
-    /// Port on which the client listens, where the server connects back.
+    /// The client's port, to which the server connects back.
     pub port: u16,
-    /// At the same time, and not afterwards.
+    /// Whether both directions run at the same time.
     pub at_once: bool,
 }
 
-/// Bins of times on the way.
+/// Bins of a latency histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bins {
-    /// Microseconds.
+    /// Width of a bin, µs.
     pub width_us: u32,
-    /// How many.
+    /// Number of bins.
     pub count: u32,
 }
 
-/// Those that `--histograms` has by itself, and how many there may be. Source: 2.1.8.
+/// Default bins of `--histograms`, and the limit of their number. Source: 2.1.8.
 const BINS: Bins = Bins { width_us: 100, count: BINS_MAX };
 const BINS_MAX: u32 = 10_000;
 
 impl Bins {
-    /// `10u,100` or `1m,20`; nothing for the usual ones.
+    /// Parses `10u,100` or `1m,20`; the empty text means the default.
     fn read(text: &str) -> Option<Bins> {
         if text.is_empty() {
             return Some(BINS);
@@ -135,13 +133,13 @@ impl Bins {
     }
 }
 
-/// Bytes of a message of round trips.
+/// Default size of a round trip's message, bytes.
 const BOUNCE_BYTES: u32 = 100;
 
-/// Rate of datagrams where none is said, bits a second.
+/// Default rate of datagrams, bits per second.
 const UDP_RATE: f64 = 1_048_576.0;
 
-/// A number with a suffix: small letters are powers of 1000, capital ones of 1024.
+/// Parses a number with a suffix: lowercase letters are powers of 1000, uppercase ones of 1024.
 fn number(text: &str) -> Option<f64> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let factor: f64 = match &text[digits.len()..] {
@@ -160,10 +158,9 @@ fn number(text: &str) -> Option<f64> {
     (0.0..=9e18).contains(&value).then_some(value)
 }
 
-/// Reads a command line, without the name of the program.
+/// Parses a command line, without the name of the program.
 ///
-/// # Errors
-/// The first thing that is wrong with it.
+/// # Errors The first error.
 pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
     let said = said(words, WORDS)?;
     let has = |name: &str| said.iter().any(|(row, _)| row.name == name);
@@ -267,7 +264,7 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
                 let bounces = test
                     .bounces
                     .as_mut()
-                    .ok_or(Iperf3UsageError::Parameter("--bounceback-period goes with --bounceback"))?;
+                    .ok_or(Iperf3UsageError::Parameter("--bounceback-period needs --bounceback"))?;
                 bounces.1 = seconds;
             }
             "histograms" => {
@@ -286,8 +283,8 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
                 (test.time_s, settings.serve_s) = (seconds, Some(seconds).filter(|_| !settings.daemon));
             }
             "bandwidth" => match value.strip_suffix("pps") {
-                Some(rate) => packets = Some(number(rate).ok_or_else(|| wrong("packets a second, such as 1000pps"))?),
-                None => test.rate = Some(within(1e15, "bits a second, such as 10m")?).filter(|&rate| rate > 0.0),
+                Some(rate) => packets = Some(number(rate).ok_or_else(|| wrong("packets per second, such as 1000pps"))?),
+                None => test.rate = Some(within(1e15, "bits per second, such as 10m")?).filter(|&rate| rate > 0.0),
             },
             "num" => test.bytes = within(9e18, "bytes, such as 1G")? as u64,
             "parallel" => {
@@ -303,21 +300,21 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
         let port = listen_port.unwrap_or(settings.port);
         test.back = Some(Back { port, at_once: has("dualtest") });
         if udp {
-            let why = "-d and -r go with TCP only: datagrams would go to whoever has sent the first one";
+            let why = "-d and -r work with TCP only: datagrams would go to the sender of the first one";
             return Err(Iperf3UsageError::Parameter(why));
         }
         if test.reverse || test.full_duplex || test.bounces.is_some() || test.trip_times {
             return Err(Iperf3UsageError::Parameter(
-                "-d and -r do not go with -R, --full-duplex, --bounceback and --trip-times",
+                "-d and -r cannot be combined with -R, --full-duplex, --bounceback and --trip-times",
             ));
         }
     }
     if (test.reverse || test.full_duplex) && udp {
-        let why = "-R and --full-duplex go with TCP only: datagrams would go to whoever has sent the first one";
+        let why = "-R and --full-duplex work with TCP only: datagrams would go to the sender of the first one";
         return Err(Iperf3UsageError::Parameter(why));
     }
     if test.reverse && test.full_duplex {
-        return Err(Iperf3UsageError::Parameter("-R does not go with --full-duplex"));
+        return Err(Iperf3UsageError::Parameter("-R cannot be combined with --full-duplex"));
     }
     if let Some((count, period_s)) = test.bounces {
         if udp
@@ -328,7 +325,7 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
             || said.iter().any(|(row, _)| row.name == "bandwidth")
         {
             return Err(Iperf3UsageError::Parameter(
-                "--bounceback does not go with -u, -R, -P, -b, --full-duplex and --trip-times",
+                "--bounceback cannot be combined with -u, -R, -P, -b, --full-duplex and --trip-times",
             ));
         }
         if test.block == 0 {

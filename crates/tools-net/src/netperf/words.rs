@@ -1,4 +1,4 @@
-//! A command line taken apart: options as getopt(3) reads them, and their values.
+//! Splits a command line into options as getopt(3) does, and parses their values.
 
 use super::settings::{NetperfUsageError, Pair};
 use plumb_tools::Support;
@@ -6,15 +6,15 @@ use plumb_tools::options::{Grammar, Word, Words};
 
 /// One of the two parts of a command line.
 pub(super) struct Part<'a> {
-    /// Letters with their values, which are empty where there is none.
+    /// Letters with their values; empty if there is none.
     pub(super) said: Vec<(char, String)>,
-    /// Options without effect, and why.
+    /// Options without effect, each with the reason.
     pub(super) ignored: Vec<(char, &'static str)>,
-    /// The words after `--`, unread.
+    /// The unread arguments after `--`.
     pub(super) rest: &'a [String],
 }
 
-/// Words up to `--`, as getopt(3) reads them.
+/// Parses the arguments up to `--`, as getopt(3) does.
 pub(super) fn getopt(grammar: Grammar, words: &[String]) -> Result<Part<'_>, NetperfUsageError> {
     let mut part = Part { said: Vec::new(), ignored: Vec::new(), rest: &[] };
     let mut reader = Words::new(grammar, words);
@@ -39,7 +39,7 @@ pub(super) fn getopt(grammar: Grammar, words: &[String]) -> Result<Part<'_>, Net
     Ok(part)
 }
 
-/// Two values: `x` is both, `,x` the second, `x,` the first.
+/// Splits two values: `x` is both, `,x` the second, `x,` the first.
 pub(super) fn pair(text: &str) -> Pair<Option<&str>> {
     let some = |text: &'_ str| -> bool { !text.is_empty() };
     match text.split_once(',') {
@@ -50,32 +50,31 @@ pub(super) fn pair(text: &str) -> Pair<Option<&str>> {
     }
 }
 
-/// The value of one option, for errors.
+/// The letter and value of one option, for errors.
 pub(super) struct Value<'a>(pub(super) char, pub(super) &'a str);
 
 impl Value<'_> {
-    /// It is not what was expected.
+    /// Creates an error for an invalid value.
     pub(super) fn wrong(&self, expected: &'static str) -> NetperfUsageError {
         NetperfUsageError::Value { letter: self.0, given: self.1.to_owned(), expected }
     }
 
-    /// A whole number.
     pub(super) fn whole(&self, text: &str) -> Result<i64, NetperfUsageError> {
         text.trim().parse().map_err(|_| self.wrong("a whole number"))
     }
 
-    /// A whole number in the range of a type.
+    /// Parses a whole number within the range of a type.
     pub(super) fn small<T: TryFrom<i64>>(&self, text: &str, expected: &'static str) -> Result<T, NetperfUsageError> {
         T::try_from(self.whole(text)?).map_err(|_| self.wrong(expected))
     }
 
-    /// A time, s.
+    /// Parses a time, s.
     pub(super) fn seconds(&self, text: &str) -> Result<f64, NetperfUsageError> {
         let seconds = text.trim().parse::<f64>().ok().filter(|seconds| seconds.is_finite() && seconds.abs() < 1e9);
         seconds.ok_or_else(|| self.wrong("seconds"))
     }
 
-    /// Bytes: K, M, G are powers of 1024, k, m, g of 1000.
+    /// Parses bytes: K, M, G are powers of 1024; k, m, g of 1000.
     pub(super) fn bytes(&self, text: &str) -> Result<u32, NetperfUsageError> {
         let (digits, unit) = match text.chars().last() {
             Some('K') => (&text[..text.len() - 1], 1 << 10),
@@ -91,14 +90,14 @@ impl Value<'_> {
         bytes.map(|bytes| bytes as u32).ok_or_else(|| self.wrong("bytes below 2 GiB"))
     }
 
-    /// Bytes of both ends.
+    /// Parses the bytes of both ends.
     pub(super) fn byte_pair(&self) -> Result<Pair<Option<u32>>, NetperfUsageError> {
         let Pair { local, remote } = pair(self.1);
         let of = |text: Option<&str>| text.map(|text| self.bytes(text)).transpose();
         Ok(Pair { local: of(local)?, remote: of(remote)? })
     }
 
-    /// A host, and its family.
+    /// Parses a host, and its address family.
     pub(super) fn host(&self, v6: &mut Option<bool>) -> Result<Option<String>, NetperfUsageError> {
         let (host, family) = self.1.split_once(',').unwrap_or((self.1, ""));
         match family {
@@ -110,7 +109,7 @@ impl Value<'_> {
         Ok(Some(host).filter(|host| !host.is_empty()).map(str::to_owned))
     }
 
-    /// A byte in base 10, 8 or 16.
+    /// Parses a byte in base 10, 8 or 16.
     pub(super) fn service(&self, text: &str) -> Result<u8, NetperfUsageError> {
         let number = match (text.strip_prefix("0x"), text.strip_prefix('0')) {
             (Some(hex), _) => u8::from_str_radix(hex, 16),

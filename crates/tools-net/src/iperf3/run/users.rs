@@ -1,4 +1,4 @@
-//! Who may use a server, from the files that its command line names, and who a client says that it is.
+//! Authentication from the files that the command line names: a server's users, and a client's token.
 
 use jiff::Timestamp;
 use plumb_tools_net::iperf3::{Claim, Client, Gate, Padding, PrivateKey, PublicKey, Server, Users};
@@ -7,27 +7,22 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use zeroize::Zeroizing;
 
-/// Longest file of a key or of users.
+/// Limit of files with keys or users, bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Longest password.
+/// Limit of a password, bytes.
 const PASSWORD_BYTES_MAX: usize = 256;
 
-/// Why there is no authentication.
+/// Error from setting up authentication.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UsersError {
-    /// A file that cannot be used.
+    /// A file cannot be used.
     #[error("{path}: {why}")]
-    File {
-        /// Which.
-        path: String,
-        /// Why.
-        why: String,
-    },
-    /// No terminal, and no variable.
+    File { path: String, why: String },
+    /// There is neither a terminal nor an environment variable.
     #[error("no password: set IPERF3_PASSWORD ({0})")]
     Password(io::Error),
-    /// It does not fit into a block of the key.
+    /// Name and password exceed a block of the key.
     #[error("name and password are too long for the key of the server")]
     Long,
 }
@@ -46,7 +41,7 @@ fn wrong(path: &str, why: &dyn std::fmt::Display) -> UsersError {
     UsersError::File { path: path.to_owned(), why: why.to_string() }
 }
 
-/// What admits users, where the command line asks for it.
+/// Returns the gate that admits users, if the command line requests one.
 pub(super) fn gate(server: &Server, padding: Padding) -> Result<Option<Gate>, UsersError> {
     let (Some(key), Some(users)) = (&server.key, &server.users) else { return Ok(None) };
     let known = Users::read(&text(users)?)
@@ -55,7 +50,7 @@ pub(super) fn gate(server: &Server, padding: Padding) -> Result<Option<Gate>, Us
     Ok(Some(Gate::new(key, known, padding, server.skew_s)))
 }
 
-/// The token of a client, where the command line asks for one.
+/// Returns the token of a client, if the command line requests one.
 pub(super) fn token(client: &Client, padding: Padding) -> Result<Option<String>, UsersError> {
     let (Some(user), Some(path)) = (&client.user, &client.key) else { return Ok(None) };
     let key = PublicKey::read(&text(path)?).map_err(|error| wrong(path, &error))?;
@@ -67,7 +62,7 @@ pub(super) fn token(client: &Client, padding: Padding) -> Result<Option<String>,
     claim.token(&key, padding).ok_or(UsersError::Long).map(Some)
 }
 
-/// Asks on the terminal, which does not show the answer.
+/// Asks for the password on the terminal, without echo.
 fn ask() -> io::Result<Zeroizing<String>> {
     let mut terminal = plumb_engine::guard::open_channel("/dev/tty")?;
     terminal.write_all(b"Password: ")?;

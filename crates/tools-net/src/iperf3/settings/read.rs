@@ -1,4 +1,4 @@
-//! Reads a command line.
+//! Parses the command line.
 
 use super::take::Given;
 use super::{Asked, Client, End, Iperf3Settings, Iperf3UsageError, Output, Server};
@@ -6,10 +6,10 @@ use crate::iperf3::options::GRAMMAR;
 use plumb_tools::Support;
 use plumb_tools::options::{Grammar, Opt, Role, Word, Words};
 
-/// Including the final NUL. Source: `IFNAMSIZ` of linux/if.h.
+/// Length of an interface name with its final NUL. Source: `IFNAMSIZ` of linux/if.h.
 const DEVICE_BYTES_MAX: usize = 16;
 
-/// The words, taken apart: rows of the table with their values.
+/// Splits arguments into options of the table with their values.
 pub(crate) fn said(words: &[String], grammar: Grammar) -> Result<Vec<(&'static Opt, String)>, Iperf3UsageError> {
     let mut found = Vec::new();
     for word in Words::new(grammar, words) {
@@ -29,10 +29,9 @@ pub(crate) fn said(words: &[String], grammar: Grammar) -> Result<Vec<(&'static O
     Ok(found)
 }
 
-/// Reads a command line, without the name of the program.
+/// Parses a command line, without the name of the program.
 ///
-/// # Errors
-/// The first thing that is wrong with it.
+/// # Errors The first error.
 pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
     let said = said(words, GRAMMAR)?;
     for asked in [("help", Asked::Help), ("version", Asked::Version)] {
@@ -78,7 +77,7 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
     Ok(Asked::Run(Box::new(settings)))
 }
 
-/// Checks that an option is supported, and belongs to this end.
+/// Checks that an option is supported, and that this end accepts it.
 fn check_row(row: &'static Opt, is_server: bool) -> Result<(), Iperf3UsageError> {
     if let Support::NotYet(why) | Support::Never(why) = row.support {
         return Err(Iperf3UsageError::NotYet { name: row.name, why });
@@ -94,7 +93,7 @@ fn check_row(row: &'static Opt, is_server: bool) -> Result<(), Iperf3UsageError>
     }
 }
 
-/// Hands an option to the group that it belongs to.
+/// Passes an option to its group of settings.
 fn take(
     given: &Given<'_>,
     settings: &mut Iperf3Settings,
@@ -123,7 +122,7 @@ fn check_pairs(settings: &Iperf3Settings, server: &Server, client: &Client) -> R
     if client.user.is_some() != client.key.is_some() {
         return Err(Iperf3UsageError::Parameter("give both --username and --rsa-public-key-path, or none"));
     }
-    // Source: iperf3 3.21, `iperf_parse_arguments`: a part that is left out counts as 0.
+    // Source: iperf3 3.21, `iperf_parse_arguments`: an omitted part counts as 0.
     let [idle, interval, count] = settings.keep_alive.map(|part| u64::from(part.unwrap_or(0)));
     if idle > 0 && idle <= interval * count {
         return Err(Iperf3UsageError::Parameter(
@@ -134,7 +133,7 @@ fn check_pairs(settings: &Iperf3Settings, server: &Server, client: &Client) -> R
 }
 
 impl Client {
-    /// Checks which options go together, and fills in what follows from them. `has_timeout`: with `--rcv-timeout`.
+    /// Checks combinations of options and derives defaults. `has_timeout` states whether `--rcv-timeout` is given.
     fn conclude(&mut self, settings: &Iperf3Settings, has_timeout: bool) -> Result<(), Iperf3UsageError> {
         let params = &mut self.params;
         if has_timeout && !(params.flow.reverse || params.flow.bidir) {
@@ -150,14 +149,14 @@ impl Client {
             return Err(Iperf3UsageError::Parameter("only one test end condition (-t, -n, -k) may be specified"));
         }
         let has_file = settings.file.is_some();
-        // The length of a file that is sent is where it ends.
+        // A file to send limits the test by its length.
         if !ends.contains(&true) && (params.flow.reverse || !has_file) {
             params.end.time_s = Some(10);
         }
         if params.transport.sctp
             && (params.transport.udp || params.transport.multipath || params.socket.congestion.is_some())
         {
-            return Err(Iperf3UsageError::Parameter("--sctp goes with none of -u, -m, -C"));
+            return Err(Iperf3UsageError::Parameter("--sctp cannot be combined with -u, -m or -C"));
         }
         if has_file && (params.transport.udp || params.flow.bidir) {
             return Err(Iperf3UsageError::Parameter("a file is transferred by TCP, in one direction"));
@@ -166,7 +165,7 @@ impl Client {
             return Err(Iperf3UsageError::Parameter("the name of a network interface has at most 15 letters"));
         }
         if params.transport.udp && params.pace.rate.is_none() {
-            // 2^20, as iperf3 has it.
+            // 2^20, as in iperf3.
             params.pace.rate = Some(1 << 20);
         }
         Ok(())

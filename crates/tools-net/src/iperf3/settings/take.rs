@@ -1,4 +1,4 @@
-//! The options of a command line, by the group of settings that they belong to.
+//! Options of a command line, by group of settings.
 
 use super::{Client, Iperf3Settings, Iperf3UsageError, Server};
 use crate::iperf3::auth::Padding;
@@ -8,7 +8,7 @@ use crate::iperf3::params::{
 };
 use crate::iperf3::values::{at_device, byte_of, c_number, port, service_of};
 
-/// Largest number of a processor. Source: `CPU_SETSIZE` of sched.h.
+/// Largest CPU number. Source: `CPU_SETSIZE` of sched.h.
 const PROCESSOR_MAX: u32 = 1023;
 
 /// An option and its value.
@@ -24,7 +24,7 @@ impl Given<'_> {
         Iperf3UsageError::Value { name: self.name, given: self.value.to_owned(), expected }
     }
 
-    /// A number up to `most`, whose suffixes are powers of `base`.
+    /// Parses a number up to `most`, whose suffixes are powers of `base`.
     fn ranged(&self, base: f64, most: f64, expected: &'static str) -> Result<f64, Iperf3UsageError> {
         number(self.value, base).filter(|&number| number <= most).ok_or_else(|| self.wrong(expected))
     }
@@ -33,12 +33,12 @@ impl Given<'_> {
         self.ranged(1024.0, most as f64, expected).map(|number| number as u64)
     }
 
-    /// A host, whose device goes to `device`.
+    /// Parses a host. Its interface name goes to `device`.
     pub(super) fn host(&self, device: &mut Option<String>) -> String {
         at_device(self.value, device)
     }
 
-    /// The processor of this end, and that of the server.
+    /// Parses the CPU of this end, and that of the server.
     pub(super) fn processors(&self, own: &mut Option<u32>, far: &mut Option<u32>) -> Result<(), Iperf3UsageError> {
         let (here, there) =
             self.value.split_once([',', '/']).map_or((self.value, None), |(here, there)| (here, Some(there)));
@@ -54,7 +54,7 @@ impl Given<'_> {
 }
 
 impl Iperf3Settings {
-    /// Takes an option of both ends.
+    /// Sets an option of both ends.
     pub(super) fn take(&mut self, given: &Given<'_>) -> Result<(), Iperf3UsageError> {
         match given.name {
             "port" => self.port = port(given.value).ok_or_else(|| given.wrong("a port is from 1 to 65535"))?,
@@ -103,12 +103,12 @@ impl Iperf3Settings {
 }
 
 impl Server {
-    /// Takes an option of the server.
+    /// Sets an option of the server.
     pub(super) fn take(&mut self, given: &Given<'_>) -> Result<(), Iperf3UsageError> {
         match given.name {
             "server-bitrate-limit" => {
                 let (rate, seconds) = given.value.split_once('/').unwrap_or((given.value, "5"));
-                let rate = number(rate, 1000.0).ok_or_else(|| given.wrong("bits a second, such as 1G"))?;
+                let rate = number(rate, 1000.0).ok_or_else(|| given.wrong("bits per second, such as 1G"))?;
                 let seconds = seconds.parse().ok().filter(|seconds| (1..=1000).contains(seconds));
                 self.rate_seconds = seconds.ok_or_else(|| given.wrong("the mean is of 1 to 1000 seconds"))?;
                 self.rate_limit = Some(rate as u64).filter(|&rate| rate > 0);
@@ -130,13 +130,13 @@ impl Server {
 }
 
 impl Client {
-    /// The client with no option given.
+    /// Returns a client without any options.
     pub(super) fn new() -> Client {
         let params = Params::default();
         Client { host: String::new(), params, client_port: None, connect_ms: None, user: None, key: None }
     }
 
-    /// Takes an option of the client.
+    /// Sets an option of the client.
     pub(super) fn take(&mut self, given: &Given<'_>) -> Result<(), Iperf3UsageError> {
         match given.name {
             "cport" => {
@@ -144,7 +144,7 @@ impl Client {
             }
             "username" => self.user = Some(given.value.to_owned()),
             "rsa-public-key-path" => self.key = Some(given.value.to_owned()),
-            // 0 means unlimited, as in iperf3.
+            // 0 means no limit, as in iperf3.
             "connect-timeout" => {
                 self.connect_ms =
                     Some(given.ranged(1024.0, 1e9, "milliseconds")? as u64).filter(|milliseconds| *milliseconds > 0);
@@ -188,7 +188,7 @@ impl FlowParams {
         match given.name {
             "length" => {
                 self.block = given.size(1 << 20, "at most 1M")? as u32;
-                // 0 is the default: 128 KiB, and of UDP what the control connection's segments hold.
+                // 0 means the default: 128 KiB, or for UDP the segment size of the control connection.
                 if udp && self.block > 0 && !(16..=65507).contains(&self.block) {
                     return Err(given.wrong("from 1 to 1M, and with -u from 16 to 65507"));
                 }
@@ -211,12 +211,12 @@ impl PaceParams {
     fn take(&mut self, given: &Given<'_>) -> Result<(), Iperf3UsageError> {
         match given.name {
             "fq-rate" => {
-                let rate = number(given.value, 1000.0).ok_or_else(|| given.wrong("bits a second, such as 100M"))?;
+                let rate = number(given.value, 1000.0).ok_or_else(|| given.wrong("bits per second, such as 100M"))?;
                 self.kernel_rate = Some(rate as u64).filter(|&rate| rate > 0);
             }
             "bitrate" => {
                 let (rate, burst) = given.value.split_once('/').unwrap_or((given.value, "1"));
-                let rate = number(rate, 1000.0).ok_or_else(|| given.wrong("bits a second, such as 100M"))?;
+                let rate = number(rate, 1000.0).ok_or_else(|| given.wrong("bits per second, such as 100M"))?;
                 self.rate = Some(rate as u64);
                 let burst = burst.parse().ok().filter(|burst| (1..=1000).contains(burst));
                 self.burst = burst.ok_or_else(|| given.wrong("a burst is from 1 to 1000 blocks"))?;

@@ -1,4 +1,4 @@
-//! The options of netperf, by the group of settings that they belong to.
+//! Options of netperf, by group of settings.
 
 use super::{
     ControlOptions, DataOptions, Direct, Form, NetperfSettings, NetperfUsageError, OutputOptions, Pair,
@@ -8,16 +8,16 @@ use crate::netperf::exchange::{Direction, Length};
 use crate::netperf::selectors::list;
 use crate::netperf::words::{Value, pair};
 
-/// The largest processor that an affinity can name.
+/// Largest CPU number in an affinity mask.
 pub const PROCESSOR_MAX: u32 = 1023;
 
-/// The test whose sender passes a file.
+/// Name of the test that sends a file.
 const SENDFILE: &str = "TCP_SENDFILE";
 
-/// The test that makes and closes connections.
+/// Name of the test that opens and closes connections.
 pub(super) const CONNECT_CLOSE: &str = "TCP_CC";
 
-/// Tests by their names.
+/// Tests by name.
 const TESTS: [(&str, Direction, bool, bool); 8] = [
     ("TCP_STREAM", Direction::ToServer, false, false),
     ("TCP_MAERTS", Direction::ToClient, false, false),
@@ -29,11 +29,11 @@ const TESTS: [(&str, Direction, bool, bool); 8] = [
     ("UDP_RR", Direction::RoundTrips, true, false),
 ];
 
-/// The number of tests where neither `-i` nor `-I` is given.
+/// The repetitions without `-i` and `-I`.
 const ONCE: (u32, u32) = (1, 1);
 
 impl NetperfSettings {
-    /// Takes an option before `--`.
+    /// Sets an option before `--`.
     pub(super) fn take_global(&mut self, value: &Value<'_>) -> Result<(), NetperfUsageError> {
         match value.0 {
             'b' => self.notice(value, "Packet burst size is not compiled in. \n"),
@@ -45,7 +45,7 @@ impl NetperfSettings {
                 let of = |text: Option<&str>| text.map(|text| value.service(text)).transpose();
                 self.socket.service = Pair { local: of(local)?, remote: of(remote)? };
             }
-            // The server's file, after a comma, has no use: the server sends none.
+            // The server's file, after a comma, has no effect, because the server does not send.
             'F' => self.test.file = value.1.split(',').next().filter(|name| !name.is_empty()).map(str::to_owned),
             'l' => self.test.length = length(value)?,
             _ => {
@@ -57,7 +57,7 @@ impl NetperfSettings {
         Ok(())
     }
 
-    /// Takes an option after `--`.
+    /// Sets an option after `--`.
     pub(super) fn take_of_test(&mut self, value: &Value<'_>) -> Result<(), NetperfUsageError> {
         self.test.take(value)?;
         self.data.take(value)?;
@@ -65,7 +65,7 @@ impl NetperfSettings {
         self.output.take_of_test(value)
     }
 
-    /// Keeps what netperf prints about an option of builds with intervals, unless only the server's value is given.
+    /// Keeps netperf's notice about an option of builds with intervals, unless only the server's value is given.
     fn notice(&mut self, value: &Value<'_>, notice: &'static str) {
         if !value.1.is_empty() && !value.1.starts_with(',') {
             self.notices.push(notice);
@@ -73,7 +73,7 @@ impl NetperfSettings {
         }
     }
 
-    /// Takes the name of a test.
+    /// Sets the test by its name.
     fn take_name(&mut self, value: &Value<'_>) -> Result<(), NetperfUsageError> {
         let name = value.1.to_ascii_uppercase();
         if name == "OMNI" {
@@ -137,7 +137,7 @@ impl RepetitionOptions {
                 let level = value.small::<u32>(level, "95 or 99").ok().filter(|level| [95, 99].contains(level));
                 let width = value.seconds(width).ok().filter(|width| *width > 0.0);
                 self.confidence = level.zip(width);
-                self.confidence.ok_or_else(|| value.wrong("95 or 99, and the width in per cent: 99,5"))?;
+                self.confidence.ok_or_else(|| value.wrong("95 or 99, and the width in percent: 99,5"))?;
                 if self.times == ONCE {
                     self.times = (3, 10);
                 }
@@ -201,7 +201,7 @@ impl TestOptions {
                     _ => return Err(value.wrong("stream, dgram, tcp or udp")),
                 };
             }
-            // Responses of UDP count as lost after 1 s, in any case.
+            // Responses over UDP always count as lost after 1 s.
             'e' => _ = value.seconds(value.1)?,
             _ => {}
         }
