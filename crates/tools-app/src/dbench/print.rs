@@ -8,7 +8,6 @@ use plumb_tools::support::significant;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
-/// Formats the first lines.
 pub fn head(settings: &DbenchSettings) -> String {
     format!(
         "dbench version 4.00 (plumb)\n\nRunning for {} seconds with load '{}' and minimum warmup {} secs\n",

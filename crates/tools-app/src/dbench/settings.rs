@@ -7,7 +7,6 @@ use plumb_tools::options::{DoubleDash, Grammar, Opt, Table, Word, Words, both, l
 /// Path of dbench's own load file in Debian's package.
 const LOAD_FILE: &str = "/usr/share/dbench/client.txt";
 
-/// Limit of clients.
 const CLIENTS_MAX: u32 = 4096;
 
 /// All options. Source: the help of dbench 4.00.
@@ -36,7 +35,6 @@ const OPTIONS: &[Opt] = &[
 const WORDS: Grammar =
     Grammar { short_equals: true, double_dash: DoubleDash::Unknown, ..Grammar::getopt(Table(&[OPTIONS])) };
 
-/// Returns the help page.
 pub fn help() -> String {
     let row = |row: &Opt| {
         let letter = row.letter.map_or_else(|| "    ".to_owned(), |letter| format!("-{letter}, "));
@@ -57,7 +55,6 @@ pub enum Action {
     Run(DbenchSettings),
 }
 
-/// A parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DbenchSettings {
     pub clients: u32,

@@ -7,7 +7,6 @@ use plumb_tools::Support;
 use plumb_tools::options::{Opt, Takes, UnknownOption, Word, Words};
 use std::collections::BTreeMap;
 
-/// Options as given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct GivenOptions {
     /// Values by option name. A flag has the value [`ON`].

@@ -25,7 +25,6 @@ pub struct HostsSettings {
 /// Error from reading the list of hosts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostsError {
-    /// Invalid brackets.
     #[error("--hosts: {0}")]
     Brackets(#[from] PathsError),
     #[error("--hosts names no host; write HOST[:PORT], separated by commas")]
@@ -102,7 +101,6 @@ fn words(list: &str) -> impl Iterator<Item = &str> {
 pub struct DataSetPart {
     /// Index of the host, from 0.
     pub host: u32,
-    /// Number of hosts.
     pub hosts: u32,
 }
 

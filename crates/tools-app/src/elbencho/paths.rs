@@ -5,7 +5,6 @@
 pub enum PathsError {
     #[error("`{element}` in `{path}` is not a range; write it as 1-4")]
     NoRange {
-        /// The invalid element.
         element: String,
         /// The path that contains it.
         path: String,
@@ -13,7 +12,6 @@ pub enum PathsError {
     /// The path expands to more than [`MOST`] paths.
     #[error("`{path}` expands to more than {MOST} paths")]
     TooMany { path: String },
-    /// The brackets are empty.
     #[error("the brackets in `{path}` are empty")]
     Nothing { path: String },
 }

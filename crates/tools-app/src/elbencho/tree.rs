@@ -70,15 +70,11 @@ pub enum TreeProblem {
     /// The size of a file is missing.
     #[error("the size is missing; write a file as `f BYTES PATH`, with a whole number of bytes")]
     NoSize,
-    /// The path is missing.
     #[error("the path is missing; write `d PATH` or `f BYTES PATH`")]
     NoPath,
     /// A path is not in the encoding that the file declares.
     #[error("the path is not valid base64: {reason}")]
-    NoBase64 {
-        /// Message of the decoder.
-        reason: String,
-    },
+    NoBase64 { reason: String },
     /// A path is not UTF-8.
     #[error("the path `{path}` is not UTF-8, which results require; remove it")]
     NotUtf8 {

@@ -3,21 +3,10 @@
 pub enum ElbenchoUsageError {
     /// The option does not exist.
     #[error("unknown option `{given}`{}", hint(.nearest))]
-    Unknown {
-        /// The argument as typed.
-        given: String,
-        /// The most similar option.
-        nearest: Option<&'static str>,
-    },
+    Unknown { given: String, nearest: Option<&'static str> },
     /// An abbreviation matches several options.
     #[error("`{given}` is ambiguous: {candidates}; write the name in full")]
-    Ambiguous {
-        /// The argument as typed.
-        given: String,
-        /// Matching names.
-        candidates: String,
-    },
-    /// The value is missing.
+    Ambiguous { given: String, candidates: String },
     #[error("--{name} needs a value: --{name} VALUE")]
     NoValue { name: &'static str },
     /// A flag has a value other than true or false.
@@ -26,16 +15,8 @@ pub enum ElbenchoUsageError {
     /// The option is given twice.
     #[error("--{name} is given twice; give it once")]
     Twice { name: &'static str },
-    /// The value is invalid.
     #[error("--{name}={value}: {found}; {way_out}")]
-    Value {
-        name: &'static str,
-        value: String,
-        /// Problem with the value.
-        found: &'static str,
-        /// Hint.
-        way_out: &'static str,
-    },
+    Value { name: &'static str, value: String, found: &'static str, way_out: &'static str },
     /// The option is not supported yet.
     #[error("--{name} is not supported yet: {why}")]
     NotYet {

@@ -26,9 +26,7 @@ pub struct Call {
 /// The action that a command line requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Run a script.
     Run(Call),
-    /// Print a page.
     Page(String),
 }
 

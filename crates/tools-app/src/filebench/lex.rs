@@ -10,7 +10,6 @@ pub struct Place {
     pub column: u32,
 }
 
-/// A token.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Token {
     pub(super) place: Place,
@@ -23,7 +22,6 @@ pub(super) enum TokenKind {
     Word(String),
     /// A quoted text without its escapes; `\$` is [`DOLLAR`].
     Quoted(String),
-    /// A whole number.
     Integer(u64),
     /// A variable's name, without the dollar.
     Variable(String),
@@ -176,8 +174,8 @@ mod tests {
         words(text).unwrap().iter().map(|token| token.kind.text()).collect()
     }
 
-    /// Tokens match the expectations of published scripts: paths and parameters need no quotes, and attribute lists
-    /// may span lines.
+    /// Tokens match the expectations of published scripts: paths and parameters need no quotes, and
+    /// attribute lists may span lines.
     #[test]
     fn scripts_are_split_into_tokens() {
         let text =

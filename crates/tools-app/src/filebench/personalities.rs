@@ -1,7 +1,6 @@
 //! Workloads that come with Plumb under the names of Filebench's personalities. They are written from the published
 //! parameters, and have the variables that users know.
 
-/// A bundled workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Personality {
     /// Name that users type.
@@ -21,7 +20,6 @@ impl Personality {
 
 macro_rules! personalities {
     ($($name:literal),* $(,)?) => {
-        /// All bundled workloads.
         pub const PERSONALITIES: &[Personality] = &[$(Personality {
             name: $name,
             script: include_str!(concat!("personalities/", $name, ".f")),

@@ -6,7 +6,6 @@ use std::fmt::Write;
 
 const MIB: f64 = 1048576.0;
 
-/// Buckets of a histogram.
 const BUCKETS: usize = 64;
 
 /// Formats the statistics of a run, or of an interval of it: each flowop, the last one first, and a summary.

@@ -88,7 +88,6 @@ pub enum QuitMode {
     Timeout,
     /// The first thread is done.
     FirstDone,
-    /// All threads are done.
     AllDone,
 }
 

@@ -48,7 +48,6 @@ pub(super) struct CompositeDefinition {
     pub(super) flowops: Vec<Flowop>,
 }
 
-/// All definitions so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Definitions {
     pub(super) variables: Variables,
@@ -65,20 +64,15 @@ pub(super) struct Definitions {
 /// A command's request to the caller.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// Print this text.
     Print(String),
     /// Report a command without effect.
     Remark(FilebenchUsageError),
-    /// Run a shell command.
     System {
-        /// The command line.
         line: String,
         /// Place of the command, for messages.
         at: FilebenchUsageError,
     },
-    /// Sleep this many seconds.
     Sleep(u64),
-    /// Run the workload.
     Run(Box<Plan>),
     /// The script ended without a run.
     End,

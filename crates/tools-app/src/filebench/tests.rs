@@ -264,8 +264,8 @@ fn sets_of_the_older_style_have_random_sizes_and_are_dropped() {
     assert!(matches!(&spread.size, Amount::Drawn(size) if size.draw == Draw::Gamma { shape: 1.5 }), "{spread:?}");
 }
 
-/// Composite flowops have local variables, bound where the composite is used. They nest, and other steps can name the
-/// flowops inside.
+/// Composite flowops have local variables, bound where the composite is used. They nest, and other steps
+/// can name the flowops inside.
 #[test]
 fn composites_have_local_variables() {
     let script = around(

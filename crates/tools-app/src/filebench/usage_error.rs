@@ -10,9 +10,7 @@ pub struct FilebenchUsageError {
     pub file: String,
     /// Place in the script; `None` if unknown.
     pub place: Option<Place>,
-    /// The error message.
     pub message: String,
-    /// A hint.
     pub help: Option<String>,
 }
 
@@ -27,7 +25,6 @@ impl FilebenchUsageError {
         FilebenchUsageError { file: String::new(), place: None, message: message.into(), help: None }
     }
 
-    /// Adds a hint.
     pub(super) fn help(self, help: impl Into<String>) -> FilebenchUsageError {
         FilebenchUsageError { help: Some(help.into()), ..self }
     }

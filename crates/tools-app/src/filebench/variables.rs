@@ -6,7 +6,6 @@ use super::usage_error::FilebenchUsageError;
 use plumb_workload::program::{Amount, Draw, TableRow, Variable};
 use std::collections::BTreeMap;
 
-/// Value of a variable.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Held {
     Integer(u64),
@@ -189,8 +188,8 @@ impl Variables {
         }
     }
 
-    /// Builds a random variable: uniform from `min` to `2 mean - min`; gamma above `min` with this mean; or by a
-    /// table.
+    /// Builds a random variable: uniform from `min` to `2 mean - min`; gamma above `min` with this
+    /// mean; or by a table.
     fn random(&self, attributes: &Attributes, rows: &[Row], depth: usize) -> Result<Variable, FilebenchUsageError> {
         let number = |name| self.number_of(attributes, name, depth);
         let min = number("min")?.unwrap_or(0.0);

@@ -14,7 +14,6 @@ use std::path::PathBuf;
 /// Name of the timed phase.
 pub(super) const WRITE: &str = "write";
 
-/// Letters of random names.
 const LETTERS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// Random numbers for names: Marsaglia's xorshift64*, which suffices to keep names distinct.

@@ -83,8 +83,8 @@ fn time(worker: &WorkerMeasurement, kinds: &[OpKind]) -> u128 {
     kinds.iter().filter_map(|kind| worker.ops.get(kind)).map(|ops| ops.service.sum()).sum()
 }
 
-/// Formats the line of an iteration. `full_percent` is the use of the first directory's file system; `before` counts
-/// earlier files.
+/// Formats the line of an iteration. `full_percent` is the use of the first directory's file
+/// system; `before` counts earlier files.
 pub fn line(settings: &FsMarkSettings, phases: &[PhaseMeasurement], full_percent: u32, before: u64) -> String {
     let Some(writing) = phases.first() else { return String::new() };
     let (mut rate, mut overhead_ns) = (0.0, 0);

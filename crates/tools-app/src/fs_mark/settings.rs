@@ -58,10 +58,8 @@ pub enum FsMarkUsageError {
     Because(String),
 }
 
-/// When files are flushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
 pub enum SyncMethod {
-    /// Never.
     None,
     /// Each file before it is closed.
     Each,
@@ -106,12 +104,9 @@ impl Directories {
     }
 }
 
-/// A parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FsMarkSettings {
-    /// Directory of each thread.
     pub threads: Vec<String>,
-    /// Subdirectories of each directory.
     pub directories: Directories,
     /// Number of files per thread.
     pub files: u32,
@@ -123,9 +118,7 @@ pub struct FsMarkSettings {
     pub name_bytes: usize,
     /// Number of random bytes in a name.
     pub random_bytes: usize,
-    /// When files are flushed.
     pub sync: SyncMethod,
-    /// Number of iterations.
     pub iterations: u32,
     /// Keep the files after the run.
     pub keeps: bool,

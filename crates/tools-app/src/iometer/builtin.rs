@@ -60,7 +60,6 @@ pub fn built_in() -> Vec<Spec> {
 
 const ASSIGNED: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
 
-/// Column heading of lines.
 pub(super) const COLUMNS: &str = "'size,% of size,% reads,% random,delay,burst,align,reply";
 
 /// Formats the numbers of a line.

@@ -2,10 +2,8 @@
 
 use plumb_workload::blocks::accesses::AccessLine;
 
-/// A parsed configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Settings of all tests.
     pub setup: Setup,
     pub specs: Vec<Spec>,
     /// Name of the only manager.
@@ -13,7 +11,6 @@ pub struct Config {
     pub workers: Vec<Worker>,
 }
 
-/// Settings of all tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
     /// Free text by the author of the file.
@@ -30,7 +27,6 @@ pub struct Setup {
     pub targets: Cycle,
     /// Queue depth, from test to test.
     pub queue: Cycle,
-    /// Largest queue depth.
     pub queue_end: u64,
     /// The parameter that changes from test to test.
     pub test_type: TestType,
@@ -63,7 +59,6 @@ impl Default for Setup {
 /// A number that grows from test to test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cycle {
-    /// First value.
     pub start: u64,
     /// The summand, or the factor if `is_exponential`.
     pub step: u64,
@@ -74,7 +69,6 @@ pub struct Cycle {
 /// Entities whose results are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Record {
-    /// None.
     None,
     /// Only the totals.
     NoManagers,
@@ -89,11 +83,10 @@ pub enum Record {
 /// The parameter that changes from test to test, besides the access specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestType {
-    /// None.
+    /// Nothing changes from test to test.
     Normal,
     /// The targets of each worker.
     CycleTargets,
-    /// The number of workers.
     CycleWorkers,
     /// The number of targets, one worker after another, on all managers at once.
     IncrementTargetsParallel,
@@ -101,7 +94,6 @@ pub enum TestType {
     IncrementTargetsSerial,
     /// The number of workers, and for each number of them the targets.
     CycleWorkersAndTargets,
-    /// The queue depth.
     CycleQueue,
     /// The number of targets, and for each number of them the queue depth.
     CycleQueueAndTargets,
@@ -119,7 +111,6 @@ pub(super) const TEST_TYPES: [(&str, TestType); 8] = [
     ("CYCLE_OUTSTANDING_IOS_AND_TARGETS", TestType::CycleQueueAndTargets),
 ];
 
-/// An access specification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     /// Name, compared case-insensitively.
@@ -133,13 +124,11 @@ pub struct Spec {
 /// A line of an access specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// Ops of the line.
     pub access: AccessLine,
     /// Delay before each burst, milliseconds.
     pub delay_ms: u64,
 }
 
-/// A disk worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
     pub name: String,
@@ -155,6 +144,5 @@ pub struct Worker {
     pub pattern: u64,
     /// Indexes of the assigned access specifications, one per test.
     pub specs: Vec<usize>,
-    /// Names of the targets.
     pub targets: Vec<String>,
 }

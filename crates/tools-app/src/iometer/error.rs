@@ -32,7 +32,6 @@ pub enum Flaw {
     /// Another heading or line is expected.
     #[error("`{found}`: {expected} expected")]
     Expected {
-        /// The invalid text.
         found: String,
         /// The expected heading or line.
         expected: &'static str,
@@ -40,29 +39,20 @@ pub enum Flaw {
     /// A number is missing or invalid.
     #[error("`{found}`: {what} must be a number from {least} to {most}")]
     Number {
-        /// The invalid text.
         found: String,
         /// Meaning of the number.
         what: &'static str,
-        /// Smallest allowed value.
         least: u64,
-        /// Largest allowed value.
         most: u64,
     },
     /// A word is not one of the allowed ones.
     #[error("`{found}`: one of {words} expected")]
-    Word {
-        /// The invalid text.
-        found: String,
-        /// The allowed words.
-        words: String,
-    },
+    Word { found: String, words: String },
     /// Shares do not add up to 100 %.
     #[error("the lines of `{name}` add up to {sum} % of size; they must be 100")]
     NotAll {
         /// Name of the access specification.
         name: String,
-        /// Sum of the shares.
         sum: u64,
     },
     /// An access specification has too many lines.
@@ -73,23 +63,16 @@ pub enum Flaw {
     TooMany {
         /// Kind of the entities.
         what: &'static str,
-        /// The limit.
         most: usize,
     },
     /// An access specification does not exist.
     #[error("worker `{worker}`: there is no access specification `{spec}`")]
-    NoSpec {
-        /// Name of the worker.
-        worker: String,
-        /// Name of the specification.
-        spec: String,
-    },
+    NoSpec { worker: String, spec: String },
     /// A feature that Plumb does not support.
     #[error("{what} is not supported; {instead}")]
     NotSupported {
         /// The feature.
         what: &'static str,
-        /// The alternative.
         instead: &'static str,
     },
     /// No worker has any work.

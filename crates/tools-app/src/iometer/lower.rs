@@ -38,7 +38,6 @@ pub enum NoWorkload {
     #[error("worker `{worker}`: '{path}' has {length} bytes, and the worker begins at byte {start} of it")]
     Outside {
         worker: String,
-        /// The file or device.
         path: String,
         /// Length of the target, bytes.
         length: u64,
@@ -58,13 +57,11 @@ pub enum NoWorkload {
 /// One worker's work on one target, in the order of a test's groups.
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
-    /// Index of the worker.
     pub worker: usize,
     pub of: &'a Worker,
     /// The target, as the file names it.
     pub target: &'a str,
     pub spec: &'a Spec,
-    /// Queue depth.
     pub depth: u64,
 }
 

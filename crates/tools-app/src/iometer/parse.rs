@@ -175,7 +175,6 @@ impl Config {
     }
 }
 
-/// Reads the version.
 fn version(line: At<'_>) -> Found<()> {
     let mut numbers = line.text.split(|letter: char| !letter.is_ascii_digit()).filter(|digits| !digits.is_empty());
     let mut next = || numbers.next().and_then(|digits| digits.parse::<u64>().ok()).filter(|number| *number < 10_000);

@@ -87,7 +87,6 @@ pub fn specs(config: &Config, test: &Test) -> String {
     text
 }
 
-/// Measured work.
 #[derive(Debug, Clone, Default)]
 struct Done {
     reads: Histogram,
@@ -128,7 +127,6 @@ impl Done {
     }
 }
 
-/// A row of results.
 struct Row<'a> {
     kind: &'a str,
     name: &'a str,

@@ -5,7 +5,6 @@ use super::config::{Config, Cycle, TestType};
 /// Limit of tests. More are probably a mistake.
 const TESTS_MAX: usize = 10_000;
 
-/// One test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Test {
     /// Index of the test's specification in each worker's list.

@@ -9,7 +9,6 @@ pub enum Action {
     Run(IometerSettings),
 }
 
-/// A parsed command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IometerSettings {
     /// Path of the configuration file.

@@ -41,8 +41,8 @@ fn workload(phase: Phase, target: Target, seed: u64) -> Workload {
     }
 }
 
-/// Returns the workload of a command line. `lengths` are those of existing files. `seed` is used unless the user
-/// gives one.
+/// Returns the workload of a command line. `lengths` are those of existing files. `seed` is used
+/// unless the user gives one.
 pub fn lower(settings: &SysbenchSettings, lengths: &[Option<u64>], seed: u64) -> Workload {
     let seed = if settings.seed == 0 { seed } else { settings.seed };
     match settings.command {
@@ -113,8 +113,8 @@ fn prepare(settings: &SysbenchSettings, lengths: &[Option<u64>], seed: u64) -> W
     workload
 }
 
-/// Returns the pace. A rate applies to the events of all threads. If each write is flushed, the flush belongs to the
-/// write's event.
+/// Returns the pace. A rate applies to the events of all threads. If each write is flushed, the flush
+/// belongs to the write's event.
 fn pace(settings: &SysbenchSettings, mode: TestMode) -> Pace {
     if settings.limits.rate == 0 {
         return Pace::default();

@@ -49,7 +49,6 @@ pub(crate) const GENERAL: &[Opt] = &[
     long("luajit-cmd", Text, "").but(Never("there is no Lua")),
 ];
 
-/// Options of fileio.
 #[rustfmt::skip]
 pub(crate) const FILEIO: &[Opt] = &[
     long("file-num", Number, "number of files").or("128"),

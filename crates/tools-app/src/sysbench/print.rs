@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 /// The first line, and the empty line after it.
 pub const HEAD: &str = "sysbench 1.0.20 (plumb)\n\n";
 
-/// Output of `--version`.
 pub const VERSION: &str = "sysbench 1.0.20\n";
 
 const MIB: f64 = 1_048_576.0;
@@ -172,7 +171,6 @@ pub struct Counted {
     written_bytes: u64,
     /// Latencies of events: requests, and flushes between them.
     latency: Histogram,
-    /// Number of events.
     events: u64,
 }
 
@@ -249,7 +247,6 @@ const CLASS_MAX_MS: f64 = 100_000.0;
 /// Width of the widest bar, in characters.
 const BAR: f64 = 40.0;
 
-/// Formats the latency histogram.
 fn histogram(settings: &SysbenchSettings, latency: &Histogram) -> String {
     let mut text = "Latency histogram (values are in milliseconds)\n".to_owned();
     let (first, scale) = (CLASS_MIN_MS.ln(), (CLASSES - 1) as f64 / (CLASS_MAX_MS / CLASS_MIN_MS).ln());

@@ -18,9 +18,7 @@ pub enum SysbenchUsageError {
 /// The request of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// Print a page.
     Page(String),
-    /// Print only the version.
     Version,
     Run(SysbenchSettings),
 }
@@ -28,11 +26,8 @@ pub enum Action {
 /// The command after `fileio`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
-    /// Create the files.
     Prepare,
-    /// Use the files.
     Run(TestMode),
-    /// Remove the files.
     Cleanup,
 }
 
@@ -74,18 +69,15 @@ impl TestMode {
     }
 }
 
-/// System calls of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoMode {
     /// `pread` and `pwrite`.
     Sync,
     /// `io_submit`, from libaio.
     Async,
-    /// Memory mappings.
     Mmap,
 }
 
-/// A parsed command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SysbenchSettings {
     /// The command after `fileio`.
@@ -476,7 +468,6 @@ fn read_write_ratio(given: &Given<'_>, command: Command) -> Result<f64, Sysbench
 }
 
 impl SysbenchSettings {
-    /// Checks combinations of options.
     fn check(&self) -> Result<(), SysbenchUsageError> {
         let RequestOptions { block, io, backlog, validates, .. } = self.requests;
         if validates && self.command != Command::Cleanup && block <= TRAILER_BYTES {

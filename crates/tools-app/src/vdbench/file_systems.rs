@@ -16,7 +16,6 @@ const FORMAT: &str = "format";
 const FORMAT_THREADS: u64 = 8;
 const FORMAT_TRANSFER: u64 = 128 << 10;
 
-/// Limit of directory levels.
 const DEPTH_MAX: u64 = 32;
 
 /// A file system definition (FSD).
@@ -237,7 +236,6 @@ impl FileWork {
         Ok(())
     }
 
-    /// Checks combinations of parameters.
     pub(super) fn check(&self) -> Result<(), Placed> {
         let moves = matches!(self.operation, Operation::Read | Operation::Write);
         if self.stop_after.is_some() && !self.is_random && moves {
@@ -247,8 +245,8 @@ impl FileWork {
         Ok(())
     }
 
-    /// Sets the default transfer size if the definition is for creating files. Defaults of other definitions do not
-    /// apply to it.
+    /// Sets the default transfer size if the definition is for creating files. Defaults of other definitions
+    /// do not apply to it.
     pub(super) fn for_format(self) -> FileWork {
         if self.is_format() { FileWork { transfers: Transfers::Fixed(FORMAT_TRANSFER), ..self } } else { self }
     }

@@ -94,8 +94,8 @@ fn columns(has_files: bool) -> Vec<(String, String)> {
     all
 }
 
-/// Returns the header: a description of each column, and the names. Readers recognize the line of names by its
-/// leading blank.
+/// Returns the header: a description of each column, and the names. Readers recognize the line of
+/// names by its leading blank.
 pub fn header(has_files: bool) -> String {
     let columns = columns(has_files);
     let mut text = "*\n* 'flatfile.html' contains the results of each interval in columns.\n*\n".to_owned();
@@ -130,8 +130,8 @@ fn line(moment: &Moment, values: &[Option<String>]) -> String {
     format!("{:>12} {:>24} {}\n", moment.time, moment.date, values.collect::<String>())
 }
 
-/// Formats the line of an interval, or of the mean of several. `lengths` are those of existing storage; `rate` is the
-/// requested rate.
+/// Formats the line of an interval, or of the mean of several. `lengths` are those of existing storage;
+/// `rate` is the requested rate.
 pub fn of_blocks(
     (script, run, lengths): (&Script, &Run, &[Option<u64>]),
     rate: Option<f64>,

@@ -7,8 +7,8 @@ use super::values::{at_least_one, within};
 /// Limit of repetitions by `loop=`.
 const LOOPS_MAX: u64 = 1000;
 
-/// Parameters that affect neither the load nor its results: reports, messages, and communication between vdbench's
-/// processes.
+/// Parameters that affect neither the load nor its results: reports, messages,
+/// and communication between vdbench's processes.
 const WITHOUT_EFFECT: [&str; 12] = [
     "report",
     "report_run_totals",
@@ -34,7 +34,6 @@ const IGNORED: [(&str, &str); 6] = [
     ("heartbeat_error", "run the command yourself"),
 ];
 
-/// Parameters before all definitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct General {
     /// `create_anchors=yes`: whether anchor directories are created.

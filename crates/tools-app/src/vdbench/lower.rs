@@ -35,11 +35,9 @@ pub enum NoWorkload {
     TooFewFiles {
         /// Name of the workload definition.
         work: String,
-        /// Number of its threads.
         threads: u64,
         /// Name of the file system definition.
         storage: String,
-        /// Number of its files.
         files: u64,
     },
     /// The hit area is too small for hits, or leaves no room for misses.

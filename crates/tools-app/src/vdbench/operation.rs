@@ -1,13 +1,11 @@
 //! Operations of file workloads.
 
-/// Operation on files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     /// Open, read and close a file.
     Read,
     /// Open, write and close a file.
     Write,
-    /// Create a directory.
     Mkdir,
     /// Create an empty file and close it.
     Create,
@@ -15,7 +13,6 @@ pub(super) enum Operation {
     Open,
     /// Open and close a file; only the closes count.
     Close,
-    /// Remove a file.
     Delete,
     /// Call `stat` on a file.
     Getattr,
@@ -23,7 +20,6 @@ pub(super) enum Operation {
     Setattr,
     /// Check the read permission of a file.
     Access,
-    /// Remove a directory.
     Rmdir,
     /// Copy a file to another file system.
     Copy,
@@ -33,7 +29,6 @@ pub(super) enum Operation {
     Format,
 }
 
-/// Keywords of the operations.
 pub(super) const OPERATIONS: [(&str, Operation); 13] = [
     ("read", Operation::Read),
     ("write", Operation::Write),

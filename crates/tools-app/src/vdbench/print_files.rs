@@ -47,7 +47,6 @@ const CALLS: [Column; 11] = [
 /// The values of an interval in the flat file: rates, each with its response time in milliseconds.
 pub(super) struct FlatFigures {
     pub(super) requested: (f64, f64),
-    /// Reads and writes.
     pub(super) transfers: [(f64, f64); 2],
     pub(super) calls: [(f64, f64); 11],
     pub(super) mib_read: f64,
@@ -87,8 +86,8 @@ impl FilesDone {
         self.counts.get(&kind).copied().unwrap_or_default()
     }
 
-    /// Returns count and total time of a column. A copy includes all calls on its file, because a run that copies
-    /// does nothing else.
+    /// Returns count and total time of a column. A copy includes all calls on its file, because a run
+    /// that copies does nothing else.
     fn of_column(&self, column: &Column) -> (u64, u128) {
         if matches!(column.operation, Operation::Copy | Operation::Move) {
             return (self.copies, self.counts.iter().map(|(_, (_, sum, _))| sum).sum());

@@ -4,7 +4,6 @@ use super::file_systems::{FileStorage, FileWork};
 use super::format::Format;
 use super::storage::{Storage, Work};
 
-/// Rate of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
     Max,
@@ -59,7 +58,6 @@ pub struct Run {
     pub loops: String,
 }
 
-/// A parsed parameter file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Script {
     pub(super) storage: Vec<Storage>,

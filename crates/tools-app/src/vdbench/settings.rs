@@ -9,7 +9,6 @@ pub enum Action {
     Run(VdbenchSettings),
 }
 
-/// A parsed command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VdbenchSettings {
     /// Path of the parameter file; `-` for standard input.
@@ -38,7 +37,6 @@ pub enum Misuse {
     /// The value of an option is not a time.
     #[error("-{0} {1}: a time such as 90, 30m or 2h expected")]
     NotSeconds(char, String),
-    /// `-f` is missing.
     #[error("no parameter file; give one by -f FILE")]
     NoFile,
 }

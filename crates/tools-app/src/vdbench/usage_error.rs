@@ -9,7 +9,6 @@ pub struct VdbenchUsageError {
     pub file: String,
     /// Line number of the parameter or definition, from 1.
     pub line: usize,
-    /// The problem there.
     pub reason: Reason,
 }
 
@@ -32,40 +31,17 @@ pub enum Reason {
     /// A keyword has no value.
     #[error("`{key}` has no value; write {key}=VALUE")]
     NoValue { key: String },
-    /// The value is invalid.
     #[error("`{key}={value}`: {expected} expected")]
-    Value {
-        key: String,
-        value: String,
-        /// The expected values.
-        expected: &'static str,
-    },
+    Value { key: String, value: String, expected: &'static str },
     /// The number is too small or too large.
     #[error("`{key}={value}`: a number from {least} to {most} expected")]
-    Limits {
-        key: String,
-        value: u64,
-        /// Smallest allowed value.
-        least: u64,
-        /// Largest allowed value.
-        most: u64,
-    },
+    Limits { key: String, value: u64, least: u64, most: u64 },
     /// The keyword is unknown or unsupported in this definition.
     #[error("`{key}` of a {definition} is not supported; {way_out}")]
-    Key {
-        key: String,
-        /// Kind of the definition.
-        definition: &'static str,
-        /// The alternative.
-        way_out: &'static str,
-    },
+    Key { key: String, definition: &'static str, way_out: &'static str },
     /// The keyword is unknown or unsupported before all definitions.
     #[error("`{key}` is not supported; {way_out}")]
-    General {
-        key: String,
-        /// The alternative.
-        way_out: &'static str,
-    },
+    General { key: String, way_out: &'static str },
     /// A definition names another host.
     #[error("host `{host}` is not this one; use `plumb run --hosts` for other hosts, or `hd=localhost`")]
     OtherHost {
@@ -74,22 +50,12 @@ pub enum Reason {
     },
     /// The value is valid in vdbench, but not supported.
     #[error("`{key}={value}` is not supported; {way_out}")]
-    NotSupported {
-        key: String,
-        value: String,
-        /// The alternative.
-        way_out: &'static str,
-    },
-    /// The operation is unknown.
+    NotSupported { key: String, value: String, way_out: &'static str },
     #[error("unknown operation `{value}`; use one of {}", OPERATIONS.map(|(word, _)| word).join(", "))]
     UnknownOperation { value: String },
     /// Percentages do not add up to 100.
     #[error("the shares of `{key}` add up to {sum} %; they must be 100")]
-    Shares {
-        key: String,
-        /// Sum of the percentages.
-        sum: u32,
-    },
+    Shares { key: String, sum: u32 },
     /// Skews do not add up to 100 %.
     #[error("{definition}: the skews of its workloads add up to {sum} %; they must be 100")]
     Skews {
@@ -100,44 +66,31 @@ pub enum Reason {
     },
     /// A definition lacks a required parameter.
     #[error("{definition} has no `{key}=`; add it")]
-    Missing {
-        /// Name of the definition.
-        definition: String,
-        /// The missing keyword.
-        key: &'static str,
-    },
+    Missing { definition: String, key: &'static str },
     /// A definition uses none of another kind.
     #[error("{definition} uses no {what}; name one by `{key}=`")]
     UsesNone {
-        /// Name of the definition.
         definition: String,
         /// Kind of the missing definition.
         what: &'static str,
-        /// Keyword that names one.
         key: &'static str,
     },
     /// Parameters of a definition exclude each other.
     #[error("{definition}: {found}; {way_out}")]
     Together {
-        /// Name of the definition.
         definition: String,
         /// The conflict.
         found: &'static str,
-        /// The alternative.
         way_out: &'static str,
     },
     /// A file system has too many files or directories.
     #[error("{definition} has too many files or directories; make it smaller")]
-    TooManyFiles {
-        /// Name of the definition.
-        definition: String,
-    },
+    TooManyFiles { definition: String },
     /// The file has too many runs.
     #[error("{definition}: more than {most} runs; use shorter lists")]
     TooManyRuns {
         /// Name of the run definition.
         definition: String,
-        /// Limit of runs.
         most: usize,
     },
     /// A kind of definition is missing.

@@ -8,7 +8,6 @@ pub enum OptionError {
     /// The option does not exist.
     #[error("unknown option `{word}`{}", hint(.nearest))]
     Unknown {
-        /// The argument as typed.
         word: String,
         /// The most similar option, with its dashes.
         nearest: Option<String>,
@@ -24,7 +23,6 @@ pub enum OptionError {
     /// An argument is not an option.
     #[error("unexpected argument `{word}`; options begin with a dash")]
     NoOption { word: String },
-    /// The value is missing.
     #[error("{option} needs a value: {option} {what}")]
     NoValue {
         /// The option, with its dashes.
@@ -32,7 +30,6 @@ pub enum OptionError {
         /// Placeholder of the value.
         what: &'static str,
     },
-    /// The value is invalid.
     #[error("{option}: `{value}` {problem}")]
     Value {
         /// The option, with its dashes.
@@ -65,17 +62,11 @@ pub enum OptionError {
     Command {
         /// The option, with its dashes.
         option: &'static str,
-        /// The command line.
         line: String,
     },
     /// The requested tree is impossible.
     #[error("{message}; {help}")]
-    Tree {
-        /// The problem.
-        message: String,
-        /// A hint.
-        help: &'static str,
-    },
+    Tree { message: String, help: &'static str },
 }
 
 fn hint(nearest: &Option<String>) -> String {
@@ -88,8 +79,8 @@ const OTHER_BACK_ENDS: [&str; 17] = [
     "Gfarm", "CHFS", "FINCHFS", "LIBNFS",
 ];
 
-/// Returns the hint for an unsupported back end. It does not offer another back end, because that would be another
-/// workload.
+/// Returns the hint for an unsupported back end. It does not offer another back end, because
+/// that would be another workload.
 fn without(backend: &str) -> &'static str {
     match backend {
         "DFS" => {

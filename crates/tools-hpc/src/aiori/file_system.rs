@@ -7,9 +7,7 @@ pub struct FileSystem {
     pub total_bytes: u64,
     /// Free space, bytes.
     pub free_bytes: u64,
-    /// Number of inodes.
     pub inodes: u64,
-    /// Number of free inodes.
     pub free_inodes: u64,
 }
 

@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 /// Limit of ranks in one process. Each is a thread.
 const RANKS_MAX: u32 = 4096;
 
-/// Value of an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OptionValue {
     /// Value of a flag or a number.
@@ -29,14 +28,12 @@ pub struct GivenOptions {
     values: BTreeMap<String, OptionValue>,
     /// Options without effect, each with the reason.
     pub ignored: Vec<(String, &'static str)>,
-    /// Whether help was requested.
     pub help: bool,
 }
 
 /// Request of a command line of mdtest or md-workbench.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked<S> {
-    /// Print the options.
     Help,
     /// A run, with the options that have no effect.
     Run(Box<S>, Vec<(String, &'static str)>),

@@ -3,7 +3,6 @@
 /// Processes started by a launcher. Each is a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launched {
-    /// Number of ranks.
     pub ranks: u32,
     /// Number of nodes with ranks.
     pub nodes: u32,

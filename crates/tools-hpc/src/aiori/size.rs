@@ -1,6 +1,5 @@
 //! Parses sizes like IOR.
 
-/// Hint of every error.
 const HELP: &str = "use a number such as 47008, 4k, 1m or 16g";
 
 /// Error from parsing a size.
@@ -17,8 +16,8 @@ pub enum SizeError {
     TooLarge,
 }
 
-/// Parses a whole number with a suffix of powers of 1024. `4k`, `4KB` and `4KiB` are equal, because IOR reads only
-/// the first letter.
+/// Parses a whole number with a suffix of powers of 1024. `4k`, `4KB` and `4KiB` are equal, because IOR
+/// reads only the first letter.
 ///
 /// # Errors [`SizeError`].
 pub fn size(text: &str) -> Result<i64, SizeError> {

@@ -11,17 +11,14 @@ use plumb_workload::suggest::nearest;
 /// The request of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
-    /// Print the options.
     Help,
     /// Print all keys of a configuration.
     List,
     /// Print the hash of a configuration.
     ConfigHash(Hash),
-    /// Run a configuration.
     Run(Box<Given>),
 }
 
-/// A requested run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Given {
     /// What is to be done.
@@ -61,8 +58,8 @@ pub fn help() -> String {
         .to_owned()
 }
 
-/// Parses a command line, without the name of the program. `now` names the directories of the run; `file` returns the
-/// text of a configuration.
+/// Parses a command line, without the name of the program. `now` names the directories of the run; `file` returns
+/// the text of a configuration.
 ///
 /// # Errors The first error in the command line or the configuration.
 pub fn read(

@@ -5,7 +5,6 @@ use plumb_tools::FileError;
 /// Error in a command line or its configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum Io500Error {
-    /// An argument is invalid.
     #[error("{0}")]
     Words(String),
     /// The configuration cannot be read.
@@ -16,20 +15,13 @@ pub enum Io500Error {
     Config(#[from] ConfigError),
     /// A phase is impossible. The message comes from the tool that runs it.
     #[error("{name}: [{phase}]: {message}")]
-    Phase {
-        /// Name of the configuration.
-        name: String,
-        phase: &'static str,
-        /// The tool's message.
-        message: String,
-    },
+    Phase { name: String, phase: &'static str, message: String },
 }
 
 /// Error in a line of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}:{line}: {problem}")]
 pub struct ConfigError {
-    /// Name of the configuration.
     pub name: String,
     /// Line number, from 1.
     pub line: usize,
@@ -42,19 +34,10 @@ pub struct ConfigError {
 pub enum Problem {
     /// The section does not exist.
     #[error("unknown section [{section}]{}; `--list` prints all", hint(.nearest))]
-    Section {
-        section: String,
-        /// The most similar name.
-        nearest: Option<&'static str>,
-    },
+    Section { section: String, nearest: Option<&'static str> },
     /// The key does not exist in the section.
     #[error("unknown key `{key}` in [{section}]{}; `--list` prints all", hint(.nearest))]
-    Key {
-        key: String,
-        section: &'static str,
-        /// The most similar name.
-        nearest: Option<&'static str>,
-    },
+    Key { key: String, section: &'static str, nearest: Option<&'static str> },
     /// A key precedes the first section.
     #[error("`{key}` is before the first section; put it below one, such as [global]")]
     Outside { key: String },
@@ -64,7 +47,6 @@ pub enum Problem {
         /// The line, or its beginning.
         text: String,
     },
-    /// The value is invalid.
     #[error("{key}: `{value}` {problem}")]
     Value {
         key: &'static str,

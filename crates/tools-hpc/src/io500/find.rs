@@ -40,7 +40,6 @@ pub struct FoundByThread {
     pub errors: u64,
     /// Files that meet the conditions.
     pub found: u64,
-    /// All files.
     pub files: u64,
     /// All names: files, directories and others.
     pub names: u64,
@@ -53,7 +52,6 @@ pub struct FindResult {
     pub time_s: f64,
     /// Counts by thread or rank.
     pub threads: Vec<FoundByThread>,
-    /// The first error.
     pub error: Option<String>,
 }
 

@@ -20,7 +20,6 @@ pub struct Config {
     values: BTreeMap<(usize, usize), String>,
     /// Line numbers of the values.
     lines: BTreeMap<(usize, usize), usize>,
-    /// Name of the file.
     name: String,
 }
 

@@ -36,7 +36,6 @@ pub enum Phase {
     IorHardRead,
     /// Calls stat on the files of another rank.
     MdtestHardStat,
-    /// Removes the data sets.
     #[strum(serialize = "mdworkbench-delete")]
     WorkbenchDelete,
     /// Removes the files of another rank.
@@ -152,7 +151,6 @@ impl Phase {
     }
 }
 
-/// Outcome of a phase.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outcome {
     /// GiB/s, or thousands of operations per second; 0 without a result.

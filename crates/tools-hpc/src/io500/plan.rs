@@ -18,18 +18,13 @@ const WORKBENCH_S: u64 = 60;
 /// Rate to assume if that phase did not run, thousands per second. Source: IO500 isc26.
 const WORKBENCH_KIOPS: f64 = 10.0;
 
-/// Work of a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
-    /// A test of IOR.
     Ior(Box<ior::Test>),
-    /// A run of mdtest.
     Mdtest(Box<mdtest::MdtestSettings>),
-    /// A run of md-workbench.
     Workbench(Box<md_workbench::MdWorkbenchSettings>),
     /// Creation of the timestamp file.
     Timestamp,
-    /// A search for files.
     Find(Find),
 }
 
@@ -39,23 +34,19 @@ pub struct Task {
     pub phase: Phase,
     /// The tool's arguments; empty for a phase without a tool.
     pub words: Vec<String>,
-    /// The parsed arguments.
     pub work: Work,
     /// Whether the configuration skips the phase.
     pub is_left_out: bool,
 }
 
-/// A planned run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub config: Config,
     /// Directory of the test data.
     pub data: String,
-    /// Directory of the results.
     pub results: String,
     /// The phases, in order.
     pub tasks: Vec<Task>,
-    /// Number of ranks.
     pub ranks: u32,
     /// Whether the phases are only printed.
     pub is_dry: bool,
@@ -320,7 +311,6 @@ impl Plan {
     }
 }
 
-/// Options of md-workbench.
 impl Plan {
     fn workbench(&self, phase: Phase, circumstances: &Circumstances<'_>) -> Vec<String> {
         let kind = phase.kind();

@@ -8,7 +8,6 @@ use plumb_tools::support::Support;
 /// Kind of a key's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// Any text.
     Text,
     /// TRUE or FALSE.
     Bool,
@@ -16,9 +15,7 @@ pub enum Takes {
     Count,
     /// A whole number of 1 or more.
     Positive,
-    /// A whole number.
     Int,
-    /// A number.
     Float,
     /// Bytes, with a suffix of powers of 1024.
     Size,

@@ -6,10 +6,8 @@ use plumb_tools::FileError;
 /// Error in a command line or its script.
 #[derive(Debug, thiserror::Error)]
 pub enum IorError {
-    /// An argument is invalid.
     #[error(transparent)]
     Words(OptionError),
-    /// A test is impossible.
     #[error(transparent)]
     Test(OptionError),
     /// The script cannot be read.
@@ -22,7 +20,6 @@ pub enum IorError {
     /// A line of the script is invalid.
     #[error("{name}:{line}: {error}")]
     Line {
-        /// Name of the script.
         name: String,
         /// Line number, from 1.
         line: usize,
@@ -34,9 +31,5 @@ pub enum IorError {
     NoStart { name: String },
     /// The script has too many tests.
     #[error("{name}: more than {most} tests; use several scripts")]
-    TooMany {
-        name: String,
-        /// Limit of tests.
-        most: usize,
-    },
+    TooMany { name: String, most: usize },
 }

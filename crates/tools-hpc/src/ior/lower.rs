@@ -58,7 +58,6 @@ pub struct Lowered {
     pub repetition: u32,
 }
 
-/// Lowers a repetition.
 pub fn lower(test: &Test, facts: &Facts) -> Lowered {
     let lowering = Lowering { test, facts };
     let names: Vec<String> = lowering.directories().into_iter().chain(lowering.files()).collect();

@@ -29,7 +29,6 @@ use plumb_tools::FileError;
 /// The request of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
-    /// Print the options.
     Help,
     /// Run these tests; the second list holds options without effect.
     Run(Vec<Test>, Vec<(String, &'static str)>),

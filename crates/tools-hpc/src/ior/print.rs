@@ -22,7 +22,6 @@ pub struct Session {
     pub machine: String,
 }
 
-/// A finished test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Done {
     pub test: Test,
@@ -168,8 +167,8 @@ pub fn data_stamp(test: &Test, clock_seed: i32) -> String {
     format!("Using Time Stamp {stamp} (0x{stamp:x}) for Data Signature\n")
 }
 
-/// Formats the lines of `-v` at the start of a phase. `readers` holds the number of ranks that read the data of each
-/// rank.
+/// Formats the lines of `-v` at the start of a phase. `readers` holds the number of ranks that read
+/// the data of each rank.
 pub fn begins(test: &Test, phase: &str, readers: &[u32], now: &str) -> String {
     match (phase, test.output.verbosity) {
         ("write-check", 1..) => format!("Verifying contents of the file(s) just written.\n{now}\n\n"),
@@ -425,8 +424,8 @@ pub fn summary(all: &[Done], ranks_per_node: u32) -> String {
     text
 }
 
-/// Returns `true` if the time of a call is the latency of its transfer. With AIO, the request may still be in flight
-/// after the call.
+/// Returns `true` if the time of a call is the latency of its transfer. With AIO, the request may still be
+/// in flight after the call.
 pub(super) fn has_latencies(test: &Test) -> bool {
     !matches!(test.api, Api::Aio(_))
 }
@@ -455,7 +454,6 @@ fn latencies(all: &[Done]) -> String {
     text
 }
 
-/// Formats the last line.
 pub fn tail(all: &[Done], ended: &str) -> String {
     match all.first().map(|done| done.test.output.form) {
         Some(Form::Table) | None => format!("{:<20}: {ended}\n", "Finished"),

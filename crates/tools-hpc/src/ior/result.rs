@@ -5,7 +5,6 @@ use plumb_result::histogram::Histogram;
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
 
-/// Kind of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessKind {
     Write,
@@ -39,25 +38,20 @@ pub struct RankTimes {
     pub transfer_s: f64,
     /// Time of the close.
     pub close_s: f64,
-    /// Number of transfers.
     pub transfers: u64,
-    /// Number of bytes moved.
     pub bytes: u64,
     /// Number of transfers before the stonewall; `None` without a stonewall.
     pub at_wall: Option<u64>,
 }
 
-/// Measurement of a phase. The time of each rank starts at the common barrier. It includes only calls, and not
-/// generating or verifying data.
+/// Measurement of a phase. The time of each rank starts at the common barrier. It includes only calls, and
+/// not generating or verifying data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Access {
-    /// Kind of the phase.
     pub kind: AccessKind,
     /// Index of the repetition, from 0.
     pub repetition: u32,
-    /// Times by rank.
     pub ranks: Vec<RankTimes>,
-    /// Bytes of all ranks.
     pub bytes: u64,
     /// Time until the last file was open, s.
     pub open_s: f64,
@@ -67,13 +61,11 @@ pub struct Access {
     pub close_s: f64,
     /// Total time, s.
     pub total_s: f64,
-    /// Latencies of single transfers.
     pub latency: Histogram,
     /// Number of reads with wrong data.
     pub wrong: u64,
     /// Number of short transfers.
     pub short: u64,
-    /// Errors of the system.
     pub failed: Vec<String>,
 }
 

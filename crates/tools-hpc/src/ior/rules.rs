@@ -4,7 +4,6 @@ use super::settings::{Api, MpiIoOptions, Random, Reorder, Test};
 use crate::aiori::OptionError;
 
 impl Test {
-    /// Checks combinations of options.
     pub(super) fn rules(&self) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));
         let (block, transfer) = (self.size.block_bytes, self.size.transfer_bytes);

@@ -31,7 +31,6 @@ pub struct AioOptions {
     pub granularity: u32,
 }
 
-/// Options of MPI-IO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MpiIoOptions {
     /// `mpiio.preallocate`: whether space is reserved when a file is opened for writing.
@@ -51,21 +50,18 @@ pub enum Hog {
     ShareOfNode(f64),
 }
 
-/// Order of transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Random {
     /// Sequential.
     No,
     /// Transfers of a block in random order.
     InBlock,
-    /// Blocks at random offsets.
     Anywhere,
 }
 
 /// The rank whose data a rank reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reorder {
-    /// The rank itself.
     No,
     /// The rank a constant distance away.
     Constant,
@@ -75,7 +71,6 @@ pub enum Reorder {
     Permuted,
 }
 
-/// Format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Table,
@@ -83,7 +78,6 @@ pub enum Form {
     Csv,
 }
 
-/// A test of IOR.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
     /// Index of the test, from 0.
@@ -308,7 +302,6 @@ impl Repetition {
     }
 }
 
-/// Limits of a test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestLimits {
     /// `minTimeDuration`: seconds for which transfers are repeated.

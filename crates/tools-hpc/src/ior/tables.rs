@@ -18,7 +18,6 @@ pub fn rank_csv(access: &Access) -> String {
     text
 }
 
-/// Returns the header row.
 pub fn rank_csv_head() -> &'static str {
     "access,rank,runtime-with-openclose,runtime,throughput-withopenclose,throughput\n"
 }

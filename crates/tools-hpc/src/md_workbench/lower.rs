@@ -17,7 +17,6 @@ const TARGET: &str = "data-sets";
 /// Facts that the settings do not contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Facts {
-    /// Seed of the data.
     pub seed: i32,
     /// Number of the oldest object in each data set.
     pub start: u64,

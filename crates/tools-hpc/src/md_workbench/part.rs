@@ -4,18 +4,15 @@ use plumb_result::histogram::Histogram;
 use plumb_result::{Fault, PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
 
-/// Kind of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartKind {
     /// Data sets and objects are created.
     Precreate,
-    /// Objects are renewed.
     Benchmark,
     /// The remaining objects are removed.
     Cleanup,
 }
 
-/// A phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     pub kind: PartKind,

@@ -43,7 +43,6 @@ pub fn head(settings: &MdWorkbenchSettings, command: &[String], began: &str) -> 
     )
 }
 
-/// Formats a finished phase.
 pub fn phase(settings: &MdWorkbenchSettings, part: &Part, measured: &PhaseMeasurement) -> String {
     let all = Sums::of(measured);
     let mut text = wall(settings, &all);
@@ -162,7 +161,6 @@ pub fn renewed(settings: &MdWorkbenchSettings, part: &Part, measured: &PhaseMeas
     met.unwrap_or(settings.dataset.renewals)
 }
 
-/// Formats the last line.
 pub fn tail(settings: &MdWorkbenchSettings, took_s: f64, ended: &str) -> String {
     if settings.output.quiet { String::new() } else { format!("Total runtime: {took_s:.0}s time: {ended}\n") }
 }

@@ -10,7 +10,6 @@ const ITERATIONS_MAX: u32 = 10_000;
 /// Limit of the wait, as a share of an operation's time.
 const WAIT_MAX: f64 = 1000.0;
 
-/// Settings of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MdWorkbenchSettings {
     /// The delays of `-a DUMMY`, which makes no call; `None` for POSIX.
@@ -30,7 +29,6 @@ pub struct MdWorkbenchSettings {
     pub launched: Option<Launched>,
 }
 
-/// The requested phases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BenchmarkPhases {
     /// `-1`: whether objects are created.
@@ -77,7 +75,6 @@ pub struct ObjectData {
     pub direct: bool,
 }
 
-/// Waits after operations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaitOptions {
     /// `-t`: wait after an operation, in millionths of its time.
@@ -118,7 +115,6 @@ fn ppm(text: &str) -> Result<u64, OptionError> {
         .ok_or_else(|| value_error("t", text, "is not a share of time; use a number such as 0.5, from 0 to 1000"))
 }
 
-/// Interprets the options.
 pub(super) fn settings(said: &GivenOptions, launched: Option<&Launched>) -> Result<MdWorkbenchSettings, OptionError> {
     let dummy = match said.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => None,
@@ -177,7 +173,6 @@ pub(super) fn settings(said: &GivenOptions, launched: Option<&Launched>) -> Resu
 }
 
 impl MdWorkbenchSettings {
-    /// Checks combinations of options.
     fn rules(&self) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));
         let zero = |key: &str| Err(value_error(key, "0", "leaves nothing to do; use at least 1"));

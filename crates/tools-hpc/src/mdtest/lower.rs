@@ -101,7 +101,6 @@ pub(super) fn file_order(settings: &MdtestSettings, facts: &Facts, names: &TreeN
     }
 }
 
-/// Lowers an iteration.
 pub fn lower(settings: &MdtestSettings, facts: &Facts) -> Lowered {
     let names = names(settings, facts.tasks, facts.iteration);
     let lowering = Lowering { settings, facts, names: &names };

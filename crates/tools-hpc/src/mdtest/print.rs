@@ -214,12 +214,10 @@ fn latencies(results: &[IterationResult]) -> String {
     text
 }
 
-/// Formats the last line.
 pub fn tail(ended: &str) -> String {
     format!("-- finished at {ended} --\n\n")
 }
 
-/// A file of `--savePerOpDataCSV`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpFile {
     pub path: String,

@@ -8,27 +8,20 @@ use strum::VariantArray;
 /// A test, in mdtest's order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum Test {
-    /// Create directories as items.
     DirectoryCreation,
     /// Call stat on the directories.
     DirectoryStat,
     /// Nothing: mdtest has no work for it.
     DirectoryRead,
-    /// Rename the directories.
     DirectoryRename,
-    /// Remove the directories.
     DirectoryRemoval,
-    /// Create files.
     FileCreation,
     /// Call stat on the files.
     FileStat,
     /// Open and read the files.
     FileRead,
-    /// Remove the files.
     FileRemoval,
-    /// Create the tree.
     TreeCreation,
-    /// Remove the tree.
     TreeRemoval,
 }
 
@@ -95,7 +88,6 @@ impl RankTime {
     }
 }
 
-/// Measurement of a test.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TestResult {
     /// Number of items of all ranks.
@@ -104,9 +96,7 @@ pub struct TestResult {
     pub time_ns: u64,
     /// Items and times by rank.
     pub ranks: Vec<RankTime>,
-    /// Latencies of single ops.
     pub latency: Histogram,
-    /// Number of failed ops.
     pub fault_count: u64,
     /// The first of the failures.
     pub faults: Vec<Fault>,
@@ -129,7 +119,6 @@ fn per_second(items: u64, time_ns: u64) -> f64 {
     if items == 0 { 0.0 } else { items as f64 * 1e9 / time_ns.max(1) as f64 }
 }
 
-/// Measurement of an iteration.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct IterationResult {
     tests: Vec<(Test, TestResult)>,

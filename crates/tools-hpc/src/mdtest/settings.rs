@@ -12,7 +12,6 @@ pub enum Prints {
     Both,
 }
 
-/// Settings of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MdtestSettings {
     /// The delays of `-a DUMMY`, which makes no call; `None` for POSIX.
@@ -76,7 +75,6 @@ impl TreeOptions {
     }
 }
 
-/// The requested phases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestPhases {
     /// `-C`: whether items are created.
@@ -215,7 +213,6 @@ impl TestOutput {
     }
 }
 
-/// Interprets the options.
 pub(super) fn settings(said: &GivenOptions, launched: Option<&Launched>) -> Result<MdtestSettings, OptionError> {
     let dummy = match said.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => None,
@@ -265,7 +262,6 @@ fn command(said: &GivenOptions, key: &str, option: &'static str) -> Result<Optio
 }
 
 impl MdtestSettings {
-    /// Checks combinations of options.
     fn rules(&self) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));
         let places = self.tree.directories.len();

@@ -81,7 +81,6 @@ enum Does {
     Remove,
 }
 
-/// Kind of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Items {
     Directories,
@@ -331,8 +330,8 @@ impl<'a> Trace<'a> {
         Walk { does, items, for_all: false, tree, owner: self.owner_of(0, shifts), from: 0, to: u64::MAX }
     }
 
-    /// Adds the items of a directory and of those below. `number` is the directory's, `level` its depth below the
-    /// top.
+    /// Adds the items of a directory and of those below. `number` is the directory's, `level`
+    /// its depth below the top.
     fn directory(&self, path: &str, number: u64, level: u32, walk: &mut Walk, lines: &mut Lines<'_>) {
         let names = &self.names;
         lines.add("create_remove_items (start): temp_path is '", path, "'");
@@ -486,8 +485,8 @@ impl<'a> Trace<'a> {
         ((u64::from(rank) + distance) % u64::from(self.facts.tasks.max(1))) as u32
     }
 
-    /// Returns the rank in whose tree rank 0 works after `shifts` strides. Its items are in the tree one stride
-    /// further.
+    /// Returns the rank in whose tree rank 0 works after `shifts` strides. Its items are in
+    /// the tree one stride further.
     fn tree_owner(&self, shifts: u32) -> u32 {
         if self.settings.order.unique { self.owner_of(0, shifts + 1) } else { 0 }
     }

@@ -5,8 +5,8 @@ use super::wire::{bounce_head, burst_head, udp_head};
 use plumb_workload::PerSecond;
 use plumb_workload::net::{DatagramForm, Iperf2Form, NetOp, NetWork, Transport};
 
-/// Returns the header form of datagrams. The wall clock is `ahead_us` ahead of the monotonic clock, which is at
-/// `now_us`.
+/// Returns the header form of datagrams. The wall clock is `ahead_us` ahead of the monotonic
+/// clock, which is at `now_us`.
 pub fn form(test: &Test, port: u16, ahead_us: u64, now_us: u64) -> DatagramForm {
     let head = udp_head(test, port, ahead_us.saturating_add(now_us));
     DatagramForm::Iperf2(Iperf2Form { ahead_us, head, bin_us: test.bin_us() })

@@ -51,7 +51,6 @@ pub const OPTIONS: &[Opt] = &[
     long("histograms", AfterEquals("[=W,N]"), "one-way latencies in N bins of W (10u, 1m; default 100u,10000)").of(Server),
 ];
 
-/// The parsing rules.
 pub(super) const WORDS: Grammar = Grammar { table: Table(&[OPTIONS]), aliases: &[], ..GRAMMAR };
 
 /// Returns the page of `--help`.

@@ -4,7 +4,6 @@ use super::settings::Bins;
 use super::wire::{Ask, Latency, ServerReport};
 use crate::iperf3::{Unit, bytes_text, general, rate_text};
 
-/// Options of the output.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Look {
     /// Unit of rates.
@@ -46,7 +45,6 @@ impl Stream {
 /// Facts that are known after a stream is connected.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Met {
-    /// The client's request.
     pub ask: Ask,
     /// TCP only: first congestion window (KiB), maximum segment size (bytes), and first round trip (µs).
     pub tcp: Option<[u64; 3]>,
@@ -56,7 +54,6 @@ pub struct Met {
     pub socket: i32,
     /// Name of the network interface.
     pub device: String,
-    /// Time of the connection.
     pub at: String,
 }
 
@@ -123,7 +120,6 @@ impl Row {
 const BOUNCE_COLUMNS: &str =
     "[ ID] Interval            Transfer    Bandwidth         BB cnt=avg/min/max/stdev         Rtry  Cwnd/RTT    RPS\n";
 
-/// A separator line.
 pub const DASHES: &str = "------------------------------------------------------------\n";
 
 impl Look {
@@ -261,8 +257,8 @@ impl Look {
         format!("[{name}] {start:.4}-{end:.4} sec  {transfer}  {rate}{losses}\n")
     }
 
-    /// Formats the histogram of one-way latencies. `counts` holds the used bins with their counts. Bin 0 holds
-    /// latencies below 0.
+    /// Formats the histogram of one-way latencies. `counts` holds the used bins with their counts. Bin
+    /// 0 holds latencies below 0.
     pub fn histogram(&self, name: &str, row: &Row, is_last: bool, of: Bins, counts: &[(u32, u32)]) -> String {
         let all: u64 = counts.iter().map(|&(_, count)| u64::from(count)).sum();
         let within = || counts.iter().filter(|&&(bin, _)| (1..=of.count).contains(&bin));

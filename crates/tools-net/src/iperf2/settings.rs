@@ -11,9 +11,7 @@ use plumb_workload::net::BURST_HEAD_BYTES;
 /// The request of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
-    /// Print the options.
     Help,
-    /// Print the version.
     Version,
     /// Run a test, or serve tests.
     Run(Box<Iperf2Settings>),
@@ -48,7 +46,6 @@ pub struct Iperf2Settings {
     pub ignored: Vec<(&'static str, &'static str)>,
 }
 
-/// Settings of a test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
     /// Whether the test uses datagrams.
@@ -61,9 +58,7 @@ pub struct Test {
     pub block: u32,
     /// Bits per second, or round trips per second in a test of round trips.
     pub rate: Option<f64>,
-    /// Number of streams.
     pub streams: u32,
-    /// Whether the server sends.
     pub reverse: bool,
     /// Whether both ends send over one connection.
     pub full_duplex: bool,
@@ -108,7 +103,6 @@ pub struct Back {
 pub struct Bins {
     /// Width of a bin, µs.
     pub width_us: u32,
-    /// Number of bins.
     pub count: u32,
 }
 

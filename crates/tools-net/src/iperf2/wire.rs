@@ -11,8 +11,8 @@ const TRIPS: u32 = 0x2000_0000;
 const HAS_LENGTH: u32 = 0x0001_0000;
 /// Flag: the server sends, alone or at the same time.
 const SERVER_SENDS: u32 = 0x0400_0000;
-/// Flags: the server connects back to the given port, immediately or afterwards. Source: 2.1.8, `HEADER_VERSION1`,
-/// `RUN_NOW`.
+/// Flags: the server connects back to the given port, immediately or afterwards. Source: 2.1.8,
+/// `HEADER_VERSION1`, `RUN_NOW`.
 const BACK: u32 = 0x8000_0000;
 const BACK_AT_ONCE: u32 = 0x0000_0001;
 /// Flags of the extended part, with the same meaning.
@@ -62,8 +62,8 @@ fn head(test: &Test, port: u16, flags: u32) -> [u32; 27] {
     words
 }
 
-/// Returns the header of a client's datagrams, after number and time. The test starts at `start_us`, in µs since the
-/// epoch.
+/// Returns the header of a client's datagrams, after number and time. The test starts at `start_us`,
+/// in µs since the epoch.
 pub fn udp_head(test: &Test, port: u16, start_us: u64) -> [u32; 27] {
     let length = if test.trip_times { 108 } else { 76 };
     let trips = if test.trip_times { TRIPS } else { 0 };
@@ -87,8 +87,8 @@ fn tcp_words(test: &Test, port: u16, start_us: u64) -> ([u32; 27], usize) {
     (words, length)
 }
 
-/// Returns the header of a TCP client's stream, or of a server that sends bursts. The test starts at `start_us`, in
-/// µs since the epoch.
+/// Returns the header of a TCP client's stream, or of a server that sends bursts. The test starts at `start_us`,
+/// in µs since the epoch.
 pub fn tcp_head(test: &Test, port: u16, start_us: u64) -> Vec<u8> {
     let (words, length) = tcp_words(test, port, start_us);
     words.iter().flat_map(|word| word.to_be_bytes()).take(length).collect()
@@ -108,8 +108,8 @@ fn time_words(us: u64) -> [u32; 2] {
     [(us / 1_000_000) as u32, (us % 1_000_000) as u32]
 }
 
-/// Returns the server's answer to a request for one-way latencies: the start of the test, and the time at which it
-/// was read.
+/// Returns the server's answer to a request for one-way latencies: the start of the test, and the time
+/// at which it was read.
 pub fn answer(ask: &Ask, now_us: u64) -> Vec<u8> {
     let [start, now] = [ask.start_us, now_us].map(time_words);
     let words =
@@ -136,7 +136,6 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 /// A client's request, as far as this server supports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Ask {
-    /// Whether the server sends.
     pub reverse: bool,
     /// Whether both ends send over one connection.
     pub full_duplex: bool,
@@ -158,8 +157,8 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// Parses the start of a stream, or a datagram's bytes after number and time. Bytes that are not a header request
-    /// nothing.
+    /// Parses the start of a stream, or a datagram's bytes after number and time. Bytes that are
+    /// not a header request nothing.
     pub fn read(bytes: &[u8]) -> Ask {
         let word = |at| word(bytes, at).unwrap_or(0);
         if word(0) == BOUNCE {
@@ -224,13 +223,10 @@ impl Latency {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ServerReport {
     pub bytes: u64,
-    /// Duration of the stream.
     pub seconds: f64,
-    /// Number of lost datagrams.
     pub lost: u64,
     /// Number of datagrams that arrived after a later one.
     pub out_of_order: u64,
-    /// Number of sent datagrams.
     pub datagrams: u64,
     /// Smoothed variation of one-way latencies, µs.
     pub jitter_us: f64,

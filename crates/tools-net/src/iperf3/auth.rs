@@ -79,8 +79,8 @@ impl Claim {
     }
 }
 
-/// Users that are admitted: a line `NAME,HASH` each, where HASH is the SHA-256 of `{NAME}PASSWORD` in hexadecimal
-/// digits.
+/// Users that are admitted: a line `NAME,HASH` each, where HASH is the SHA-256 of
+/// `{NAME}PASSWORD` in hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Users(Vec<(String, [u8; 64])>);
 

@@ -69,8 +69,8 @@ pub fn general(value: f64, digits: usize) -> String {
     plain(&format!("{value:.*}", (digits as i32 - 1 - exponent).max(0) as usize))
 }
 
-/// Parses a number of the command line: a fraction with a suffix, which stands for a power of `base`. Case is
-/// ignored.
+/// Parses a number of the command line: a fraction with a suffix, which stands for a power of
+/// `base`. Case is ignored.
 pub(super) fn number(text: &str, base: f64) -> Option<f64> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let power = match text[digits.len()..].to_ascii_lowercase().as_str() {

@@ -9,10 +9,9 @@ use std::fmt::Write as _;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Json {
     Bool(bool),
-    /// A whole number.
     Int(i64),
-    /// Any number. NaN and infinities are printed as 0, because a reader that expects a number must not find another
-    /// type.
+    /// Any number. NaN and infinities are printed as 0, because a reader that expects a number
+    /// must not find another type.
     Number(f64),
     Text(String),
     List(Vec<Json>),

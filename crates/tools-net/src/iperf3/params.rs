@@ -64,7 +64,6 @@ pub struct FlowParams {
     pub block: u32,
 }
 
-/// Limits of the rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaceParams {
     /// `-b`: bits per second of a stream.
@@ -147,12 +146,10 @@ impl Default for PaceParams {
     }
 }
 
-/// Limits of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bits per second of all streams of a test.
     pub rate: Option<u64>,
-    /// Seconds of a test.
     pub time_s: u32,
 }
 
@@ -186,7 +183,6 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// Returns iperf3's error number.
     pub fn number(&self) -> i32 {
         match self {
             Refused::Rate => 27,
@@ -215,7 +211,6 @@ fn whole(value: &Value, key: &'static str, most: u64, default: u64) -> Result<u6
     wide.filter(|&number| number <= most).ok_or(Refused::Range(key))
 }
 
-/// Reads a text.
 pub(super) fn text(value: &Value, key: &str) -> Option<String> {
     value.get(key)?.as_str().map(str::to_owned)
 }

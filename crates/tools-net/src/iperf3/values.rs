@@ -28,8 +28,8 @@ pub(crate) fn byte_of(text: &str) -> Option<u8> {
     c_number(text).and_then(|number| u8::try_from(number).ok())
 }
 
-/// Returns the type of service for a code point or its name. Sources: RFC 2474, 2597, 3246, 5865; RFC 1349 for the
-/// last three.
+/// Returns the type of service for a code point or its name. Sources: RFC 2474, 2597, 3246, 5865; RFC
+/// 1349 for the last three.
 pub(super) fn service_of(text: &str) -> Option<u8> {
     let digits = |text: &str, of: [std::ops::RangeInclusive<u8>; 2]| {
         let [first, second] = <[u8; 2]>::try_from(text.as_bytes()).ok()?.map(|digit| digit.wrapping_sub(b'0'));

@@ -11,7 +11,6 @@ pub const VERSION: &str = "3.21 (Plumb)";
 /// Size of a cookie: letters and a NUL.
 pub const COOKIE_BYTES: usize = 37;
 
-/// Letters of a cookie.
 pub const COOKIE_LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 /// Limit of parameters as JSON, bytes. iperf3 accepts 8 KiB; extra data and titles may be longer.
@@ -47,7 +46,6 @@ pub fn stream_id(place: usize) -> i64 {
 pub enum State {
     /// Both ends start to move data.
     TestStart = 1,
-    /// Data is moving.
     TestRunning = 2,
     /// The client ends the test.
     TestEnd = 4,
@@ -55,15 +53,11 @@ pub enum State {
     ParamExchange = 9,
     /// The client connects its streams.
     CreateStreams = 10,
-    /// The server terminates.
     ServerTerminate = 11,
-    /// The client terminates immediately.
     ClientTerminate = 12,
-    /// The results follow.
     ExchangeResults = 13,
     /// Both ends have all results.
     DisplayResults = 14,
-    /// The client is done.
     Done = 16,
     /// Sent only to Plumb clients: the server is Plumb too, and supports round trips and trains.
     PlumbServer = 64,
@@ -136,11 +130,9 @@ pub struct Results {
     pub cpu: [f64; 3],
     /// 1: it sends and knows retransmits; 0: it sends and does not know them; −1: it receives.
     pub has_retransmits: i64,
-    /// Congestion control algorithm.
     pub congestion: Option<String>,
     /// The server's report, if requested.
     pub output: Option<Json>,
-    /// Results by stream.
     pub streams: Vec<StreamResult>,
 }
 

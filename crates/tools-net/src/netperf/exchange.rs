@@ -8,21 +8,17 @@ pub const BYTES_MAX: u32 = 64 << 20;
 /// Limit of a test's duration, seconds.
 pub(super) const SECONDS_MAX: i32 = 86400;
 
-/// Direction of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// A stream to the server.
     ToServer,
     /// A stream from the server.
     ToClient,
-    /// Requests and their responses.
     RoundTrips,
 }
 
-/// Length of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
-    /// Duration in seconds.
     Seconds(u32),
     /// Number of round trips or bytes.
     Count(u32),
@@ -107,7 +103,6 @@ pub struct Response {
     pub port: u16,
     /// Type of service.
     pub service: Option<u8>,
-    /// Whether `TCP_NODELAY` is set.
     pub no_delay: bool,
 }
 
@@ -118,14 +113,12 @@ pub struct Cpu {
     pub busy: f64,
     /// User, system, waiting for I/O, interrupts, soft interrupts.
     pub parts: [f64; 5],
-    /// Number of CPUs.
     pub count: u32,
 }
 
 /// Code of the CPU measurement method: /proc/stat.
 pub(super) const METHOD: u32 = 8;
 
-/// Results of one end.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Results {
     /// Bytes received, and number of calls.
@@ -134,7 +127,6 @@ pub struct Results {
     pub sent: (u64, u64),
     /// Number of calls that sent nothing.
     pub failed_sends: u64,
-    /// Number of round trips.
     pub trips: u64,
     /// Duration, s.
     pub seconds: f64,
@@ -142,8 +134,6 @@ pub struct Results {
     pub buffers: [u32; 2],
     /// CPU utilization, if it was measured.
     pub cpu: Option<Cpu>,
-    /// Number of retransmitted segments.
     pub retransmits: Option<u64>,
-    /// Congestion control algorithm.
     pub congestion: String,
 }

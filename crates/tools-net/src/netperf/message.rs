@@ -6,12 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Size of a message, bytes.
 pub const MESSAGE_BYTES: usize = 656;
 
-/// Kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Turns debugging output on.
     DebugOn,
-    /// Turns debugging output off.
     DebugOff,
     /// Reply to [`Kind::DebugOn`] and [`Kind::DebugOff`].
     DebugOk,

@@ -50,7 +50,6 @@ pub const CLIENT: &[Opt] = &[
     letter('y', Value("N[,N]"), "").but(NotYet("socket priority")),
 ];
 
-/// netperf's options after `--`.
 #[rustfmt::skip]
 pub const TEST: &[Opt] = &[
     letter('4', Nothing, "IPv4 for data"),
@@ -95,7 +94,6 @@ pub const TEST: &[Opt] = &[
     letter('q', Value("RATE"), "").but(NotYet("pacing by the kernel")),
 ];
 
-/// netserver's options.
 #[rustfmt::skip]
 pub const SERVER: &[Opt] = &[
     letter('4', Nothing, "IPv4 only"),

@@ -20,11 +20,8 @@ pub struct End {
     pub received: (u64, u64),
     /// CPU utilization, if it was measured.
     pub cpu: Option<Cpu>,
-    /// Number of retransmitted segments.
     pub retransmits: Option<u64>,
-    /// Congestion control algorithm.
     pub congestion: String,
-    /// Whether `TCP_NODELAY` is set.
     pub no_delay: bool,
     /// Type of service.
     pub service: Option<u8>,
@@ -39,7 +36,6 @@ impl End {
     }
 }
 
-/// Confidence of a result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Confidence {
     /// Requested level and width, percent.
@@ -50,17 +46,14 @@ pub struct Confidence {
     pub widths: [f64; 3],
 }
 
-/// A finished test.
 #[derive(Debug)]
 pub struct Report<'a> {
     pub settings: &'a NetperfSettings,
-    /// This end.
     pub local: End,
     /// The server.
     pub remote: End,
     /// Duration, s.
     pub seconds: f64,
-    /// Number of round trips.
     pub trips: u64,
     /// Throughput in its unit; the mean if the test ran several times.
     pub throughput: f64,
@@ -129,7 +122,6 @@ impl NetperfSettings {
         if self.in_trips() { "Trans/s".to_owned() } else { format!("{}/s", self.scale().1) }
     }
 
-    /// Formats an interim result.
     pub fn interim(&self, Interim { number, rate, seconds, ending }: Interim) -> String {
         let unit = self.unit_text();
         match self.output.form {
@@ -194,8 +186,8 @@ pub fn not_confident([throughput, local, remote]: [f64; 3]) -> String {
     )
 }
 
-/// Returns the mean, and the width of its confidence interval in percent of the mean. `t` is Student's quantile for
-/// the two-sided interval.
+/// Returns the mean, and the width of its confidence interval in percent of the mean. `t` is Student's
+/// quantile for the two-sided interval.
 pub fn half_width(values: &[f64], t: f64) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count.max(1.0);
@@ -213,7 +205,6 @@ pub fn demand(cpu: Option<Cpu>, seconds: f64, units: f64) -> f64 {
 }
 
 impl Report<'_> {
-    /// Formats the final output.
     pub fn text(&self) -> String {
         match &self.settings.output.form {
             Form::Table => self.table(),

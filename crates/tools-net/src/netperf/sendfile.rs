@@ -54,8 +54,8 @@ pub(super) fn request(request: &Request) -> Message {
     with(Kind::Stream, request.processor.map_or(-1, |number| number as i32), &words)
 }
 
-/// Parses the request. The server receives until the client ends the test: the length states neither seconds nor
-/// bytes.
+/// Parses the request. The server receives until the client ends the test: the length
+/// states neither seconds nor bytes.
 pub(super) fn read_request(message: &Message) -> Result<Request, Refused> {
     let number = |at, most, name| number(message, at, most, name);
     Ok(Request {

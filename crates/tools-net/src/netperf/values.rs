@@ -6,8 +6,8 @@ use super::settings::{Direct, Pair};
 use plumb_result::Histogram;
 
 impl Report<'_> {
-    /// Returns the value of a selector; `None` if it is unknown. Values that netperf no longer measures have
-    /// netperf's fixed text.
+    /// Returns the value of a selector; `None` if it is unknown. Values that netperf no longer
+    /// measures have netperf's fixed text.
     pub(super) fn value(&self, name: &str) -> Option<String> {
         if let Some(rest) = name.strip_prefix("LOCAL_") {
             return Some(self.of_end(&self.local, 0, rest));

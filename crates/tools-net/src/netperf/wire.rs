@@ -5,7 +5,6 @@ use super::message::{Kind, Message};
 use super::{connects, sendfile};
 use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX};
 
-/// Default port of netserver.
 pub const PORT: u16 = 12865;
 
 const NO_DELAY: u32 = 1;
@@ -238,8 +237,8 @@ impl Results {
         message
     }
 
-    /// Parses the results of a message of this kind. The message's type is ignored, because netserver 2.7.0 sends its
-    /// bytes in reverse order.
+    /// Parses the results of a message of this kind. The message's type is ignored, because netserver 2.7.0 sends
+    /// its bytes in reverse order.
     pub fn read(message: &Message, kind: Kind) -> Results {
         match kind {
             Kind::StreamResponse => return sendfile::read_results(message),

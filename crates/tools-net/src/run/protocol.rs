@@ -25,7 +25,6 @@ pub const PORT: u16 = 5201;
 const BLOCK_BYTES: u32 = 128 << 10;
 const DATAGRAM_BYTES: u32 = 1200;
 
-/// The protocol of iperf3.
 pub struct Iperf3;
 
 impl NetProtocol for Iperf3 {
@@ -61,7 +60,6 @@ pub enum AddressError {
     /// The port is not a number from 0 to 65535.
     #[error("`{port}` in `{address}` is not a port; use a number up to 65535")]
     Port {
-        /// The whole address.
         address: String,
         /// The part after the colon.
         port: String,

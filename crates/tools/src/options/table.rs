@@ -68,8 +68,8 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opt {
     pub letter: Option<char>,
-    /// Long name, without its two dashes; empty if there is none. IOzone's names have one dash, and iostat's `+f` has
-    /// none.
+    /// Long name, without its two dashes; empty if there is none. IOzone's names have one dash, and iostat's
+    /// `+f` has none.
     pub name: &'static str,
     pub takes: Takes,
     /// Default, as help prints it; empty if there is none.
@@ -96,12 +96,10 @@ pub const fn long(name: &'static str, takes: Takes, what: &'static str) -> Opt {
 }
 
 impl Opt {
-    /// Sets the default.
     pub const fn or(self, default: &'static str) -> Opt {
         Opt { default, ..self }
     }
 
-    /// Sets the support.
     pub const fn but(self, support: Support) -> Opt {
         Opt { support, ..self }
     }

@@ -23,10 +23,9 @@ pub struct Grammar {
     pub aliases: &'static [(&'static str, &'static str)],
     /// Whether an unambiguous prefix of a name is accepted, as in getopt_long(3).
     pub abbreviates: bool,
-    /// Whether `-o=1` gives `-o` the value `1`, also for a flag. In getopt(3) the value is `=1`, and after a flag `=`
-    /// is the next letter.
+    /// Whether `-o=1` gives `-o` the value `1`, also for a flag. In getopt(3) the value is `=1`, and after a flag
+    /// `=` is the next letter.
     pub short_equals: bool,
-    /// The effect of `--`.
     pub double_dash: DoubleDash,
 }
 

@@ -31,7 +31,6 @@ pub enum DialectError {
         count: u64,
         /// `read` or `write`.
         what: &'static str,
-        /// Expected file length.
         length: String,
     },
     /// The CSV file has other columns than results have.

@@ -58,8 +58,8 @@ pub struct OwnWords {
 }
 
 impl OwnWords {
-    /// Removes `--plumb-stream=FORM:WHERE` and `--plumb-stream-token-file=FILE`. PLUMB_STREAM applies if the first is
-    /// absent.
+    /// Removes `--plumb-stream=FORM:WHERE` and `--plumb-stream-token-file=FILE`. PLUMB_STREAM applies
+    /// if the first is absent.
     ///
     /// # Errors A value is missing or invalid.
     pub fn of(all: &[String]) -> Result<OwnWords, Stopped> {

@@ -60,7 +60,6 @@ impl<'a> Load<'a> {
     }
 }
 
-/// A finished run.
 pub struct RunEnded {
     /// The measurement, or the reason that there is none.
     pub result: Result<RunOutcome, RunError>,

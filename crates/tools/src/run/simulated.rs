@@ -29,7 +29,6 @@ const SINK: &str = "/dev/null";
 /// Error from using a simulated device.
 #[derive(Debug, thiserror::Error)]
 pub enum Unsimulated {
-    /// The name is invalid.
     #[error(transparent)]
     Name(#[from] plumb_workload::sim::SimError),
     /// The value of `size=` is not a size.
@@ -46,10 +45,7 @@ pub enum Unsimulated {
     Work { name: String },
     /// A companion needs real time.
     #[error("`{name}`: programs and CPU load take real time, which a simulated device does not have; remove it")]
-    Companion {
-        /// Name of the companion.
-        name: String,
-    },
+    Companion { name: String },
 }
 
 /// A device name, parsed.
@@ -95,8 +91,8 @@ pub fn device_bytes(path: &str) -> Result<Option<u64>, Unsimulated> {
     Ok(named.map(|named| named.bytes.unwrap_or(DEVICE_BYTES)))
 }
 
-/// Moves a workload to the simulated devices that its files name. Returns `None` if no file names one. Relative names
-/// start at `base`.
+/// Moves a workload to the simulated devices that its files name. Returns `None` if no file names one.
+/// Relative names start at `base`.
 ///
 /// # Errors A device name is invalid, or the work cannot be simulated.
 pub fn on_devices(workload: &Workload, base: &Path) -> Result<Option<Workload>, Unsimulated> {

@@ -3,8 +3,8 @@
 use plumb_workload::{Phase, Workload};
 use std::collections::BTreeMap;
 
-/// Returns the common workload if all hosts have the same one. Otherwise merges phase by phase, with the host in each
-/// name.
+/// Returns the common workload if all hosts have the same one. Otherwise merges phase by phase, with
+/// the host in each name.
 pub fn together(name: &str, hosts: &mut dyn Iterator<Item = (&str, &Workload)>) -> Workload {
     let hosts: Vec<(&str, &Workload)> = hosts.collect();
     let mut all = hosts.first().map(|(_, workload)| (*workload).clone()).unwrap_or_else(|| Workload {

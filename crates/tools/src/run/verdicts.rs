@@ -18,16 +18,16 @@ const MEMORY_CHECKS: [&str; 4] = ["A1", "A2", "A3", "A7"];
 /// Limit of findings, or of op kinds, that are named; the rest is counted.
 const NAMED_MAX: usize = 3;
 
-/// Where a line on standard error does not break programs that parse the tool's output. `docs/dialects/README.md`
-/// lists the known ones.
+/// Where a line on standard error does not break programs that parse the tool's output.
+/// `docs/dialects/README.md` lists the known ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinePlace {
     /// At the end of the command.
     Last,
     /// Before the tool's report, because its readers take the last line.
     BeforeReport,
-    /// At the end, unless standard output and standard error are the same pipe or file: readers take the last line of
-    /// both.
+    /// At the end, unless standard output and standard error are the same pipe or file: readers take
+    /// the last line of both.
     LastUnlessMerged,
     /// At the end, on a terminal only: readers take any text on standard error for a failure.
     LastOnTerminal,

@@ -23,7 +23,6 @@ impl PathType {
     }
 }
 
-/// Resolved sizes and kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
     /// Kind of all paths.

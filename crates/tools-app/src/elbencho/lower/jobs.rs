@@ -471,8 +471,8 @@ fn balance(settings: &ElbenchoSettings, kind: PhaseKind, thread: u32) -> Option<
     Some(WeightedFlow { flow: 0, weight, sleep: Nanos(0) })
 }
 
-/// Returns the rate limits. `--limitwrite` applies to the write phase, including its mixed reads, but not to threads
-/// that only read.
+/// Returns the rate limits. `--limitwrite` applies to the write phase, including its mixed reads, but not
+/// to threads that only read.
 fn limits(settings: &ElbenchoSettings, kind: PhaseKind, thread: u32, does: SweepOps) -> ByKind<Option<PerSecond>> {
     let reads = kind == PhaseKind::Read || reads_instead(settings, kind, thread);
     let bytes = if reads { settings.mix.limit_read } else { settings.mix.limit_write };
@@ -496,7 +496,6 @@ fn salted(salt: u64) -> Verify {
     }
 }
 
-/// CPUs of the threads.
 pub(super) struct Bindings {
     cores: Vec<u32>,
     /// NUMA nodes, each with its CPUs.

@@ -3,21 +3,14 @@
 use super::geometry::Geometry;
 use plumb_workload::Workload;
 
-/// A phase of elbencho.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "UPPERCASE")]
 pub enum PhaseKind {
-    /// Creates directories.
     MkDirs,
-    /// Writes files.
     Write,
-    /// Calls stat on files.
     Stat,
-    /// Reads files.
     Read,
-    /// Removes files.
     RmFiles,
-    /// Removes directories.
     RmDirs,
     /// Calls `sync`. Never part of a workload.
     Sync,
@@ -74,8 +67,8 @@ pub struct LoweredPhase {
     pub first_rank: u32,
     /// Whether only other hosts have work in this phase.
     pub is_idle: bool,
-    /// Rank directories that each thread creates (before its own) or removes (after its own). They do not count as
-    /// entries.
+    /// Rank directories that each thread creates (before its own) or removes (after its own). They
+    /// do not count as entries.
     pub rank_dirs: u32,
     pub entries_per_thread: u64,
     pub bytes_per_thread: u64,
@@ -92,9 +85,7 @@ pub struct Lowered {
     /// The workload. It has as many phases as [`Lowered::phases`].
     pub workload: Workload,
     pub phases: Vec<LoweredPhase>,
-    /// Actions around each phase.
     pub between: Between,
-    /// Resolved sizes and kinds.
     pub geometry: Geometry,
     /// Adjustments of the options, as text for the user.
     pub notes: Vec<String>,

@@ -21,8 +21,8 @@ use plumb_workload::{CachePolicy, ClockScope, End, Flush, Limit, Nanos, OnError,
 use std::collections::BTreeMap;
 use tree::CustomTree;
 
-/// Returns the CPUs that `--zones` and `--cores` name together, on which a service's threads may run. Empty if both
-/// are absent.
+/// Returns the CPUs that `--zones` and `--cores` name together, on which a service's threads may run.
+/// Empty if both are absent.
 ///
 /// # Errors A list is invalid, or a NUMA node does not exist.
 pub fn bound_cpus(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Vec<u32>, LowerError> {

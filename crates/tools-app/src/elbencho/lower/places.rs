@@ -3,7 +3,6 @@
 use super::super::tree::Entry;
 use plumb_tools::FileError;
 
-/// Kind of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     Absent,
@@ -30,10 +29,9 @@ pub trait Places {
     fn nodes(&mut self) -> Vec<u32>;
     /// Returns the numbers of all CPUs.
     fn cpus(&mut self) -> Vec<u32>;
-    /// Reads a tree file.
     fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, FileError>;
-    /// Lists all directories and regular files below a directory, in the system's order, each directory before its
-    /// contents.
+    /// Lists all directories and regular files below a directory, in the system's order,
+    /// each directory before its contents.
     fn look_through(&mut self, path: &str) -> Result<Vec<Entry>, FileError>;
     /// Saves a tree file that was just created.
     fn keep_tree(&mut self, path: &str, text: &str) -> Result<(), FileError>;

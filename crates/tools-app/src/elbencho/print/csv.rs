@@ -15,7 +15,6 @@ struct Column {
     value: String,
 }
 
-/// Returns the header row.
 pub fn labels(settings: &ElbenchoSettings, geometry: &Geometry) -> String {
     let nothing = PhaseReport::timed(crate::elbencho::lower::PhaseKind::Sync, super::SeenBeside::default(), 0);
     let labels: Vec<String> =

@@ -72,8 +72,8 @@ impl PhaseLatencies {
         }
     }
 
-    /// Appends the number of used buckets, the sum, the smallest, the largest, and for each bucket its index and
-    /// count.
+    /// Appends the number of used buckets, the sum, the smallest, the largest, and for each
+    /// bucket its index and count.
     pub(super) fn numbers(&self, into: &mut Vec<u64>) {
         let used = || self.buckets.iter().zip(0..).filter(|(count, _)| **count > 0);
         let sum_ns = u64::try_from(self.sum_ns).unwrap_or(u64::MAX);

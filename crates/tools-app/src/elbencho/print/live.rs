@@ -13,7 +13,6 @@ pub struct LiveMoment {
     /// Local time, formatted.
     pub date: String,
     pub label: String,
-    /// Name of the phase.
     pub phase: String,
     /// Time since the phase began.
     pub runtime_ms: u64,
@@ -44,7 +43,6 @@ pub struct LiveSide {
     pub io_us: u64,
 }
 
-/// Progress of one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LiveThread {
     /// Work done since the phase began.
@@ -55,7 +53,6 @@ pub struct LiveThread {
     pub percent: u64,
 }
 
-/// Formats the CSV rows.
 pub fn rows(moment: &LiveMoment) -> String {
     let mut text = String::new();
     let begin = format!("{},{},{},{}", moment.date, moment.label.replace(',', " "), moment.phase, moment.runtime_ms);
@@ -86,7 +83,6 @@ pub fn rows(moment: &LiveMoment) -> String {
     text
 }
 
-/// Formats the status line.
 pub fn line(moment: &LiveMoment) -> String {
     let LiveSide { done, rates, percent, .. } = moment.total;
     let mut text = format!("{}: {}%", moment.phase, percent.min(100));

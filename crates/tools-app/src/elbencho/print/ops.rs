@@ -1,9 +1,7 @@
 //! The log of ops: two objects per op, one at its start and one at its end.
 
-/// One logged op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedCall<'a> {
-    /// Rank of the thread.
     pub rank: u32,
     /// System call, such as `pwrite`.
     pub name: &'a str,
@@ -19,9 +17,7 @@ pub struct LoggedCall<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     Begin,
-    /// The op succeeded.
     Done,
-    /// The op failed.
     Failed,
 }
 

@@ -8,14 +8,12 @@ use plumb_result::{Histogram, PhaseMeasurement};
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
-/// Amounts of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WorkDone {
     /// Number of directories or files.
     pub entries: u64,
     /// Number of reads or writes.
     pub ios: u64,
-    /// Bytes read or written.
     pub bytes: u64,
 }
 
@@ -47,9 +45,7 @@ pub type Processors = Both<u32>;
 pub struct SeenBeside {
     /// Local time at the start of the phase: `2026-11-20T18:59:43.011+0000`.
     pub date: String,
-    /// UUID of the phase.
     pub id: String,
-    /// CPU utilization.
     pub cpu: Processors,
 }
 
@@ -100,7 +96,6 @@ pub struct EntryOp {
     pub submit_ns: u64,
     /// End, ns since the start of the phase.
     pub complete_ns: u64,
-    /// Whether it succeeded.
     pub ok: bool,
 }
 

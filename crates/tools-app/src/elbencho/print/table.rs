@@ -16,7 +16,6 @@ fn left(what: &str, text: &str) -> String {
     format!("{:<11} {what:<17}: {text}\n", "")
 }
 
-/// Returns the header lines.
 pub fn head() -> String {
     let line = row("===========", "================", "", "==========", "=========");
     row("OPERATION", "RESULT TYPE", "", "FIRST DONE", "LAST DONE") + &line
@@ -33,7 +32,6 @@ pub(super) fn quoted(command: &[String]) -> String {
     command.iter().map(|word| format!("\"{word}\" ")).collect()
 }
 
-/// Formats a phase.
 pub fn phase(report: &PhaseReport, settings: &ElbenchoSettings, geometry: &Geometry) -> String {
     let output = &settings.output;
     let entries = report.kind.entries();

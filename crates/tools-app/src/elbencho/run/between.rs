@@ -8,7 +8,6 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// A finished action.
 pub(crate) struct BetweenStep {
     pub kind: PhaseKind,
     /// Duration, µs.

@@ -42,7 +42,6 @@ pub struct Elbencho {
 /// One run of all phases.
 pub struct Run {
     lowered: Lowered,
-    /// Workload of each service.
     apart: Vec<Workload>,
     base: PathBuf,
 }

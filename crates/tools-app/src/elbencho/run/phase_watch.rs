@@ -10,7 +10,6 @@ use plumb_tools_app::elbencho::print::{Both, EntryCounts, EntryOp, PhaseReport, 
 /// Sampling interval of the CPUs, ns.
 pub const LOOK_NS: u64 = 100_000_000;
 
-/// A running phase.
 pub(crate) struct PhaseWatch {
     /// Time at which the phase's clock started.
     pub began: Timestamp,
@@ -21,7 +20,6 @@ pub(crate) struct PhaseWatch {
 }
 
 impl PhaseWatch {
-    /// Starts a phase now.
     pub(super) fn start(ticks: MachineTicks) -> PhaseWatch {
         let (began, entries, looks) = (Timestamp::now(), EntryCounts::default(), Vec::new());
         PhaseWatch { began, entries, start: ticks, looks }

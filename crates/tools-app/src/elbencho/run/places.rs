@@ -86,8 +86,8 @@ impl Places for HostPlaces {
     }
 }
 
-/// Lists the contents of a directory below `top`, each directory before its contents. Links are followed to files,
-/// but not into directories.
+/// Lists the contents of a directory below `top`, each directory before its contents. Links are followed to
+/// files, but not into directories.
 fn look_through(top: &Path, below: &Path, entries: &mut Vec<Entry>) -> Result<(), FileError> {
     let directory = top.join(below);
     let failed = |source: io::Error| FileError::Io { path: directory.display().to_string(), source };

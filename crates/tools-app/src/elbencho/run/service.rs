@@ -26,7 +26,6 @@ pub const ASKED: &str = "elbencho ";
 pub enum ToAgent {
     /// Interrupt the benchmarks that it runs for others.
     InterruptOthers,
-    /// End the service.
     End,
 }
 
@@ -48,7 +47,6 @@ impl ToAgent {
 /// A request for one part of a benchmark.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct PartAsked {
-    /// elbencho's arguments.
     pub words: Vec<String>,
     /// Options files that the arguments name, with their texts.
     pub files: BTreeMap<String, String>,
@@ -58,11 +56,9 @@ pub(crate) struct PartAsked {
     pub tree: Option<String>,
     /// Index of this service.
     pub number: u32,
-    /// Number of services.
     pub services: u32,
 }
 
-/// Answer to a request.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct PartServed {
     /// The lowered workload; `None` after an error.
@@ -71,7 +67,6 @@ pub(crate) struct PartServed {
     pub found: Vec<PathFound>,
     /// Adjustments of the options, as text for the user.
     pub notes: Vec<String>,
-    /// Errors in the request.
     pub wrong: Vec<String>,
 }
 
@@ -118,7 +113,6 @@ pub(super) struct PhaseTold {
     pub report: Vec<u64>,
     /// Duration of the `sync` after the phase, µs.
     pub after_us: Option<u64>,
-    /// Errors of the phase.
     pub wrong: Vec<String>,
 }
 
@@ -165,7 +159,6 @@ impl ElbenchoService {
         Ok((ElbenchoService { settings, lowered, number: 0, watch, told }, served))
     }
 
-    /// Starts a phase.
     pub fn phase_begins(&mut self) {
         self.told = PhaseTold::default();
         if self.lowered.phases.get(self.number).is_some_and(|phase| phase.opens_iteration) {
@@ -178,7 +171,6 @@ impl ElbenchoService {
         self.watch = PhaseWatch::start(MachineTicks::now());
     }
 
-    /// Samples the CPUs.
     pub fn tick(&mut self, now: &dyn PhaseNow) {
         self.watch.look(now.elapsed_ns(), MachineTicks::now());
     }

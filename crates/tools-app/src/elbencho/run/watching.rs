@@ -45,7 +45,6 @@ pub struct ElbenchoProgress<'a> {
     time_is_over: bool,
 }
 
-/// Destination of progress rows.
 struct LiveRows {
     file: Option<ResultFile>,
     each_thread: bool,
@@ -140,12 +139,10 @@ impl<'a> ElbenchoProgress<'a> {
         self.failed
     }
 
-    /// Records a failure.
     pub fn fail(&mut self) {
         self.failed = true;
     }
 
-    /// Clears the status line.
     pub fn clear(&mut self) {
         if self.width > 0 {
             output::redraw("\r", &format!("{:width$}", "", width = self.width), "\r");
@@ -376,7 +373,6 @@ impl LiveRows {
     }
 }
 
-/// A phase to print.
 struct Reported {
     report: PhaseReport,
     /// The services' `sync` after the phase, µs.

@@ -8,17 +8,14 @@ use plumb_workload::files::{FileAdvice, MappingAdvice, RecordLock};
 /// The action that a command line requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Run the benchmark.
     Run,
     /// Print how much each phase would do.
     DryRun,
     /// Print the most important options.
     Help,
-    /// Print all options.
     HelpAll,
     /// Print the options for services.
     HelpDist,
-    /// Print the version.
     Version,
     /// Serve coordinators, in the background.
     Service,
@@ -26,24 +23,16 @@ pub enum Action {
     ServiceInForeground,
     /// Interrupt the benchmarks of services.
     Interrupt,
-    /// End the services.
     Quit,
 }
 
-/// The requested phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Phases {
-    /// Create directories.
     pub mkdirs: bool,
-    /// Write files.
     pub write: bool,
-    /// Call stat on files.
     pub stat: bool,
-    /// Read files.
     pub read: bool,
-    /// Remove files.
     pub delfiles: bool,
-    /// Remove directories.
     pub deldirs: bool,
     /// Call `sync` before and after each phase.
     pub sync: bool,
@@ -96,11 +85,9 @@ pub enum Live {
     OneLine,
     /// A new line for each update.
     Lines,
-    /// No progress.
     Off,
 }
 
-/// Progress as CSV.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveCsv {
     /// Path of the file; `None` for standard output.
@@ -116,11 +103,9 @@ pub struct OutputSettings {
     pub all_elapsed: bool,
     /// Print the elapsed time of each service.
     pub services_elapsed: bool,
-    /// Print CPU utilization.
     pub cpu: bool,
     /// Print the smallest, mean and largest latency.
     pub latency: bool,
-    /// Print latency histograms.
     pub histogram: bool,
     /// Print latency percentiles, with this many nines after 99.
     pub percentiles: Option<u8>,
@@ -132,7 +117,6 @@ pub struct OutputSettings {
     pub verbose: bool,
     /// Do not warn about phases that took no measurable time.
     pub no_zero_warning: bool,
-    /// Label of the results.
     pub label: Option<String>,
     /// Path of the CSV file.
     pub csv: Option<String>,
@@ -155,7 +139,6 @@ pub struct OutputSettings {
 /// Settings of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElbenchoSettings {
-    /// The requested action.
     pub action: Action,
     /// The phases, which run in elbencho's order.
     pub phases: Phases,
@@ -208,7 +191,6 @@ pub struct OpOptions {
     pub mmap: bool,
 }
 
-/// The order of offsets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpOrder {
     /// `--rand`: whether offsets are random.

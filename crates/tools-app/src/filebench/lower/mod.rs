@@ -59,7 +59,6 @@ pub(super) fn measured<'a>(steps: &'a [StepMeasurement], group: &str, name: &str
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Started {
     pub name: String,
-    /// Number of instances.
     pub instances: u64,
 }
 
@@ -79,7 +78,6 @@ pub struct Plan {
     pub mode: QuitMode,
     /// Seconds between two snapshots. Negative: each snapshot starts again from 0.
     pub period_s: Option<i64>,
-    /// Whether lines have histograms.
     pub histograms: bool,
     /// Remarks about attributes without effect.
     pub remarks: Vec<FilebenchUsageError>,
@@ -216,8 +214,8 @@ impl Lowering<'_> {
     }
 }
 
-/// Resolves the names of other steps in a step and its inner steps. `look_up` also gets whether only the own thread
-/// counts.
+/// Resolves the names of other steps in a step and its inner steps. `look_up` also gets whether
+/// only the own thread counts.
 fn resolve(
     step: &mut SharedStep,
     look_up: &mut dyn FnMut(&mut String, bool) -> Result<(), FilebenchUsageError>,

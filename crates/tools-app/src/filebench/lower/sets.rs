@@ -82,8 +82,8 @@ fn preallocated_percent(seen: &ScopedAttributes<'_>) -> Result<u32, FilebenchUsa
     }
 }
 
-/// Returns the depth of a tree with this many entries. The mean of a random depth follows from their number and the
-/// width.
+/// Returns the depth of a tree with this many entries. The mean of a random depth follows from
+/// their number and the width.
 fn depth(seen: &ScopedAttributes<'_>, width: &Amount, entries: u64) -> Result<Option<Amount>, FilebenchUsageError> {
     Ok(match seen.amount("dirdepthrv")? {
         // Scale the distribution to the mean that follows from entries and width.

@@ -26,7 +26,6 @@ pub struct FilebenchProgress<'a> {
     snapshots: Snapshots,
 }
 
-/// Snapshots of `psrun`.
 #[derive(Default)]
 struct Snapshots {
     /// Number of snapshots so far.

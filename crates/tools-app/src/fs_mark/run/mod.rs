@@ -23,7 +23,6 @@ pub struct FsMark {
     done: Cell<u32>,
 }
 
-/// fs_mark prints no progress.
 pub struct Quiet;
 
 impl Progress for Quiet {}

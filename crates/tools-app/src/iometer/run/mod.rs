@@ -29,7 +29,6 @@ pub struct IoMeter {
     next: usize,
 }
 
-/// A test that runs.
 pub struct OneTest {
     test: Test,
     workload: Workload,
@@ -50,8 +49,8 @@ fn read_file(path: &str) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns the place of a target: a device by its name, as on Linux, or by its path; a file; or the test file in a
-/// directory.
+/// Returns the place of a target: a device by its name, as on Linux, or by its path; a file; or the
+/// test file in a directory.
 fn place(name: &str) -> Place {
     let device = Path::new("/dev").join(name);
     let path = if !name.contains('/') && device.exists() { device } else { PathBuf::from(name) };

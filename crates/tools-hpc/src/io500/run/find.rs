@@ -28,8 +28,8 @@ fn changed_ns(stat: &Stat) -> i128 {
 /// Time after which a rank returns its remaining directories. A round costs a broadcast and a sum, less than 1 ms.
 const ROUND: Duration = Duration::from_millis(50);
 
-/// With fewer directories per rank, a rank reads its own and returns their subdirectories, so that all ranks get
-/// some.
+/// With fewer directories per rank, a rank reads its own and returns their subdirectories, so
+/// that all ranks get some.
 const DIRECTORIES_OF_RANK: usize = 2;
 
 /// Conditions on a file besides its name.

@@ -47,14 +47,12 @@ pub struct Io500 {
     places: Places,
 }
 
-/// The current phase.
 struct Running {
     task: Task,
     tool: Tool,
     clock: Clock,
 }
 
-/// Start of a phase.
 struct Clock {
     began: Instant,
     /// Local time of the start.
@@ -75,7 +73,6 @@ pub enum Run {
     Workbench(Workload),
 }
 
-/// Collects the tool's measurements.
 pub enum Io500Progress<'a> {
     Ior(ior::IorProgress<'a>),
     Mdtest(mdtest::MdtestProgress<'a>),
@@ -103,7 +100,6 @@ impl Clock {
     }
 }
 
-/// Reads a configuration.
 fn read_config(path: &str) -> Result<String, FileError> {
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(FileError::io(path))?;

@@ -22,15 +22,14 @@ use std::time::Instant;
 
 const TOOL: &str = "md-workbench";
 
-/// An md-workbench command: one run. As in md-workbench, failed operations leave the exit code 0. It is 1 if -X found
-/// wrong data.
+/// An md-workbench command: one run. As in md-workbench, failed operations leave the exit code 0. It is 1
+/// if -X found wrong data.
 pub struct MdWorkbench {
     settings: MdWorkbenchSettings,
     facts: Facts,
     parts: Vec<Part>,
     has_run: bool,
     began: Instant,
-    /// Measurements by phase.
     results: RefCell<Vec<(Part, Sums)>>,
     /// Position at which the next run continues.
     position: Cell<u64>,

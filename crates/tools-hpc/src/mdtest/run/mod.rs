@@ -223,7 +223,6 @@ impl Mdtest {
     }
 }
 
-/// Collects the measurements.
 pub struct MdtestProgress<'a> {
     settings: &'a MdtestSettings,
     result: IterationResult,

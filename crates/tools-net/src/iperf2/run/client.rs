@@ -16,7 +16,6 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Timeout of connecting.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Time after which an unanswered last datagram is sent again. Source: 2.1.8.

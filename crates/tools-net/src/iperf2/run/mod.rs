@@ -29,12 +29,7 @@ enum TestError {
     },
     /// The host name cannot be resolved.
     #[error("{host}: {why}")]
-    Host {
-        /// The host as typed.
-        host: String,
-        /// The reason.
-        why: String,
-    },
+    Host { host: String, why: String },
     #[error("{0}")]
     Io(#[from] std::io::Error),
     /// The server did not connect back for -d or -r.

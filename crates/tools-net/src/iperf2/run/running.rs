@@ -46,7 +46,6 @@ pub(super) struct Running<'a> {
     extremes: Vec<Option<[i64; 2]>>,
     /// Bytes sent before the flows began.
     before: u64,
-    /// Round-trip times already printed.
     shown: Histogram,
     /// One-way latencies already printed, by stream.
     shown_bins: Vec<Vec<(u32, u32)>>,
@@ -130,8 +129,8 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Returns `true` if this end has sent all data of a bidirectional test, so that the other end has to be
-    /// notified.
+    /// Returns `true` if this end has sent all data of a bidirectional test, so that the other
+    /// end has to be notified.
     pub(crate) fn has_sent(&self) -> bool {
         self.is_both() && self.flows.is_over(true)
     }

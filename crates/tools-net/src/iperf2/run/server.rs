@@ -43,7 +43,6 @@ const REPORTS: u64 = 2;
 struct Shared {
     settings: Iperf2Settings,
     stop: StopFlag,
-    /// Number of running streams.
     open: AtomicU64,
     /// Number of streams so far.
     count: AtomicU64,
@@ -148,8 +147,8 @@ fn enter(shared: &Shared) -> bool {
     is_room
 }
 
-/// Returns the sender of the first queued datagram, which stays in the queue. A datagram that cannot start a stream
-/// is removed.
+/// Returns the sender of the first queued datagram, which stays in the queue. A datagram that cannot
+/// start a stream is removed.
 fn first_of(socket: &UdpSocket) -> Option<SocketAddr> {
     let mut bytes = [0; 32];
     let (length, from) = socket.peek_from(&mut bytes).ok()?;

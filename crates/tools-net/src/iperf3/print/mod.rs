@@ -46,7 +46,6 @@ pub struct Row {
     pub tcp: Option<TcpRow>,
     /// Datagrams: number sent, or the highest number received.
     pub packets: i64,
-    /// Number of missing datagrams.
     pub lost: i64,
     /// Number of datagrams that arrived late.
     pub out_of_order: i64,
@@ -87,13 +86,11 @@ impl Row {
 /// Values of all streams in an interval.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Interval {
-    /// Rows by stream.
     pub rows: Vec<Row>,
     /// Whether the interval is omitted from the results.
     pub omitted: bool,
 }
 
-/// Totals of a stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Whole {
     /// Values of the sender; 0 if only the sender knows them.
@@ -109,7 +106,6 @@ pub struct Whole {
 /// The end of a test.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ending {
-    /// Totals by stream.
     pub streams: Vec<Whole>,
     /// CPU time of this end and of the other one, percent: total, user, system.
     pub cpu: [[f64; 3]; 2],
@@ -132,7 +128,6 @@ pub struct Start {
     pub time_ms: i64,
     /// Host and port of the other end.
     pub peer: (String, u16),
-    /// Cookie of 36 letters.
     pub cookie: String,
     /// Segment size of the control connection, bytes.
     pub segment: u32,
@@ -150,7 +145,6 @@ pub struct Report {
     /// Unit of rates.
     pub unit: Unit,
     pub verbose: bool,
-    /// Seconds between intervals.
     pub interval_s: f64,
 }
 

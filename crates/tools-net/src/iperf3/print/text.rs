@@ -6,7 +6,6 @@ use crate::iperf3::params::{FlowParams, TestEnd};
 
 const SEPARATOR: &str = "- - - - - - - - - - - - - - - - - - - - - - - - -\n";
 
-/// Ending of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tail {
     Interval { omitted: bool },

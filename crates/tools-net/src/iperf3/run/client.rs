@@ -32,7 +32,6 @@ const HELLOS: u32 = 10;
 /// The server, and how to reach it.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// Host name or address.
     pub host: String,
     /// Port of the control connection, and of the streams.
     pub port: u16,
@@ -44,7 +43,6 @@ pub struct Place {
     pub is_v6: Option<bool>,
     /// Local port of the first stream.
     pub client_port: Option<u16>,
-    /// Timeout of connecting.
     pub timeout: Option<Duration>,
     /// Proof in TLS that the server must give. `None`: any server, in plain text.
     pub trust: Option<Trust>,
@@ -52,7 +50,6 @@ pub struct Place {
     pub local: Local,
 }
 
-/// Options of the output.
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
     /// Unit of rates.
@@ -62,12 +59,10 @@ pub struct Look {
     pub interval_s: f64,
 }
 
-/// A finished test.
 pub struct Tested {
     /// The results of both ends.
     pub report: Report,
     pub ending: Ending,
-    /// Times of round trips.
     pub times: plumb_result::Histogram,
     /// Datagrams of round trips without a response.
     pub lost: u64,

@@ -25,7 +25,6 @@ pub enum TestError {
     /// The server has no capacity, or serves another client.
     #[error("the server is busy running a test. try again later")]
     Busy,
-    /// The server's error message.
     #[error("{0}")]
     Server(String),
     /// The other end closed the connection.
@@ -45,7 +44,6 @@ pub enum TestError {
     /// A stream could not be created.
     #[error("unable to create a new stream: {0}")]
     Stream(String),
-    /// A stream failed.
     #[error("data stream: {0}")]
     Flow(String),
     /// The other end sent nothing for too long.
@@ -66,12 +64,10 @@ pub enum TestError {
     /// The other end failed to authenticate.
     #[error("{0}")]
     Channel(#[from] ChannelError),
-    /// A signal arrived.
     #[error("interrupt - the {0} has terminated")]
     Interrupted(&'static str),
 }
 
-/// A control connection.
 #[derive(Debug)]
 pub(super) enum Control {
     /// Plain TCP, as in iperf3.
@@ -192,7 +188,6 @@ impl Control {
         TestError::Server(error_text(number).map_or_else(|| format!("error {number} of the server"), str::to_owned))
     }
 
-    /// Waits for one state.
     pub(super) fn expect(&mut self, wanted: State, what: &'static str) -> Result<(), TestError> {
         match self.state(Instant::now() + PATIENCE, what)? {
             state if state == wanted => Ok(()),

@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Settings of this end.
 #[derive(Debug, Clone)]
 pub struct Local {
     /// Network interface of all sockets.
@@ -91,7 +90,6 @@ impl Local {
     }
 }
 
-/// The file of `-F`.
 #[derive(Debug)]
 pub struct StreamFile {
     path: PathBuf,

@@ -76,7 +76,6 @@ impl Paper {
         self.write(&self.stamp.before(None, text));
     }
 
-    /// Writes immediately.
     pub fn write(&self, text: &str) {
         match &self.file {
             // A full disk must not end a measurement.
@@ -87,7 +86,6 @@ impl Paper {
         }
     }
 
-    /// Prints an error.
     pub fn complain(&self, text: &str) {
         match self.file {
             Some(_) => self.lines(&format!("{text}\n")),
@@ -166,7 +164,6 @@ impl Out {
         self.event("start", self.start.clone());
     }
 
-    /// Prints an interval.
     pub fn interval(&mut self, report: &Report, interval: &Interval) {
         let is_first = std::mem::take(&mut self.first);
         self.text(&report.interval(interval, is_first));

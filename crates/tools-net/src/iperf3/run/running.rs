@@ -16,7 +16,6 @@ struct Reading {
 pub(super) struct Running<'a> {
     report: &'a Report,
     pub flows: Flows,
-    /// Start of the measurement.
     began: Instant,
     /// End of the omitted start; `None` after it.
     omit_until: Option<Instant>,
@@ -204,7 +203,6 @@ impl<'a> Running<'a> {
         Interval { rows, omitted: self.omit_until.is_some() }
     }
 
-    /// Ends the measurement.
     pub(crate) fn ends_now(&mut self) {
         self.end_s = self.seconds();
     }

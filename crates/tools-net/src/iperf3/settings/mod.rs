@@ -13,9 +13,7 @@ use super::params::Params;
 /// The request of a command line: a page, a test or a server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
-    /// Print the options.
     Help,
-    /// Print the version.
     Version,
     /// Run a test, or serve tests.
     Run(Box<Iperf3Settings>),
@@ -63,7 +61,6 @@ pub struct Iperf3Settings {
     pub ignored: Vec<(&'static str, &'static str)>,
 }
 
-/// Form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
     /// Text for people.
@@ -125,7 +122,6 @@ pub enum End {
     Client(Box<Client>),
 }
 
-/// Options of the server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
     /// `-1`: end after one test.
@@ -164,7 +160,6 @@ impl Default for Server {
     }
 }
 
-/// Options of the client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Client {
     /// `-c`: the server's host.
@@ -189,12 +184,7 @@ pub enum Iperf3UsageError {
     Parameter(&'static str),
     /// The option does not exist.
     #[error("unrecognized option '{given}'{}", .nearest.map(|name| format!("; did you mean --{name}?")).unwrap_or_default())]
-    Unknown {
-        /// The argument as typed.
-        given: String,
-        /// The most similar name.
-        nearest: Option<&'static str>,
-    },
+    Unknown { given: String, nearest: Option<&'static str> },
     /// The option is not supported yet.
     #[error("option --{name} is not supported yet: {why}")]
     NotYet {
@@ -202,13 +192,6 @@ pub enum Iperf3UsageError {
         /// Reason, or a hint.
         why: &'static str,
     },
-    /// The value is invalid.
     #[error("bad value '{given}' of option --{name}: {expected}")]
-    Value {
-        name: &'static str,
-        /// The value as typed.
-        given: String,
-        /// The expected values.
-        expected: &'static str,
-    },
+    Value { name: &'static str, given: String, expected: &'static str },
 }

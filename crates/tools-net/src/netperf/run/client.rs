@@ -26,8 +26,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// Time that a server may exceed its test.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// Number of empty datagrams that end a stream of datagrams, and the pause between them. A receiver may have no space
-/// for one.
+/// Number of empty datagrams that end a stream of datagrams, and the pause between them. A receiver may
+/// have no space for one.
 const ENDS: u32 = 3;
 const END_PAUSE: Duration = Duration::from_millis(2);
 
@@ -71,7 +71,6 @@ impl FarEnd {
     }
 }
 
-/// A finished test.
 struct Made {
     local: End,
     remote: End,
@@ -294,7 +293,6 @@ fn call_sizes(settings: &NetperfSettings, buffers: [u32; 2]) -> Result<[u32; 2],
     Ok([sizes[0], sizes[1].min(most)])
 }
 
-/// Measurements of this end.
 struct Moved {
     seconds: f64,
     counts: Counts,

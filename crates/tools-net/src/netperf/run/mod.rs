@@ -27,7 +27,6 @@ pub enum TestError {
     /// The host name cannot be resolved.
     #[error("Netperf could not resolve {0} as a host name")]
     Resolve(String),
-    /// The control connection failed.
     #[error(
         "establish control: are you sure there is a netserver listening on {host} at port {port}?\nestablish_control could \
          not establish the control connection to {host} port {port}: {source}"
@@ -51,7 +50,6 @@ pub enum TestError {
     /// Error of the control connection.
     #[error("control connection: {0}")]
     Io(#[from] std::io::Error),
-    /// A data connection failed.
     #[error("data connection: {0}")]
     Data(#[from] ConnectError),
     /// An option of the data connection could not be set.
@@ -78,8 +76,8 @@ pub enum TestError {
     Size(&'static str, u32),
 }
 
-/// Runs `netperf`. As in netperf, the exit code is 0 after success, 1 for an invalid command line, and 255 without a
-/// test.
+/// Runs `netperf`. As in netperf, the exit code is 0 after success, 1 for an invalid command line,
+/// and 255 without a test.
 pub fn as_netperf(call: &ToolCall<'_>) -> Result<End, Stopped> {
     dashes::hint(call);
     match netperf::read(call.called, call.words) {

@@ -13,9 +13,7 @@ use read::{POLL, POLL_US_MAX};
 /// The request of a command line: a page, a test or a server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked<T> {
-    /// Print the options.
     Help,
-    /// Print the version.
     Version,
     /// Print the names for `-k`, `-o` and `-O`.
     Names,
@@ -32,7 +30,6 @@ pub struct Pair<T> {
     pub remote: T,
 }
 
-/// Unit of throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Round trips per second, or 10^6 bits per second for a stream.
@@ -50,7 +47,6 @@ pub enum Direct {
     Named,
 }
 
-/// Form of the output.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Form {
     /// The table of the test.
@@ -63,7 +59,6 @@ pub enum Form {
     Columns(Vec<&'static str>),
 }
 
-/// All settings of netperf.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetperfSettings {
     /// The command line, for `COMMAND_LINE`.
@@ -255,7 +250,6 @@ pub struct SocketSettings {
     pub poll_us: u32,
 }
 
-/// All settings of netserver.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Server {
     /// `-D`: whether it stays in the foreground.
@@ -280,7 +274,6 @@ pub enum NetperfUsageError {
     /// The option does not exist.
     #[error("invalid option -- '{0}'")]
     Unknown(char),
-    /// The value is missing.
     #[error("option requires an argument -- '{0}'")]
     Lacks(char),
     /// The option is not supported yet.
@@ -290,15 +283,8 @@ pub enum NetperfUsageError {
         /// Reason, or a hint.
         why: &'static str,
     },
-    /// The value is invalid.
     #[error("bad value '{given}' of option -{letter}: {expected}")]
-    Value {
-        letter: char,
-        /// The value as typed.
-        given: String,
-        /// The expected values.
-        expected: &'static str,
-    },
+    Value { letter: char, given: String, expected: &'static str },
     /// The test does not exist.
     #[error(
         "The test you requested ({0}) is unknown to this netperf.\nPlease verify that you have the correct test name, \nand that \

@@ -17,7 +17,6 @@ const SENDFILE: &str = "TCP_SENDFILE";
 /// Name of the test that opens and closes connections.
 pub(super) const CONNECT_CLOSE: &str = "TCP_CC";
 
-/// Tests by name.
 const TESTS: [(&str, Direction, bool, bool); 8] = [
     ("TCP_STREAM", Direction::ToServer, false, false),
     ("TCP_MAERTS", Direction::ToClient, false, false),

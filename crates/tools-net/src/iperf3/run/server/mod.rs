@@ -127,7 +127,6 @@ impl Shared {
 
 /// A server's own settings and credentials.
 pub struct Own {
-    /// Socket options and file.
     pub local: Local,
     /// Proves the server to clients, which must prove that they know its token. `None`: any client, in plain text.
     pub identity: Option<Identity>,
@@ -243,7 +242,6 @@ enum Ready<'a> {
 pub enum Bind {
     /// Loopback, for this host only.
     Loopback,
-    /// An Internet address.
     Address(IpAddr),
     /// An address outside of the Internet.
     Local(LocalAddress),
