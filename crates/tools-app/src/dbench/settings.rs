@@ -84,7 +84,8 @@ impl DbenchSettings {
 
 /// Parses the arguments after `dbench`.
 ///
-/// # Errors The message to print.
+/// # Errors
+/// The message to print.
 pub fn read(words: &[String]) -> Result<Action, String> {
     let mut settings = DbenchSettings {
         clients: 0,

@@ -48,7 +48,8 @@ impl HostsSettings {
 
     /// Returns the hosts with their ports: first those of the list, then those of the file, whose text is `lines`.
     ///
-    /// # Errors No host is given, one is given twice, or a range is invalid.
+    /// # Errors
+    /// No host is given, one is given twice, or a range is invalid.
     pub fn names(&self, lines: &str) -> Result<Vec<String>, HostsError> {
         let lines = lines.lines().filter(|line| !line.starts_with('#'));
         let lists = std::iter::once(self.list.as_str()).chain(lines);

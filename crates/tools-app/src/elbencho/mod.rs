@@ -30,7 +30,8 @@ pub const VERSION: &str = "3.1-10";
 
 /// Parses a command line, without the name of the program. `file` returns the text of an options file.
 ///
-/// # Errors All errors in the command line.
+/// # Errors
+/// All errors in the command line.
 pub fn read(
     words: &[String],
     file: &mut dyn FnMut(&str) -> Result<String, FileError>,

@@ -18,7 +18,8 @@ pub enum PathsError {
 
 /// Returns the paths that a word expands to; the word itself if it has no brackets.
 ///
-/// # Errors A range is invalid.
+/// # Errors
+/// A range is invalid.
 pub(super) fn expand(word: &str) -> Result<Vec<String>, PathsError> {
     let mut done = Vec::new();
     let mut open = vec![word.to_owned()];

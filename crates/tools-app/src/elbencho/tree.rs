@@ -88,7 +88,8 @@ pub enum TreeProblem {
 
 /// Parses a tree file. Messages call it `name`.
 ///
-/// # Errors An invalid size or path, or a path outside the benchmark directory. The error has the line number.
+/// # Errors
+/// An invalid size or path, or a path outside the benchmark directory. The error has the line number.
 pub fn parse(name: &str, text: &[u8]) -> Result<TreeListing, TreeFileError> {
     let is_head = |line: &&[u8]| line.is_empty() || line.starts_with(b"#");
     let encoded = text.split(|&byte| byte == b'\n').take_while(is_head).any(|line| line == ENCODED.as_bytes());

@@ -32,7 +32,8 @@ pub enum Action {
 
 /// Parses a command line.
 ///
-/// # Errors An option is unknown, or a value is missing or invalid.
+/// # Errors
+/// An option is unknown, or a value is missing or invalid.
 pub fn read(words: &[String]) -> Result<Action, FilebenchUsageError> {
     let mut call = Call::default();
     let mut rest = words.iter();
@@ -118,7 +119,8 @@ pub fn help() -> String {
 
 /// Returns the page of `-c`.
 ///
-/// # Errors There is no custom variable of that type.
+/// # Errors
+/// There is no custom variable of that type.
 pub fn custom_variables(kind: Option<&str>) -> Result<String, FilebenchUsageError> {
     let Some(kind) = kind else {
         let names: Vec<String> = CUSTOM.iter().map(|custom| format!("    {}\n", custom.name)).collect();

@@ -77,7 +77,8 @@ fn is_inside(character: char) -> bool {
 
 /// Splits a script into tokens.
 ///
-/// # Errors A character that cannot start a token, a number that is too large, or a text without a closing quote.
+/// # Errors
+/// A character that cannot start a token, a number that is too large, or a text without a closing quote.
 pub(super) fn words(text: &str) -> Result<Vec<Token>, FilebenchUsageError> {
     let mut reader = Reader { rest: text.chars().peekable(), place: Place { line: 1, column: 1 } };
     let mut words = Vec::new();

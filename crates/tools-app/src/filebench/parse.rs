@@ -10,7 +10,8 @@ const NESTING_MAX: usize = 32;
 
 /// Parses the commands of a script.
 ///
-/// # Errors The first error.
+/// # Errors
+/// The first error.
 pub(super) fn parse(text: &str) -> Result<Vec<Command>, FilebenchUsageError> {
     let words = words(text)?;
     let end = words.last().map_or(Place { line: 1, column: 1 }, |word| word.place);

@@ -18,7 +18,8 @@ const USUAL_SEED: u64 = 1;
 /// Draws the positions of a set, and returns them with its name. With a seed, they equal Filebench's, which uses
 /// `rand` of the GNU C library.
 ///
-/// # Errors An attribute is missing or invalid.
+/// # Errors
+/// An attribute is missing or invalid.
 pub(super) fn draw(
     attributes: &Attributes,
     variables: &Variables,

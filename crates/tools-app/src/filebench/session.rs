@@ -91,7 +91,8 @@ pub struct Session {
 impl Session {
     /// Parses a script.
     ///
-    /// # Errors The script is invalid, or it has no variable that the command line sets. No command was executed
+    /// # Errors
+    /// The script is invalid, or it has no variable that the command line sets. No command was executed
     /// then.
     pub fn new(
         file: &str,
@@ -162,7 +163,8 @@ impl Session {
 
     /// Executes commands up to the next one with a request. Returns [`Answer::End`] after the last one.
     ///
-    /// # Errors A command is invalid.
+    /// # Errors
+    /// A command is invalid.
     pub fn answer(&mut self) -> Result<Answer, FilebenchUsageError> {
         while let Some((file, command)) = self.waiting.pop_front() {
             let place = command.place;

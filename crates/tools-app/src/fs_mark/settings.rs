@@ -130,7 +130,8 @@ pub struct FsMarkSettings {
 
 /// Parses the arguments after `fs_mark`.
 ///
-/// # Errors [`FsMarkUsageError`]
+/// # Errors
+/// [`FsMarkUsageError`]
 pub fn read(words: &[String]) -> Result<FsMarkSettings, FsMarkUsageError> {
     let because = |why: String| FsMarkUsageError::Because(why);
     let mut settings = FsMarkSettings {

@@ -77,7 +77,8 @@ pub fn parts<'a>(config: &'a Config, test: &'a Test) -> impl Iterator<Item = Par
 
 /// Lowers a test. `place` returns the file or device of a target.
 ///
-/// # Errors A target has no size, or the worker starts beyond its end.
+/// # Errors
+/// A target has no size, or the worker starts beyond its end.
 pub fn lower(
     config: &Config,
     test: &Test,

@@ -169,7 +169,8 @@ struct Reader {
 impl Config {
     /// Parses a configuration file. Errors call it `file`.
     ///
-    /// # Errors The first invalid line.
+    /// # Errors
+    /// The first invalid line.
     pub fn parse(file: &str, text: &str) -> Result<Config, WrongFile> {
         read(text).map_err(|(line, flaw)| WrongFile { file: file.to_owned(), line, flaw })
     }

@@ -61,7 +61,8 @@ fn switch(word: &str) -> Option<char> {
 
 /// Parses the arguments after `iometer`.
 ///
-/// # Errors The first invalid argument.
+/// # Errors
+/// The first invalid argument.
 pub fn read(words: &[String]) -> Result<Action, Misuse> {
     let mut found = [None, None, None, None, None];
     let mut place = |number: usize, letter: char, value: &str| {

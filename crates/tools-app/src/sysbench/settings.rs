@@ -303,7 +303,8 @@ pub fn warnings(words: &[String]) -> Warnings {
 
 /// Parses the arguments after `sysbench`.
 ///
-/// # Errors [`SysbenchUsageError`]
+/// # Errors
+/// [`SysbenchUsageError`]
 pub fn read(words: &[String]) -> Result<Action, SysbenchUsageError> {
     let mut given = Given(Vec::new());
     let (mut test, mut command) = (None, None);

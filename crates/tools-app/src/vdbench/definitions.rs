@@ -48,7 +48,8 @@ pub(super) struct Reader {
 impl Script {
     /// Parses a parameter file. Errors call it `file`. `settings` apply to all runs.
     ///
-    /// # Errors The first invalid line.
+    /// # Errors
+    /// The first invalid line.
     pub fn parse(file: &str, text: &str, settings: &VdbenchSettings) -> Result<Script, VdbenchUsageError> {
         let read = || {
             let found = parameters(text)?;

@@ -76,7 +76,8 @@ pub struct Places<'a> {
 
 /// Lowers a run. `rate` is the total of I/Os per second.
 ///
-/// # Errors Storage has no size, or too little is left of it.
+/// # Errors
+/// Storage has no size, or too little is left of it.
 pub fn lower(
     script: &Script,
     run: &Run,

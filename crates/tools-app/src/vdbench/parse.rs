@@ -30,7 +30,8 @@ impl Parameter {
 /// Returns the parameters of a file up to `eof`. Lines that begin with `*`, `#` or `/` are comments, and so is the
 /// text after a blank. A line that ends with a comma continues on the next.
 ///
-/// # Errors The line number and the problem.
+/// # Errors
+/// The line number and the problem.
 pub(super) fn parameters(text: &str) -> Result<Vec<Parameter>, Placed> {
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {

@@ -56,7 +56,8 @@ pub fn help() -> String {
 
 /// Parses the arguments after `vdbench`.
 ///
-/// # Errors The first invalid argument.
+/// # Errors
+/// The first invalid argument.
 pub fn read(words: &[String]) -> Result<Action, Misuse> {
     let mut settings = VdbenchSettings::default();
     let mut rest = words.iter();

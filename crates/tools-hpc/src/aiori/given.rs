@@ -42,7 +42,8 @@ pub enum Asked<S> {
 impl<S> Asked<S> {
     /// Parses arguments by a tool's table. `settings` converts them.
     ///
-    /// # Errors The first invalid argument.
+    /// # Errors
+    /// The first invalid argument.
     pub(crate) fn read(
         words: &[String],
         table: Table,
@@ -60,7 +61,8 @@ impl<S> Asked<S> {
 impl GivenOptions {
     /// Parses arguments by a tool's table.
     ///
-    /// # Errors The first invalid argument.
+    /// # Errors
+    /// The first invalid argument.
     pub fn read(words: &[String], table: Table) -> Result<GivenOptions, OptionError> {
         let mut said = GivenOptions::default();
         let mut rest = words.iter();
@@ -140,7 +142,8 @@ impl GivenOptions {
 
     /// Sets one directive: `name=value`, or a long option, in any case.
     ///
-    /// # Errors The name or the value is invalid.
+    /// # Errors
+    /// The name or the value is invalid.
     pub(crate) fn directive(&mut self, text: &str, table: Table) -> Result<(), OptionError> {
         let text = text.trim();
         let (name, value) =
@@ -164,7 +167,8 @@ impl GivenOptions {
 
     /// Sets an option to a value. A flag without a value counts up. Errors call it `option`.
     ///
-    /// # Errors The value is invalid, or the option is not supported.
+    /// # Errors
+    /// The value is invalid, or the option is not supported.
     pub fn set(&mut self, row: &Opt, option: &str, value: Option<&str>) -> Result<(), OptionError> {
         let key = key(row);
         let wrong = |problem: String| OptionError::Value {
@@ -239,7 +243,8 @@ impl GivenOptions {
 
     /// Returns a number that must not be negative.
     ///
-    /// # Errors The number is negative.
+    /// # Errors
+    /// The number is negative.
     pub fn count(&self, key: &str, default: u64) -> Result<u64, OptionError> {
         let Some(number) = self.number(key) else { return Ok(default) };
         u64::try_from(number).map_err(|_| value_error(key, number.to_string(), "is negative; use 0 or more"))
@@ -247,7 +252,8 @@ impl GivenOptions {
 
     /// Returns a number that must not be negative and fits 32 bits.
     ///
-    /// # Errors The number is negative or too large.
+    /// # Errors
+    /// The number is negative or too large.
     pub(crate) fn small_count(&self, key: &str, default: u32) -> Result<u32, OptionError> {
         let count = self.count(key, default.into())?;
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
@@ -255,7 +261,8 @@ impl GivenOptions {
 
     /// Returns the number of ranks: `--plumb-ranks`.
     ///
-    /// # Errors There are no ranks, or too many.
+    /// # Errors
+    /// There are no ranks, or too many.
     pub fn ranks(&self, launched: Option<&Launched>) -> Result<u32, OptionError> {
         if let Some(launched) = launched {
             return match self.number("plumb-ranks") {
@@ -278,7 +285,8 @@ impl GivenOptions {
 
     /// Returns the delays of calls in the back end DUMMY.
     ///
-    /// # Errors A delay is negative.
+    /// # Errors
+    /// A delay is negative.
     pub(crate) fn dummy_delays(&self) -> Result<NullDelays, OptionError> {
         let delay = |call: &str| {
             let us = self.small_count(&format!("dummy.delay-{call}"), 0)?;
@@ -294,7 +302,8 @@ impl GivenOptions {
 
     /// Returns the kind of data packets, from the first letter of its name.
     ///
-    /// # Errors The name is unknown.
+    /// # Errors
+    /// The name is unknown.
     pub fn packets(&self, key: &str) -> Result<PacketKind, OptionError> {
         let word = self.text(key).unwrap_or_default();
         match word.as_bytes().first() {

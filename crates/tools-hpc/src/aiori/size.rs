@@ -19,7 +19,8 @@ pub enum SizeError {
 /// Parses a whole number with a suffix of powers of 1024. `4k`, `4KB` and `4KiB` are equal, because IOR
 /// reads only the first letter.
 ///
-/// # Errors [`SizeError`].
+/// # Errors
+/// [`SizeError`].
 pub fn size(text: &str) -> Result<i64, SizeError> {
     let text = text.trim();
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);

@@ -61,7 +61,8 @@ pub fn help() -> String {
 /// Parses a command line, without the name of the program. `now` names the directories of the run; `file` returns
 /// the text of a configuration.
 ///
-/// # Errors The first error in the command line or the configuration.
+/// # Errors
+/// The first error in the command line or the configuration.
 pub fn read(
     words: &[String],
     launched: Option<&Launched>,

@@ -26,7 +26,8 @@ pub struct Config {
 impl Config {
     /// Parses a text. Errors call it `name`.
     ///
-    /// # Errors The first error.
+    /// # Errors
+    /// The first error.
     pub fn parse(name: &str, text: &str) -> Result<Config, ConfigError> {
         let mut config = Config { name: name.to_owned(), ..Config::default() };
         let mut section = None;

@@ -16,7 +16,8 @@ pub struct NotAHint {
 
 /// Returns the hint of a line such as `IOR_HINT__MPI__cb_nodes = 4`; `None` for other lines.
 ///
-/// # Errors The line has a hint's prefix, but is not a hint.
+/// # Errors
+/// The line has a hint's prefix, but is not a hint.
 fn hint(line: &str) -> Result<Option<(String, String)>, NotAHint> {
     let Some(hint) = line.strip_prefix(BEFORE_HINTS) else { return Ok(None) };
     let wrong = || NotAHint { line: line.to_owned() };
@@ -28,7 +29,8 @@ fn hint(line: &str) -> Result<Option<(String, String)>, NotAHint> {
 
 /// Returns all hints of these lines. The last one of a name counts.
 ///
-/// # Errors The first line with a hint's prefix that is not a hint.
+/// # Errors
+/// The first line with a hint's prefix that is not a hint.
 pub fn hints<'a>(lines: impl Iterator<Item = &'a str>) -> Result<BTreeMap<String, String>, NotAHint> {
     lines.filter_map(|line| hint(line).transpose()).collect()
 }

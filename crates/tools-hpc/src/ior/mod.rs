@@ -58,7 +58,8 @@ pub fn help() -> String {
 /// Parses a command line, without the name of the program. Ranks are the launched processes, or threads. `file`
 /// returns the text of a script.
 ///
-/// # Errors The first error.
+/// # Errors
+/// The first error.
 pub fn read(
     words: &[String],
     launched: Option<&Launched>,

@@ -10,7 +10,8 @@ const TESTS_MAX: usize = 100_000;
 
 /// Returns the tests of a script, each with all its options. `said` holds the options of the command line.
 ///
-/// # Errors The first error, with its line.
+/// # Errors
+/// The first error, with its line.
 pub(super) fn read(said: &GivenOptions, name: &str, text: &str) -> Result<Vec<GivenOptions>, IorError> {
     let mut tests = Vec::new();
     let mut at_hand = said.clone();

@@ -28,7 +28,8 @@ pub fn help() -> String {
 
 /// Parses a command line, without the name of the program. Ranks are the launched processes, or threads.
 ///
-/// # Errors The first error.
+/// # Errors
+/// The first error.
 pub fn read(words: &[String], launched: Option<&Launched>) -> Result<Asked, OptionError> {
     Asked::read(words, options::TABLE, |said| settings::settings(said, launched))
 }

@@ -90,7 +90,8 @@ pub(crate) fn read_count(path: &str) -> Option<u64> {
 
 /// Writes ops of `bytes` bytes each to a file of `savePerOpDataCSV`.
 ///
-/// # Errors The file cannot be written.
+/// # Errors
+/// The file cannot be written.
 pub(crate) fn write_ops(path: &str, bytes: u64, ops: &mut dyn Iterator<Item = LoggedOp>) -> io::Result<()> {
     let mut file = BufWriter::new(OutputFile::made_up("savePerOpDataCSV", path).create()?);
     file.write_all(OP_CSV_HEAD.as_bytes())?;

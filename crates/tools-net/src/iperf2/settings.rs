@@ -154,7 +154,8 @@ fn number(text: &str) -> Option<f64> {
 
 /// Parses a command line, without the name of the program.
 ///
-/// # Errors The first error.
+/// # Errors
+/// The first error.
 pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
     let said = said(words, WORDS)?;
     let has = |name: &str| said.iter().any(|(row, _)| row.name == name);

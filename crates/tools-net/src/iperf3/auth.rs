@@ -184,7 +184,8 @@ impl Gate {
 
     /// Returns the user of a token. Tokens of several clients are examined concurrently.
     ///
-    /// # Errors The reason for the refusal, for the log.
+    /// # Errors
+    /// The reason for the refusal, for the log.
     pub fn admit(&self, token: Option<&str>, now: i64) -> Result<String, Denied> {
         let token = token.ok_or(Denied::NoToken)?;
         let bytes = Some(token).filter(|token| token.len() <= TOKEN_BYTES_MAX);

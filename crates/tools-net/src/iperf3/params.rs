@@ -226,7 +226,8 @@ fn passing(value: &Value, key: &'static str, can: fn(Passing) -> bool) -> Result
 impl Params {
     /// Parses a client's parameters.
     ///
-    /// # Errors The server does not allow the test.
+    /// # Errors
+    /// The server does not allow the test.
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Params, Refused> {
         let value: Value = serde_json::from_slice(bytes).map_err(|_| Refused::NotJson)?;
         let json = value.is_object().then_some(&value).ok_or(Refused::NotJson)?;

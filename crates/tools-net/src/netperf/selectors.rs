@@ -185,7 +185,8 @@ pub(super) const BLOCKS: [&str; 3] = ["LOCAL_CPU_UTIL", "LOCAL_SEND_THROUGHPUT",
 
 /// Parses a list of selectors: names with commas, or `ALL`. The result is empty if the text is.
 ///
-/// # Errors An unknown name.
+/// # Errors
+/// An unknown name.
 pub fn list(text: &str) -> Result<Vec<&'static str>, String> {
     let mut found = Vec::new();
     for name in text.split([',', ';', '\n']).map(str::trim).filter(|name| !name.is_empty()) {

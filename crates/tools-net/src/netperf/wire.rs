@@ -86,7 +86,8 @@ impl Request {
 
     /// Parses a request, within the limits of a server.
     ///
-    /// # Errors The request is not supported, not allowed, or out of range.
+    /// # Errors
+    /// The request is not supported, not allowed, or out of range.
     pub fn read(message: &Message) -> Result<Request, Refused> {
         match message.kind() {
             Some(Kind::Stream) => return sendfile::read_request(message),
@@ -181,7 +182,8 @@ impl Response {
 
     /// Parses a response.
     ///
-    /// # Errors The port is invalid.
+    /// # Errors
+    /// The port is invalid.
     pub fn read(message: &Message) -> Result<Response, Refused> {
         match message.kind() {
             Some(Kind::StreamResponse) => return sendfile::read_response(message),

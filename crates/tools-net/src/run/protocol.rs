@@ -76,14 +76,16 @@ pub enum AddressError {
 
 /// Returns the server at an address, `HOST` or `HOST:PORT`.
 ///
-/// # Errors As for [`place_with`].
+/// # Errors
+/// As for [`place_with`].
 pub(crate) fn place_of(address: &str) -> Result<Place, AddressError> {
     place_with(address, None)
 }
 
 /// Returns the server at an address whose port may come from another option.
 ///
-/// # Errors The text is not an address, or has another port than the option.
+/// # Errors
+/// The text is not an address, or has another port than the option.
 pub fn place_with(address: &str, port: Option<u16>) -> Result<Place, AddressError> {
     if let Some(local) = LocalAddress::parse(address) {
         let place = place_at(address.to_owned(), 0);

@@ -61,7 +61,8 @@ impl OwnWords {
     /// Removes `--plumb-stream=FORM:WHERE` and `--plumb-stream-token-file=FILE`. PLUMB_STREAM applies
     /// if the first is absent.
     ///
-    /// # Errors A value is missing or invalid.
+    /// # Errors
+    /// A value is missing or invalid.
     pub fn of(all: &[String]) -> Result<OwnWords, Stopped> {
         let mut words = Vec::with_capacity(all.len());
         let mut stream = StreamArguments::default();

@@ -21,14 +21,16 @@ pub fn or_report<T>(result: Result<T, DialectError>, tool: &str, end: End) -> St
 
 /// Writes `text` to a new file.
 ///
-/// # Errors The file cannot be written.
+/// # Errors
+/// The file cannot be written.
 pub fn write(output: OutputFile<'_>, text: &str) -> Result<(), DialectError> {
     Ok(output.write(text.as_bytes())?)
 }
 
 /// Appends text to a file.
 ///
-/// # Errors The file cannot be written.
+/// # Errors
+/// The file cannot be written.
 pub fn add(output: OutputFile<'_>, text: &str) -> Result<(), DialectError> {
     Ok(output.append_all(text.as_bytes())?)
 }

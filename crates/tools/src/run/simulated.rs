@@ -85,7 +85,8 @@ pub fn is_named(path: &str) -> bool {
 
 /// Returns the size of the simulated device that a path names; `None` for any other path.
 ///
-/// # Errors The device name is invalid.
+/// # Errors
+/// The device name is invalid.
 pub fn device_bytes(path: &str) -> Result<Option<u64>, Unsimulated> {
     let named = device_of(Path::new(path)).map(Named::read).transpose()?;
     Ok(named.map(|named| named.bytes.unwrap_or(DEVICE_BYTES)))
@@ -94,7 +95,8 @@ pub fn device_bytes(path: &str) -> Result<Option<u64>, Unsimulated> {
 /// Moves a workload to the simulated devices that its files name. Returns `None` if no file names one.
 /// Relative names start at `base`.
 ///
-/// # Errors A device name is invalid, or the work cannot be simulated.
+/// # Errors
+/// A device name is invalid, or the work cannot be simulated.
 pub fn on_devices(workload: &Workload, base: &Path) -> Result<Option<Workload>, Unsimulated> {
     let base = base.to_str().filter(|base| base.starts_with("sim:")).map(Path::new);
     let mut simulated = workload.clone();

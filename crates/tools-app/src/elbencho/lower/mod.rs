@@ -24,7 +24,8 @@ use tree::CustomTree;
 /// Returns the CPUs that `--zones` and `--cores` name together, on which a service's threads may run.
 /// Empty if both are absent.
 ///
-/// # Errors A list is invalid, or a NUMA node does not exist.
+/// # Errors
+/// A list is invalid, or a NUMA node does not exist.
 pub fn bound_cpus(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Vec<u32>, LowerError> {
     jobs::bindings(settings, places).map(|bindings| bindings.all_cpus())
 }
@@ -73,7 +74,8 @@ fn group(
 
 /// Lowers a command line.
 ///
-/// # Errors elbencho would reject the paths, or Plumb cannot run the command.
+/// # Errors
+/// elbencho would reject the paths, or Plumb cannot run the command.
 pub fn lower(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Lowered, LowerError> {
     let mut notes = Vec::new();
     let mut geometry = geometry::geometry(settings, places, &mut notes)?;

@@ -16,7 +16,8 @@ pub(crate) struct BetweenStep {
 
 /// Does the requested actions, in order.
 ///
-/// # Errors An action failed. The message contains a hint.
+/// # Errors
+/// An action failed. The message contains a hint.
 pub(super) fn steps(between: Between, paths: &[String]) -> Result<Vec<BetweenStep>, DialectError> {
     let mut done = Vec::new();
     if are_simulated(paths) {

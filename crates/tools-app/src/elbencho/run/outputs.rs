@@ -29,7 +29,8 @@ pub(crate) struct ResultFile {
 impl ResultFile {
     /// Opens the file for appending.
     ///
-    /// # Errors The file cannot be created.
+    /// # Errors
+    /// The file cannot be created.
     pub(super) fn open(option: &'static str, path: &str) -> Result<ResultFile, DialectError> {
         let file = OutputFile::named(&format!("--{option}"), path).append()?;
         Ok(ResultFile { option, path: path.to_owned(), file })
@@ -41,7 +42,8 @@ impl ResultFile {
 
     /// Appends text.
     ///
-    /// # Errors The file cannot be written.
+    /// # Errors
+    /// The file cannot be written.
     pub(super) fn add(&mut self, text: &str) -> Result<(), DialectError> {
         let written = self.file.write_all(text.as_bytes());
         written.map_err(|source| DialectError::File { what: format!("--{}: {}", self.option, self.path), source })
@@ -51,7 +53,8 @@ impl ResultFile {
 impl Outputs {
     /// Opens the files that the settings name. A new CSV file gets a header row.
     ///
-    /// # Errors A file cannot be created or written, or the CSV file has other columns.
+    /// # Errors
+    /// A file cannot be created or written, or the CSV file has other columns.
     pub fn open(settings: &ElbenchoSettings, geometry: &Geometry) -> Result<Outputs, DialectError> {
         let output = &settings.output;
         if let Some(path) = &output.csv {
@@ -72,7 +75,8 @@ impl Outputs {
 
     /// Writes the header of an iteration.
     ///
-    /// # Errors The file cannot be written.
+    /// # Errors
+    /// The file cannot be written.
     pub fn head(&mut self, settings: &ElbenchoSettings, command: &[String]) -> Result<(), DialectError> {
         let Some(text) = &mut self.text else { return Ok(()) };
         let date = date_of(jiff::Timestamp::now(), "%Y-%m-%dT%H:%M:%S%z");
@@ -82,7 +86,8 @@ impl Outputs {
 
     /// Writes the report of a phase.
     ///
-    /// # Errors A file cannot be written.
+    /// # Errors
+    /// A file cannot be written.
     pub fn phase(
         &mut self,
         report: &PhaseReport,

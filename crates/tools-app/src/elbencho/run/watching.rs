@@ -61,7 +61,8 @@ struct Last {
 impl<'a> ElbenchoProgress<'a> {
     /// Starts to follow the phases.
     ///
-    /// # Errors A file cannot be created.
+    /// # Errors
+    /// A file cannot be created.
     pub fn new(
         settings: &'a ElbenchoSettings,
         lowered: &'a Lowered,
@@ -109,7 +110,8 @@ impl<'a> ElbenchoProgress<'a> {
 
     /// Does the actions before the first phase.
     ///
-    /// # Errors An action failed.
+    /// # Errors
+    /// An action failed.
     pub fn begin(&mut self) -> Result<(), DialectError> {
         self.open_iteration(0)?;
         if self.lowered.phases.is_empty() {
@@ -152,7 +154,8 @@ impl<'a> ElbenchoProgress<'a> {
 
     /// Prints results; to standard error if progress rows go to standard output.
     ///
-    /// # Errors Standard output cannot be written.
+    /// # Errors
+    /// Standard output cannot be written.
     pub fn say(&mut self, text: &str) -> Result<(), DialectError> {
         self.clear();
         if self.live_csv.as_ref().is_some_and(|rows| rows.file.is_none()) {

@@ -85,7 +85,8 @@ pub struct Plan {
 
 /// Lowers the definitions for a run of `time_s` seconds.
 ///
-/// # Errors The first error, with its place.
+/// # Errors
+/// The first error, with its place.
 pub(super) fn lower(
     definitions: &Definitions,
     time_s: Option<u64>,

@@ -61,7 +61,8 @@ impl Conditions {
 
 /// Searches with this many threads, or as many as can be started. A signal ends the search early.
 ///
-/// # Errors The file to compare with, or the directory, cannot be read.
+/// # Errors
+/// The file to compare with, or the directory, cannot be read.
 pub(super) fn find(find: &Find, threads: u32, stop: Option<StopFlag>) -> Result<FindResult, DialectError> {
     let search = Search::new(Conditions::of(find)?, stop, vec![PathBuf::from(&find.root)], None);
     let began = Instant::now();
@@ -83,7 +84,8 @@ pub(super) fn find(find: &Find, threads: u32, stop: Option<StopFlag>) -> Result<
 
 /// Searches with `workers` processes of a launcher.
 ///
-/// # Errors As for [`find`], or a rank does not answer.
+/// # Errors
+/// As for [`find`], or a rank does not answer.
 pub(crate) fn find_with(
     ranks: &JoinedRanks,
     find: &Find,

@@ -14,7 +14,8 @@ pub(super) struct Places {
 impl Places {
     /// Creates the directories for results and data.
     ///
-    /// # Errors A directory cannot be created.
+    /// # Errors
+    /// A directory cannot be created.
     pub(super) fn make(plan: &Plan) -> Result<Places, DialectError> {
         make(Path::new(&plan.results))?;
         let mut made = missing(plan.directories_left().iter().map(Path::new));

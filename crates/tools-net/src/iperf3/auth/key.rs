@@ -47,7 +47,8 @@ const BITS: std::ops::RangeInclusive<u32> = 1024..=8192;
 impl PublicKey {
     /// Parses `-----BEGIN PUBLIC KEY-----` or `RSA PUBLIC KEY`.
     ///
-    /// # Errors The text contains no such key.
+    /// # Errors
+    /// The text contains no such key.
     pub fn read(text: &str) -> Result<PublicKey, KeyWrong> {
         let key = match (block(text, "RSA PUBLIC KEY"), block(text, "PUBLIC KEY")) {
             (Some(plain), _) => rsa::PublicKey::from_pkcs1_pem(plain).map_err(|_| KeyWrong::Malformed)?,
@@ -69,7 +70,8 @@ impl PublicKey {
 impl PrivateKey {
     /// Parses `-----BEGIN PRIVATE KEY-----` or `RSA PRIVATE KEY`.
     ///
-    /// # Errors The text contains no such key.
+    /// # Errors
+    /// The text contains no such key.
     pub fn read(text: &str) -> Result<PrivateKey, KeyWrong> {
         if text.contains("ENCRYPTED") {
             return Err(KeyWrong::Encrypted);

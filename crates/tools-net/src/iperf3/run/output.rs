@@ -60,7 +60,8 @@ pub struct Paper {
 impl Paper {
     /// Opens the log file for appending, if a path is given.
     ///
-    /// # Errors The file cannot be opened, or the format of time stamps is invalid.
+    /// # Errors
+    /// The file cannot be opened, or the format of time stamps is invalid.
     pub fn open(path: Option<&str>, stamp: Option<&str>) -> Result<Paper, PaperError> {
         let open = |path: &str| {
             let file = OutputFile::named("--logfile", path).append();

@@ -31,7 +31,8 @@ pub(crate) fn said(words: &[String], grammar: Grammar) -> Result<Vec<(&'static O
 
 /// Parses a command line, without the name of the program.
 ///
-/// # Errors The first error.
+/// # Errors
+/// The first error.
 pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
     let said = said(words, GRAMMAR)?;
     for asked in [("help", Asked::Help), ("version", Asked::Version)] {

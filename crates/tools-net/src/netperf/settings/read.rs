@@ -28,7 +28,8 @@ fn busy_poll(words: &[String]) -> Result<(u32, &[String]), NetperfUsageError> {
 
 /// Parses netperf's arguments. `program` is the name by which it was called.
 ///
-/// # Errors The first error.
+/// # Errors
+/// The first error.
 pub fn read(program: &str, words: &[String]) -> Result<Asked<NetperfSettings>, NetperfUsageError> {
     let whole = std::iter::once(program).chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
     let (poll_us, words) = busy_poll(words)?;
@@ -103,7 +104,8 @@ impl NetperfSettings {
 
 /// Parses netserver's arguments.
 ///
-/// # Errors The first error.
+/// # Errors
+/// The first error.
 pub fn read_server(words: &[String]) -> Result<Asked<Server>, NetperfUsageError> {
     let (poll_us, words) = busy_poll(words)?;
     let part = getopt(SERVER_WORDS, words)?;
