@@ -100,8 +100,8 @@ pub fn read(words: &[String]) -> Result<Action, String> {
     };
     let mut clients = None;
     let mut words = Words::new(WORDS, words);
-    while let Some(said) = words.next() {
-        let (row, value) = match said {
+    while let Some(word) = words.next() {
+        let (row, value) = match word {
             Ok(Word::Option(row, value)) => (row, value),
             Ok(Word::Operand(word)) => {
                 clients = clients.or(Some(word));
@@ -140,8 +140,8 @@ pub fn read(words: &[String]) -> Result<Action, String> {
             _ => settings.keeps = true,
         }
     }
-    let Some(said) = clients else { return Err("You need to specify NPROCS".to_owned()) };
-    let clients = said.parse::<u32>().ok().filter(|count| (1..=CLIENTS_MAX).contains(count));
-    settings.clients = clients.ok_or_else(|| format!("`{said}` clients: a number from 1 to {CLIENTS_MAX} expected"))?;
+    let Some(text) = clients else { return Err("You need to specify NPROCS".to_owned()) };
+    let clients = text.parse::<u32>().ok().filter(|count| (1..=CLIENTS_MAX).contains(count));
+    settings.clients = clients.ok_or_else(|| format!("`{text}` clients: a number from 1 to {CLIENTS_MAX} expected"))?;
     Ok(Action::Run(settings))
 }

@@ -20,16 +20,16 @@ fn settings(line: &str) -> DbenchSettings {
     }
 }
 
-fn wrong(line: &str) -> String {
+fn error_of(line: &str) -> String {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     read(&words).unwrap_err()
 }
 
 #[test]
 fn words_become_clients_with_a_load() {
-    let said = settings("-t5 --loadfile=small.txt -D /tmp/x -s -S -F --no-resolve --skip-cleanup 4 ignored");
-    assert_eq!((said.clients, said.time_s, said.warmup_s()), (4, 5, 1));
-    let workload = lower(&said);
+    let all = settings("-t5 --loadfile=small.txt -D /tmp/x -s -S -F --no-resolve --skip-cleanup 4 ignored");
+    assert_eq!((all.clients, all.time_s, all.warmup_s()), (4, 5, 1));
+    let workload = lower(&all);
     assert_eq!(plumb_workload_text::validate::validate(&workload), []);
     let text = plumb_workload_text::native::to_toml(&workload).unwrap();
     assert_eq!(plumb_workload_text::native::parse("db.toml", &text).unwrap(), workload);
@@ -48,7 +48,7 @@ fn words_become_clients_with_a_load() {
         ("1 -c", "Invalid option -c: missing argument"),
         ("--sync=1 1", "Invalid option --sync=1: it takes no value"),
     ] {
-        assert_eq!(wrong(line), why, "{line}");
+        assert_eq!(error_of(line), why, "{line}");
     }
 }
 

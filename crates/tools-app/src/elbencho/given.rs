@@ -23,23 +23,23 @@ impl GivenOptions {
         words: &[String],
         file: &mut dyn FnMut(&str) -> Result<String, FileError>,
     ) -> Result<GivenOptions, ElbenchoUsageError> {
-        let mut said = GivenOptions::default();
+        let mut options = GivenOptions::default();
         // Flags that the command line turned off, which an options file cannot turn on.
         let mut off: Vec<&'static str> = Vec::new();
         for word in Words::new(WORDS, words) {
             match word? {
-                Word::Option(option, value) => said.take(option, value, &mut off)?,
-                Word::Operand(path) => said.paths.push(path),
+                Word::Option(option, value) => options.take(option, value, &mut off)?,
+                Word::Operand(path) => options.paths.push(path),
             }
         }
-        if let Some(path) = said.given.get("configfile").cloned() {
+        if let Some(path) = options.given.get("configfile").cloned() {
             let text = file(&path).map_err(|error| ElbenchoUsageError::ConfigFile(error.to_string()))?;
-            said.config(&path, &text, &off)?;
+            options.config(&path, &text, &off)?;
         }
-        if let Some(path) = said.given.get("path") {
-            said.paths.push(path.clone());
+        if let Some(path) = options.given.get("path") {
+            options.paths.push(path.clone());
         }
-        Ok(said)
+        Ok(options)
     }
 
     fn take(

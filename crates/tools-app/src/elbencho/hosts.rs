@@ -161,14 +161,14 @@ mod tests {
 
     #[test]
     fn an_invalid_list_is_an_error() {
-        for (list, told) in [
+        for (list, expected) in [
             (" ,\n", "names no host"),
             ("a,b,a:1611", "a:1611 twice"),
             ("a[1-2000]", "more than 1024"),
             ("a[2-]", "2-"),
         ] {
             let error = hosts(list).names("").unwrap_err().to_string();
-            assert!(error.contains(told), "{list}: {error}");
+            assert!(error.contains(expected), "{list}: {error}");
         }
     }
 

@@ -36,10 +36,10 @@ pub fn read(
     words: &[String],
     file: &mut dyn FnMut(&str) -> Result<String, FileError>,
 ) -> Result<ElbenchoSettings, Vec<ElbenchoUsageError>> {
-    let said = GivenOptions::read(words, file).map_err(|wrong| vec![wrong])?;
-    let (settings, mut wrong) = settings::read::settings(&said);
-    rules::check(&settings, &mut wrong);
-    if wrong.is_empty() { Ok(settings) } else { Err(wrong) }
+    let options = GivenOptions::read(words, file).map_err(|error| vec![error])?;
+    let (settings, mut errors) = settings::read::settings(&options);
+    rules::check(&settings, &mut errors);
+    if errors.is_empty() { Ok(settings) } else { Err(errors) }
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ fn once(path: &str) -> Result<Option<Vec<String>>, PathsError> {
         if !is_list {
             continue;
         }
-        let (before, behind) = (&path[..at], &rest[end + 1..]);
+        let (before, after) = (&path[..at], &rest[end + 1..]);
         let mut paths = Vec::new();
         for element in inner.split(',').filter(|element| !element.is_empty()) {
             match element.split_once('-') {
@@ -70,9 +70,9 @@ fn once(path: &str) -> Result<Option<Vec<String>>, PathsError> {
                         return Err(PathsError::TooMany { path: path.to_owned() });
                     }
                     let width = from.len();
-                    paths.extend((first..=last).map(|number| format!("{before}{number:0width$}{behind}")));
+                    paths.extend((first..=last).map(|number| format!("{before}{number:0width$}{after}")));
                 }
-                _ => paths.push(format!("{before}{element}{behind}")),
+                _ => paths.push(format!("{before}{element}{after}")),
             }
         }
         if paths.is_empty() {

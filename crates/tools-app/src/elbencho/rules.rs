@@ -5,12 +5,12 @@ use super::settings::{Action, ElbenchoSettings, Phases, Rwmix};
 use plumb_workload::files::RecordLock;
 
 /// Checks the settings that the action uses.
-pub(super) fn check(settings: &ElbenchoSettings, wrong: &mut Vec<ElbenchoUsageError>) {
+pub(super) fn check(settings: &ElbenchoSettings, errors: &mut Vec<ElbenchoUsageError>) {
     match settings.action {
-        Action::Run | Action::DryRun => together(settings, wrong),
-        Action::Service | Action::ServiceInForeground => as_service(settings, wrong),
+        Action::Run | Action::DryRun => together(settings, errors),
+        Action::Service | Action::ServiceInForeground => as_service(settings, errors),
         Action::Interrupt | Action::Quit if !settings.hosts.are_given() => {
-            wrong.push(ElbenchoUsageError::Together(
+            errors.push(ElbenchoUsageError::Together(
                 "--interrupt and --quit need --hosts, which names the services".to_owned(),
             ));
         }
@@ -19,15 +19,14 @@ pub(super) fn check(settings: &ElbenchoSettings, wrong: &mut Vec<ElbenchoUsageEr
 }
 
 /// Checks options that a service cannot have. Like elbencho, it ignores options that a service does not need.
-fn as_service(settings: &ElbenchoSettings, wrong: &mut Vec<ElbenchoUsageError>) {
-    let mut say = |text: &str| wrong.push(ElbenchoUsageError::Together(text.to_owned()));
+fn as_service(settings: &ElbenchoSettings, errors: &mut Vec<ElbenchoUsageError>) {
+    let mut say = |text: &str| errors.push(ElbenchoUsageError::Together(text.to_owned()));
     if settings.hosts.are_given() {
         say("--service and --hosts cannot be combined: a service waits for a command that names it in --hosts");
     }
     if !settings.paths.is_empty() {
-        say(
-            "--service takes no benchmark path: give it to the command with --hosts; PLUMB_AGENT_ALLOW lists the paths that a service may use",
-        );
+        say("--service takes no benchmark path: give it to the command with --hosts; PLUMB_AGENT_ALLOW lists the \
+             paths that a service may use");
     }
 }
 
@@ -42,8 +41,8 @@ fn over_hosts(settings: &ElbenchoSettings, say: &mut dyn FnMut(&str)) {
 }
 
 /// Checks options that exclude each other, or need another one.
-fn together(settings: &ElbenchoSettings, wrong: &mut Vec<ElbenchoUsageError>) {
-    let mut say = |text: &str| wrong.push(ElbenchoUsageError::Together(text.to_owned()));
+fn together(settings: &ElbenchoSettings, errors: &mut Vec<ElbenchoUsageError>) {
+    let mut say = |text: &str| errors.push(ElbenchoUsageError::Together(text.to_owned()));
     let phases = settings.phases;
     if settings.hosts.are_given() {
         over_hosts(settings, &mut say);

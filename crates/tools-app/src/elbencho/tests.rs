@@ -8,7 +8,7 @@ pub(super) fn settings(line: &str) -> ElbenchoSettings {
     read(&words(line), &mut |path| Err(plumb_tools::FileError::NotPublished { path: path.to_owned() })).unwrap()
 }
 
-fn wrong(line: &str) -> String {
+fn error_of(line: &str) -> String {
     let all: Vec<ElbenchoUsageError> =
         read(&words(line), &mut |path| Err(plumb_tools::FileError::NotPublished { path: path.to_owned() }))
             .unwrap_err();
@@ -72,7 +72,7 @@ fn errors_name_the_option() {
         ("-w --verifydirect f", "needs --verify"),
         ("-t 0 -w f", "use 1 or more"),
     ] {
-        let found = wrong(line);
+        let found = error_of(line);
         assert!(found.contains(text), "{line}: {found}");
     }
 }

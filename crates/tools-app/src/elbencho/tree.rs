@@ -97,14 +97,14 @@ pub fn parse(name: &str, text: &[u8]) -> Result<TreeListing, TreeFileError> {
     for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
         let line = line.trim_ascii();
         let (kind, rest) = first_word(line);
-        let wrong = |problem| TreeFileError { name: name.to_owned(), line: number + 1, problem };
+        let error_at = |problem| TreeFileError { name: name.to_owned(), line: number + 1, problem };
         match kind {
-            b"d" => tree.dirs.push(path(rest, encoded).map_err(wrong)?),
+            b"d" => tree.dirs.push(path(rest, encoded).map_err(error_at)?),
             b"f" => {
                 let (size, rest) = first_word(rest);
                 let bytes = std::str::from_utf8(size).ok().and_then(|size| size.parse().ok());
-                let bytes = bytes.ok_or_else(|| wrong(TreeProblem::NoSize))?;
-                tree.files.push(TreeFile { path: path(rest, encoded).map_err(wrong)?, bytes });
+                let bytes = bytes.ok_or_else(|| error_at(TreeProblem::NoSize))?;
+                tree.files.push(TreeFile { path: path(rest, encoded).map_err(error_at)?, bytes });
             }
             _ => {}
         }

@@ -73,8 +73,8 @@ pub fn read(words: &[String]) -> Result<Action, FilebenchUsageError> {
             "--translate" => call.translates = true,
             _ => {
                 let names = ["-f", "-h", "-c", "--personality", "--set", "--run", ALLOW_SYSTEM, "--translate"];
-                let wrong = FilebenchUsageError::without_place(format!("unknown option `{word}`"));
-                return Err(wrong.nearest(name, names, "see `filebench -h`"));
+                let error = FilebenchUsageError::without_place(format!("unknown option `{word}`"));
+                return Err(error.nearest(name, names, "see `filebench -h`"));
             }
         }
     }

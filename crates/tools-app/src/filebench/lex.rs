@@ -204,9 +204,9 @@ mod tests {
             ("99999999999999999999", (1, 1), "too large"),
             ("17179869184g", (1, 1), "too large"),
         ] {
-            let wrong = words(text).unwrap_err();
-            assert_eq!((wrong.place.unwrap().line, wrong.place.unwrap().column), place, "{text}");
-            assert!(wrong.message.contains(says), "{text}: {}", wrong.message);
+            let error = words(text).unwrap_err();
+            assert_eq!((error.place.unwrap().line, error.place.unwrap().column), place, "{text}");
+            assert!(error.message.contains(says), "{text}: {}", error.message);
         }
     }
 }

@@ -76,7 +76,7 @@ impl Parser {
         self.words.get(self.at).map_or(self.end, |word| word.place)
     }
 
-    fn wrong<T>(&self, expected: &str) -> Result<T, FilebenchUsageError> {
+    fn unexpected<T>(&self, expected: &str) -> Result<T, FilebenchUsageError> {
         Err(match self.words.get(self.at) {
             Some(word) => {
                 FilebenchUsageError::at(word.place, format!("expected {expected}, found `{}`", word.kind.text()))
@@ -96,7 +96,7 @@ impl Parser {
     }
 
     fn expect(&mut self, mark: char) -> Result<(), FilebenchUsageError> {
-        if self.takes(mark) { Ok(()) } else { self.wrong(&format!("`{mark}`")) }
+        if self.takes(mark) { Ok(()) } else { self.unexpected(&format!("`{mark}`")) }
     }
 
     fn is_word(&self, word: &str) -> bool {
@@ -116,7 +116,7 @@ impl Parser {
                 self.at += 1;
                 Ok(word)
             }
-            _ => self.wrong(expected),
+            _ => self.unexpected(expected),
         }
     }
 
@@ -127,7 +127,7 @@ impl Parser {
                 self.at += 1;
                 Ok(name)
             }
-            _ => self.wrong("a variable, such as `$name`"),
+            _ => self.unexpected("a variable, such as `$name`"),
         }
     }
 
@@ -138,7 +138,7 @@ impl Parser {
                 self.at += 1;
                 Ok(number)
             }
-            _ => self.wrong(expected),
+            _ => self.unexpected(expected),
         }
     }
 
@@ -151,7 +151,7 @@ impl Parser {
             Some(TokenKind::Word(text)) => ValueKind::Text(text.clone()),
             Some(TokenKind::Quoted(text)) => ValueKind::Text(text.replace(super::lex::DOLLAR, "$")),
             Some(TokenKind::Variable(name)) => ValueKind::Variable(name.clone()),
-            _ => return self.wrong(expected),
+            _ => return self.unexpected(expected),
         };
         self.at += 1;
         Ok(Value { place, kind })
@@ -190,7 +190,7 @@ impl Parser {
                     "processes" => nothing("create processes", "`run` starts them"),
                     _ => {
                         self.at -= 1;
-                        return self.wrong("`files`");
+                        return self.unexpected("`files`");
                     }
                 }
             }
@@ -210,7 +210,7 @@ impl Parser {
                 if !self.takes_word("rate") {
                     nothing("eventgen", "it names no rate")
                 } else if self.takes('=') {
-                    CommandKind::EventRate(self.value("events a second")?)
+                    CommandKind::EventRate(self.value("events per second")?)
                 } else {
                     CommandKind::EventRate(Value { place, kind: ValueKind::Integer(0) })
                 }
@@ -228,7 +228,7 @@ impl Parser {
                     "flowop" | "flowops" => CommandKind::ListFlowops,
                     _ => {
                         self.at -= 1;
-                        return self.wrong("`fileset` or `flowop`");
+                        return self.unexpected("`fileset` or `flowop`");
                     }
                 }
             }
@@ -265,8 +265,8 @@ impl Parser {
                 nothing(&word, "there is nothing to do")
             }
             _ => {
-                let wrong = FilebenchUsageError::at(place, format!("unknown command `{word}`"));
-                return Err(wrong.nearest(&word, COMMANDS.iter().copied(), ""));
+                let error = FilebenchUsageError::at(place, format!("unknown command `{word}`"));
+                return Err(error.nearest(&word, COMMANDS.iter().copied(), ""));
             }
         };
         Ok(Command { place, kind })
@@ -277,7 +277,7 @@ impl Parser {
         let period = match self.peek() {
             Some(TokenKind::Integer(number)) => match i64::try_from(*number) {
                 Ok(period) => Some(period),
-                Err(_) => return self.wrong("fewer seconds between two snapshots"),
+                Err(_) => return self.unexpected("fewer seconds between two snapshots"),
             },
             // A minus right before its number is part of the word.
             Some(TokenKind::Word(word)) => word.strip_prefix('-').and_then(|word| word.parse().ok()).map(|n: i64| -n),
@@ -298,7 +298,7 @@ impl Parser {
                     self.at += 1;
                 }
                 Some(TokenKind::Variable(_)) => texts.push(Text::Value(self.value("a text")?)),
-                _ if texts.is_empty() => return self.wrong("a text in quotes"),
+                _ if texts.is_empty() => return self.unexpected("a text in quotes"),
                 _ => return Ok(texts),
             }
             self.takes(',');
@@ -315,7 +315,7 @@ impl Parser {
             }
             _ => {
                 self.at -= 1;
-                self.wrong("`lathist` or `multi`")
+                self.unexpected("`lathist` or `multi`")
             }
         }
     }
@@ -359,13 +359,13 @@ impl Parser {
             return Ok(CommandKind::Nothing { word: "set mode nousestats".to_owned(), why: "there is nothing to do" });
         }
         if !self.takes_word("quit") {
-            return self.wrong("`quit` or `nousestats`");
+            return self.unexpected("`quit` or `nousestats`");
         }
         let mode = match self.peek() {
             Some(TokenKind::Word(word)) if word == "timeout" => QuitMode::Timeout,
             Some(TokenKind::Word(word)) if word == "firstdone" => QuitMode::FirstDone,
             Some(TokenKind::Word(word)) if word == "alldone" => QuitMode::AllDone,
-            _ => return self.wrong("`timeout`, `firstdone` or `alldone`"),
+            _ => return self.unexpected("`timeout`, `firstdone` or `alldone`"),
         };
         self.at += 1;
         Ok(CommandKind::SetMode(mode))
@@ -412,7 +412,7 @@ impl Parser {
             }
             _ => {
                 self.at -= 1;
-                self.wrong("`fileset`, `file`, `process`, `flowop`, `posset` or `randvar`")
+                self.unexpected("`fileset`, `file`, `process`, `flowop`, `posset` or `randvar`")
             }
         }
     }
@@ -420,7 +420,7 @@ impl Parser {
     fn thread(&mut self) -> Result<Thread, FilebenchUsageError> {
         let place = self.place();
         if !self.takes_word("thread") {
-            return self.wrong("`thread` or `}`");
+            return self.unexpected("`thread` or `}`");
         }
         let all = self.attributes(Some(Of::Thread))?;
         Ok(Thread { attributes: Attributes { place, all }, flowops: self.flowops()? })
@@ -432,7 +432,7 @@ impl Parser {
         while !self.takes('}') {
             let place = self.place();
             if !self.takes_word("flowop") {
-                return self.wrong("`flowop` or `}`");
+                return self.unexpected("`flowop` or `}`");
             }
             let kind = self.word("the type of a flowop")?;
             let (all, locals) = self.attributes_and_locals(Of::Flowop)?;
@@ -444,7 +444,7 @@ impl Parser {
     fn for_each(&mut self) -> Result<CommandKind, FilebenchUsageError> {
         let name = self.variable()?;
         if !self.takes_word("in") {
-            return self.wrong("`in`");
+            return self.unexpected("`in`");
         }
         let mut values = vec![self.value("a value")?];
         while self.takes(',') {
@@ -536,8 +536,8 @@ impl Parser {
             Some(of) => match table::attribute(of, &word) {
                 Some(name) => name.to_owned(),
                 None => {
-                    let wrong = FilebenchUsageError::at(place, format!("unknown attribute `{word}` of {}", of.text()));
-                    return Err(wrong.nearest(&word, table::names(of), ""));
+                    let error = FilebenchUsageError::at(place, format!("unknown attribute `{word}` of {}", of.text()));
+                    return Err(error.nearest(&word, table::names(of), ""));
                 }
             },
         };

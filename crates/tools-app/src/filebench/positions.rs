@@ -36,15 +36,15 @@ pub(super) fn draw(
     match text("type")?.ok_or_else(|| missing("type", "type=rnd"))?.as_str() {
         "rnd" => {}
         other => {
-            let wrong =
+            let error =
                 FilebenchUsageError::at(place("type"), format!("there are no sets of positions of type `{other}`"));
-            return Err(wrong.help("use `type=rnd`"));
+            return Err(error.help("use `type=rnd`"));
         }
     }
     let entries = number("entries")?.ok_or_else(|| missing("entries", "entries=50"))?;
     if !(1..=ENTRIES_MAX).contains(&entries) {
-        let wrong = FilebenchUsageError::at(place("entries"), format!("a set of {entries} positions"));
-        return Err(wrong.help(format!("use 1 to {ENTRIES_MAX}")));
+        let error = FilebenchUsageError::at(place("entries"), format!("a set of {entries} positions"));
+        return Err(error.help(format!("use 1 to {ENTRIES_MAX}")));
     }
     let max = number("max")?.filter(|&max| max > 0).ok_or_else(|| missing("max", "max=1g"))?;
     let seed = number("seed")?.filter(|&seed| seed > 0).unwrap_or(USUAL_SEED);

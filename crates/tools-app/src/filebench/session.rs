@@ -119,7 +119,7 @@ impl Session {
             return Err(FilebenchUsageError::without_place("the scripts load each other endlessly").of_file(file));
         }
         let name: Rc<str> = file.into();
-        let commands = parse(text).map_err(|wrong| wrong.of_file(file))?;
+        let commands = parse(text).map_err(|error| error.of_file(file))?;
         let mut all = Vec::new();
         for command in commands {
             match &command.kind {
@@ -153,9 +153,9 @@ impl Session {
             if !known.contains(name) {
                 let all = known.iter().copied().collect::<Vec<_>>().join(", ");
                 let otherwise = if all.is_empty() { "it has none".to_owned() } else { format!("it has {all}") };
-                let wrong =
+                let error =
                     FilebenchUsageError::without_place(format!("--set {name}: {file} has no variable `${name}`"));
-                return Err(wrong.nearest(name, known.iter().copied(), &otherwise));
+                return Err(error.nearest(name, known.iter().copied(), &otherwise));
             }
         }
         Ok(())
@@ -168,10 +168,10 @@ impl Session {
     pub fn answer(&mut self) -> Result<Answer, FilebenchUsageError> {
         while let Some((file, command)) = self.waiting.pop_front() {
             let place = command.place;
-            if let Some(answer) = self.obey(&file, command).map_err(|wrong| {
-                let wrong =
-                    if wrong.place.is_none() { FilebenchUsageError { place: Some(place), ..wrong } } else { wrong };
-                wrong.of_file(&file)
+            if let Some(answer) = self.obey(&file, command).map_err(|error| {
+                let error =
+                    if error.place.is_none() { FilebenchUsageError { place: Some(place), ..error } } else { error };
+                error.of_file(&file)
             })? {
                 return Ok(match answer {
                     Answer::Remark(remark) => Answer::Remark(remark.of_file(&file)),
@@ -303,7 +303,7 @@ impl Session {
                     number("entries")?
                 ))
             };
-            text.push_str(&line().map_err(|wrong| wrong.of_file(file))?);
+            text.push_str(&line().map_err(|error| error.of_file(file))?);
         }
         Ok(Answer::Print(text))
     }
@@ -318,7 +318,7 @@ fn remark(place: Place, word: &str, why: &str) -> Answer {
 
 /// Parses the value of `--set NAME=VALUE`.
 fn held(name: &str, text: &str) -> Result<Held, FilebenchUsageError> {
-    let wrong = || {
+    let invalid = || {
         FilebenchUsageError::without_place(format!("--set {name}={text}: this is not a value"))
             .help("use a number such as 50000 or 16k, `true`, `false` or a text")
     };
@@ -331,9 +331,9 @@ fn held(name: &str, text: &str) -> Result<Held, FilebenchUsageError> {
         Some(TokenKind::Integer(number)) => Ok(Held::Integer(*number)),
         Some(TokenKind::Word(word)) if word == "true" => Ok(Held::Boolean(true)),
         Some(TokenKind::Word(word)) if word == "false" => Ok(Held::Boolean(false)),
-        Some(TokenKind::Mark(_) | TokenKind::Variable(_)) => Err(wrong()),
+        Some(TokenKind::Mark(_) | TokenKind::Variable(_)) => Err(invalid()),
         // The shell has removed the quotes of a path with blanks.
-        _ if text.is_empty() || text.contains(['"', '\n']) => Err(wrong()),
+        _ if text.is_empty() || text.contains(['"', '\n']) => Err(invalid()),
         _ => Ok(Held::Text(text.to_owned())),
     }
 }

@@ -21,15 +21,15 @@ fn obeyed(
     let settings: Vec<(String, String)> =
         settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let mut session = Session::new("t.f", text, &settings, run_s, &mut nothing)?;
-    let mut said = Vec::new();
+    let mut printed = Vec::new();
     loop {
         match session.answer()? {
-            Answer::Print(text) => said.push(text),
-            Answer::Remark(wrong) => said.push(wrong.to_string()),
-            Answer::System { line, .. } => said.push(format!("system {line}")),
-            Answer::Sleep(seconds) => said.push(format!("sleep {seconds}")),
-            Answer::Run(plan) => return Ok((said, Some(*plan))),
-            Answer::End => return Ok((said, None)),
+            Answer::Print(text) => printed.push(text),
+            Answer::Remark(error) => printed.push(error.to_string()),
+            Answer::System { line, .. } => printed.push(format!("system {line}")),
+            Answer::Sleep(seconds) => printed.push(format!("sleep {seconds}")),
+            Answer::Run(plan) => return Ok((printed, Some(*plan))),
+            Answer::End => return Ok((printed, None)),
         }
     }
 }
@@ -38,7 +38,7 @@ fn plan(text: &str) -> Plan {
     obeyed(text, &[], Some(1)).unwrap().1.unwrap()
 }
 
-fn wrong(text: &str) -> String {
+fn error_of(text: &str) -> String {
     obeyed(text, &[], Some(1)).unwrap_err().to_string()
 }
 
@@ -145,7 +145,7 @@ fn errors_have_a_place_and_a_way_out() {
         ("psrun 9223372036854775808", "expected fewer seconds between two snapshots"),
         ("run 60", "there is nothing to run"),
     ] {
-        let found = wrong(script);
+        let found = error_of(script);
         assert!(found.contains(says), "{script}\n  is: {found}\n  not: {says}");
     }
 }
@@ -161,8 +161,8 @@ fn variables_are_set_from_the_command_line() {
     assert_eq!(tree(&plan, "s").size, Amount::Fixed(2 << 20));
     // Otherwise the last value counts, because variables are resolved when the run begins.
     assert_eq!(tree(&obeyed(script, &[], None).unwrap().1.unwrap(), "s").files, 20);
-    let wrong = obeyed(script, &[("nfile", "5")], None).unwrap_err().to_string();
-    assert_eq!(wrong, "--set nfile: t.f has no variable `$nfile`; did you mean `nfiles`?");
+    let error = obeyed(script, &[("nfile", "5")], None).unwrap_err().to_string();
+    assert_eq!(error, "--set nfile: t.f has no variable `$nfile`; did you mean `nfiles`?");
     assert!(obeyed(script, &[("nfiles", "")], None).unwrap_err().to_string().contains("not a value"));
 }
 
@@ -196,9 +196,9 @@ fn the_older_style_parses() {
                   foreach $x in 1,2 { echo \"x is $x of $copy\" }\nusage \"none\"\nstats snap\ncreate filesets\n\
                   define fileset name=s,path=/tmp/t,entries=$total,filesize=$size,cached=true\n\
                   define process name=p { thread name=t { flowop hog name=h,value=$gap } }\nrun 1";
-    let (said, plan) = obeyed(script, &[], None).unwrap();
-    assert_eq!(said[..2], ["x is 1 of 50000", "x is 2 of 50000"]);
-    assert!(said[2].contains("`usage` has no effect"), "{said:?}");
+    let (printed, plan) = obeyed(script, &[], None).unwrap();
+    assert_eq!(printed[..2], ["x is 1 of 50000", "x is 2 of 50000"]);
+    assert!(printed[2].contains("`usage` has no effect"), "{printed:?}");
     let plan = plan.unwrap();
     assert_eq!(tree(&plan, "s").files, 100_000);
     assert_eq!(tree(&plan, "s").size.mean(), Some(0.8 * 2560.0 + 0.2 * 10240.0));
@@ -232,7 +232,7 @@ fn sets_of_positions_equal_those_of_the_c_library() {
     let idle = "`possetname` has no effect: it is for `read` and `write` with `random`";
     let remarks: Vec<&str> = plan.remarks.iter().map(|remark| remark.message.as_str()).collect();
     assert_eq!(remarks, [idle, idle]);
-    for (set, wrong) in [
+    for (set, error) in [
         ("type=rnd,entries=3,max=1m", "no `name`"),
         ("name=x,entries=3,max=1m", "no `type`"),
         ("name=x,type=collection,entries=3,max=1m", "of type `collection`"),
@@ -240,11 +240,12 @@ fn sets_of_positions_equal_those_of_the_c_library() {
         ("name=x,type=rnd,entries=513,max=1m", "513 positions"),
         ("name=x,type=rnd,entries=3", "no `max`"),
     ] {
-        let said = obeyed(&format!("define posset {set}\nrun 1"), &[], None).unwrap_err().to_string();
-        assert!(said.contains(wrong), "{said}");
+        let printed = obeyed(&format!("define posset {set}\nrun 1"), &[], None).unwrap_err().to_string();
+        assert!(printed.contains(error), "{printed}");
     }
-    let said = obeyed(&script.replace("posset name=places", "posset name=other"), &[], None).unwrap_err().to_string();
-    assert!(said.contains("no set of positions `places`"), "{said}");
+    let printed =
+        obeyed(&script.replace("posset name=places", "posset name=other"), &[], None).unwrap_err().to_string();
+    assert!(printed.contains("no set of positions `places`"), "{printed}");
 }
 
 /// A file set of 1.4 has random sizes, and is dropped from the page cache.
@@ -298,9 +299,9 @@ fn composites_have_local_variables() {
     assert_eq!(times, [Some(3), Some(1)]);
     assert!(all.iter().any(|step| step.does == SharedWork::Wake { step: "first.in.wait".to_owned() }));
     let other = script.replace("$count=3", "$cuont=3");
-    assert!(wrong(&other).contains("`outer` has no local variable `$cuont`"), "{}", wrong(&other));
+    assert!(error_of(&other).contains("`outer` has no local variable `$cuont`"), "{}", error_of(&other));
     let circle = format!("define flowop name=a {{ flowop a name=b }}\n{}", around("flowop a name=x"));
-    assert!(wrong(&circle).contains("nested too deeply"), "{}", wrong(&circle));
+    assert!(error_of(&circle).contains("nested too deeply"), "{}", error_of(&circle));
 }
 
 /// Flowops of one name are counted separately, each on its own line. A target of that name is the first one.
@@ -339,10 +340,10 @@ fn attributes_without_effect_are_reported() {
     let script = "set $r=randvar(type=uniform,min=1,mean=2,seed=7,randsrc=urandom)\nset $r.seed=8\n\
                   define fileset name=s,path=/tmp/t,entries=1,size=1k,fstype=ufs\n\
                   define process name=p { thread name=t,useism { flowop hog name=h,value=$r } }\nrun 1";
-    let (said, plan) = obeyed(script, &[], None).unwrap();
+    let (printed, plan) = obeyed(script, &[], None).unwrap();
     let own = "has no effect: each thread draws its own numbers, the same ones in each run";
     assert_eq!(
-        said,
+        printed,
         [format!("t.f:1:42: `seed` {own}"), format!("t.f:1:49: `randsrc` {own}"), format!("t.f:2:13: `seed` {own}")]
     );
     let remarks: Vec<String> = plan.unwrap().remarks.iter().map(FilebenchUsageError::to_string).collect();
@@ -428,15 +429,15 @@ fn statistics_have_filebenchs_format() {
 /// Printed texts contain variables. Unset ones stay as typed.
 #[test]
 fn texts_may_contain_variables() {
-    let (said, plan) = obeyed(
+    let (printed, plan) = obeyed(
         "set $nn=7\nset $s=\"a b\"\nset $rv=randvar(type=uniform,min=1,mean=2)\nset $cv=cvar(type=cvar-normal)\n\
          echo \"nn=$nn s=$s rv=$rv cv=$cv none=$zz ${nn}k \\$nn\"\nsystem \"ls $s\"\nsleep 2\nversion\nquit\necho \"never\"",
         &[],
         None,
     )
     .unwrap();
-    assert_eq!(said[0], "nn=7 s=a b rv=uniform random var cv=custom variable none=$zz 7k $nn");
-    assert_eq!(said[1..], ["system ls a b", "sleep 2", "Filebench Version: 1.5-alpha3"]);
+    assert_eq!(printed[0], "nn=7 s=a b rv=uniform random var cv=custom variable none=$zz 7k $nn");
+    assert_eq!(printed[1..], ["system ls a b", "sleep 2", "Filebench Version: 1.5-alpha3"]);
     assert!(plan.is_none());
 }
 
@@ -504,8 +505,8 @@ fn the_command_line_parses() {
         ("--personality varmail -f x", "use one of them"),
         ("-c cvar-x", "unknown custom variable"),
     ] {
-        let wrong = read(&words(text)).unwrap_err().to_string();
-        assert!(wrong.contains(says), "{text}: {wrong}");
+        let error = read(&words(text)).unwrap_err().to_string();
+        assert!(error.contains(says), "{text}: {error}");
     }
     let Ok(Action::Page(page)) = read(&words("-c cvar-gamma")) else { panic!() };
     assert!(page.contains("4096") && page.contains("1.5"), "{page}");

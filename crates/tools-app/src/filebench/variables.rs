@@ -30,7 +30,7 @@ pub(super) type Locals = BTreeMap<String, Value>;
 
 /// A resolved value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Meant {
+pub(super) enum Resolved {
     Integer(u64),
     Boolean(bool),
     Text(String),
@@ -114,39 +114,39 @@ impl Variables {
     }
 
     /// Resolves a value.
-    pub(super) fn meant(&self, value: &Value, locals: &Locals) -> Result<Meant, FilebenchUsageError> {
-        self.meant_at(value, locals, 0)
+    pub(super) fn resolved(&self, value: &Value, locals: &Locals) -> Result<Resolved, FilebenchUsageError> {
+        self.resolved_at(value, locals, 0)
     }
 
-    fn meant_at(&self, value: &Value, locals: &Locals, depth: usize) -> Result<Meant, FilebenchUsageError> {
+    fn resolved_at(&self, value: &Value, locals: &Locals, depth: usize) -> Result<Resolved, FilebenchUsageError> {
         if depth > DEPTH_MAX {
             return Err(FilebenchUsageError::at(value.place, "variables depend on each other in a circle"));
         }
         let name = match &value.kind {
-            ValueKind::Integer(number) => return Ok(Meant::Integer(*number)),
-            ValueKind::Boolean(yes) => return Ok(Meant::Boolean(*yes)),
-            ValueKind::Text(text) => return Ok(Meant::Text(text.clone())),
+            ValueKind::Integer(number) => return Ok(Resolved::Integer(*number)),
+            ValueKind::Boolean(yes) => return Ok(Resolved::Boolean(*yes)),
+            ValueKind::Text(text) => return Ok(Resolved::Text(text.clone())),
             ValueKind::Variable(name) => name,
         };
         if let Some(local) = locals.get(name) {
-            return self.meant_at(local, &Locals::new(), depth + 1);
+            return self.resolved_at(local, &Locals::new(), depth + 1);
         }
         match self.get(name).ok_or_else(|| self.unset(value.place, name))? {
-            Held::Integer(number) => Ok(Meant::Integer(*number)),
-            Held::Boolean(yes) => Ok(Meant::Boolean(*yes)),
-            Held::Text(text) => Ok(Meant::Text(text.clone())),
-            Held::Random(attributes, rows) => Ok(Meant::Drawn(Box::new(self.random(attributes, rows, depth)?))),
-            Held::Custom(attributes) => Ok(Meant::Drawn(Box::new(self.custom(attributes, depth)?))),
+            Held::Integer(number) => Ok(Resolved::Integer(*number)),
+            Held::Boolean(yes) => Ok(Resolved::Boolean(*yes)),
+            Held::Text(text) => Ok(Resolved::Text(text.clone())),
+            Held::Random(attributes, rows) => Ok(Resolved::Drawn(Box::new(self.random(attributes, rows, depth)?))),
+            Held::Custom(attributes) => Ok(Resolved::Drawn(Box::new(self.custom(attributes, depth)?))),
         }
     }
 
     /// Returns a number, which may be random.
     pub(super) fn amount(&self, value: &Value, locals: &Locals) -> Result<Amount, FilebenchUsageError> {
-        match self.meant(value, locals)? {
-            Meant::Integer(number) => Ok(Amount::Fixed(number)),
-            Meant::Boolean(yes) => Ok(Amount::Fixed(yes.into())),
-            Meant::Drawn(variable) => Ok(Amount::Drawn(variable)),
-            Meant::Text(text) => {
+        match self.resolved(value, locals)? {
+            Resolved::Integer(number) => Ok(Amount::Fixed(number)),
+            Resolved::Boolean(yes) => Ok(Amount::Fixed(yes.into())),
+            Resolved::Drawn(variable) => Ok(Amount::Drawn(variable)),
+            Resolved::Text(text) => {
                 Err(FilebenchUsageError::at(value.place, format!("expected a number, found \"{text}\"")))
             }
         }
@@ -162,28 +162,28 @@ impl Variables {
     }
 
     pub(super) fn boolean(&self, value: &Value, locals: &Locals) -> Result<bool, FilebenchUsageError> {
-        match self.meant(value, locals)? {
-            Meant::Boolean(yes) => Ok(yes),
-            Meant::Integer(number) => Ok(number != 0),
+        match self.resolved(value, locals)? {
+            Resolved::Boolean(yes) => Ok(yes),
+            Resolved::Integer(number) => Ok(number != 0),
             _ => Err(FilebenchUsageError::at(value.place, "expected `true` or `false`")),
         }
     }
 
     pub(super) fn text(&self, value: &Value, locals: &Locals) -> Result<String, FilebenchUsageError> {
-        match self.meant(value, locals)? {
-            Meant::Text(text) => Ok(text),
-            Meant::Integer(number) => Ok(number.to_string()),
-            Meant::Boolean(yes) => Ok(yes.to_string()),
-            Meant::Drawn(_) => Err(FilebenchUsageError::at(value.place, "expected a name, found a random variable")),
+        match self.resolved(value, locals)? {
+            Resolved::Text(text) => Ok(text),
+            Resolved::Integer(number) => Ok(number.to_string()),
+            Resolved::Boolean(yes) => Ok(yes.to_string()),
+            Resolved::Drawn(_) => Err(FilebenchUsageError::at(value.place, "expected a name, found a random variable")),
         }
     }
 
     /// Returns the number of an attribute, or `None`.
     fn number_of(&self, attributes: &Attributes, name: &str, depth: usize) -> Result<Option<f64>, FilebenchUsageError> {
         let Some(attribute) = attributes.get(name) else { return Ok(None) };
-        match self.meant_at(&attribute.value, &Locals::new(), depth + 1)? {
-            Meant::Integer(number) => Ok(Some(number as f64)),
-            Meant::Text(text) if text.parse::<f64>().is_ok_and(f64::is_finite) => Ok(text.parse().ok()),
+        match self.resolved_at(&attribute.value, &Locals::new(), depth + 1)? {
+            Resolved::Integer(number) => Ok(Some(number as f64)),
+            Resolved::Text(text) if text.parse::<f64>().is_ok_and(f64::is_finite) => Ok(text.parse().ok()),
             _ => Err(FilebenchUsageError::at(attribute.place, format!("`{name}` needs a number"))),
         }
     }
@@ -197,20 +197,20 @@ impl Variables {
         let shape = number("gamma")?.unwrap_or(1500.0) / 1000.0;
         let round = number("round")?.filter(|round| *round >= 1.0).map(|round| round as u64);
         let kind = attributes.get("type");
-        let word = kind.map(|kind| self.meant_at(&kind.value, &Locals::new(), depth + 1)).transpose()?;
+        let word = kind.map(|kind| self.resolved_at(&kind.value, &Locals::new(), depth + 1)).transpose()?;
         let plain = |draw, times, plus| Variable { times, plus, round, ..Variable::of(draw) };
         if !rows.is_empty() {
             return self.table(rows, min, mean, depth).map(|variable| Variable { round, ..variable });
         }
         match word {
-            Some(Meant::Text(word)) if word == "uniform" => {
+            Some(Resolved::Text(word)) if word == "uniform" => {
                 Ok(plain(Draw::Uniform, 2.0 * (mean.unwrap_or(min) - min), min))
             }
             None => self.gamma(attributes, shape, mean.unwrap_or(shape) - min, min).map(|v| Variable { round, ..v }),
-            Some(Meant::Text(word)) if word == "gamma" => {
+            Some(Resolved::Text(word)) if word == "gamma" => {
                 self.gamma(attributes, shape, mean.unwrap_or(shape) - min, min).map(|v| Variable { round, ..v })
             }
-            Some(Meant::Text(word)) if word == "tabular" => {
+            Some(Resolved::Text(word)) if word == "tabular" => {
                 Err(FilebenchUsageError::at(attributes.place, "a tabular variable needs a `randtable`")
                     .help("add `randtable={{100, 1k, 4k}}`"))
             }
@@ -238,8 +238,8 @@ impl Variables {
     }
 
     fn table(&self, rows: &[Row], min: f64, mean: Option<f64>, depth: usize) -> Result<Variable, FilebenchUsageError> {
-        let cell = |value: &Value| match self.meant_at(value, &Locals::new(), depth + 1)? {
-            Meant::Integer(number) => Ok(number as f64),
+        let cell = |value: &Value| match self.resolved_at(value, &Locals::new(), depth + 1)? {
+            Resolved::Integer(number) => Ok(number as f64),
             _ => Err(FilebenchUsageError::at(value.place, "a table needs numbers")),
         };
         let mut table = Vec::with_capacity(rows.len());
@@ -271,17 +271,17 @@ impl Variables {
     fn custom(&self, attributes: &Attributes, depth: usize) -> Result<Variable, FilebenchUsageError> {
         let text = |name: &str| -> Result<Option<String>, FilebenchUsageError> {
             let Some(attribute) = attributes.get(name) else { return Ok(None) };
-            match self.meant_at(&attribute.value, &Locals::new(), depth + 1)? {
-                Meant::Text(text) => Ok(Some(text)),
+            match self.resolved_at(&attribute.value, &Locals::new(), depth + 1)? {
+                Resolved::Text(text) => Ok(Some(text)),
                 _ => Err(FilebenchUsageError::at(attribute.place, format!("`{name}` needs a text"))),
             }
         };
         let place = attributes.place;
         let kind = text("type")?.ok_or_else(|| FilebenchUsageError::at(place, "a custom variable needs a `type`"))?;
         let Some(custom) = CUSTOM.iter().find(|custom| custom.name == kind) else {
-            let wrong = FilebenchUsageError::at(place, format!("unknown custom variable `{kind}`"));
+            let error = FilebenchUsageError::at(place, format!("unknown custom variable `{kind}`"));
             let names = CUSTOM.iter().map(|custom| custom.name);
-            return Err(wrong.nearest(&kind, names, "`filebench -c` lists them"));
+            return Err(error.nearest(&kind, names, "`filebench -c` lists them"));
         };
         let mut numbers = custom.parameters.map(|(_, usual)| usual);
         for pair in text("parameters")?.unwrap_or_default().split(';').filter(|pair| !pair.trim().is_empty()) {
@@ -363,18 +363,17 @@ pub(super) enum Piece<'a> {
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let (mut all, mut rest) = (Vec::new(), text);
     while let Some(at) = rest.find('$') {
-        let (plain, behind) = (&rest[..at], &rest[at + 1..]);
+        let (plain, after) = (&rest[..at], &rest[at + 1..]);
         let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let braced = behind.strip_prefix('{').and_then(|inner| inner.split_once('}'));
-        let (name, behind) =
-            braced.unwrap_or_else(|| behind.split_at(behind.find(|c| !inside(c)).unwrap_or(behind.len())));
+        let braced = after.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+        let (name, after) = braced.unwrap_or_else(|| after.split_at(after.find(|c| !inside(c)).unwrap_or(after.len())));
         if name.is_empty() {
             // A dollar that starts no variable.
             all.push(Piece::Plain(&rest[..=at]));
             rest = &rest[at + 1..];
         } else {
             all.extend([Piece::Plain(plain), Piece::Variable(name)]);
-            rest = behind;
+            rest = after;
         }
     }
     all.push(Piece::Plain(rest));

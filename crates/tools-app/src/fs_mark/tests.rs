@@ -30,18 +30,18 @@ fn names(workload: &Workload, thread: &str) -> Vec<String> {
     (0..scratch.names.count()).map(|at| scratch.names.path(at).unwrap().display().to_string()).collect()
 }
 
-fn told(steps: &[Step]) -> String {
-    let told = steps.iter().map(|step| match step {
-        Step::Each(each) => format!("{:?} {}+{} [{}]", each.order, each.first, each.count, told(&each.steps)),
+fn describe(steps: &[Step]) -> String {
+    let describe = steps.iter().map(|step| match step {
+        Step::Each(each) => format!("{:?} {}+{} [{}]", each.order, each.first, each.count, describe(&each.steps)),
         Step::Transfer(transfer) => format!("{}x{}", transfer.count, transfer.record.0),
         step => step.kinds().iter().map(|kind| kind.name()).collect::<String>(),
     });
-    told.collect::<Vec<_>>().join(" ")
+    describe.collect::<Vec<_>>().join(" ")
 }
 
 fn steps(workload: &Workload, phase: usize) -> String {
     let Work::Program(program) = &workload.phase[phase].workers[0].work else { panic!() };
-    told(&program.steps)
+    describe(&program.steps)
 }
 
 // Protects the work on each file, and the seven flush methods.
@@ -49,7 +49,7 @@ fn steps(workload: &Workload, phase: usize) -> String {
 fn files_are_written_flushed_and_removed_as_requested() {
     let file = "mkdir create 3x16384 1x2048";
     let flush = "[open fsync close]";
-    for (method, inside, behind) in [
+    for (method, inside, after) in [
         (0, "", String::new()),
         (1, " fsync", String::new()),
         (2, "", format!(" sync Forward 1+1 {flush}")),
@@ -59,7 +59,7 @@ fn files_are_written_flushed_and_removed_as_requested() {
         (6, "", format!(" sync Forward 1+9 {flush}")),
     ] {
         let workload = lowered(&format!("-d a -n 9 -S {method}"));
-        assert_eq!(steps(&workload, 0), format!("Forward 1+9 [{file}{inside} close]{behind}"), "-S {method}");
+        assert_eq!(steps(&workload, 0), format!("Forward 1+9 [{file}{inside} close]{after}"), "-S {method}");
         assert_eq!(steps(&workload, 1), "Forward 1+9 [unlink]");
     }
     assert_eq!(lowered("-d a -n 9 -k").phase.len(), 1);

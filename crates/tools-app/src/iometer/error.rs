@@ -3,17 +3,17 @@
 /// Error in a configuration file, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {flaw}")]
-pub struct WrongFile {
+pub struct IometerFileError {
     pub file: String,
     /// Line number, from 1.
     pub line: usize,
     /// The problem in that line.
-    pub flaw: Flaw,
+    pub flaw: IometerFlaw,
 }
 
 /// Problem in a configuration file, with a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Flaw {
+pub enum IometerFlaw {
     /// The first line is not a version.
     #[error("the first line must be a version, such as `Version 1.1.0`")]
     NoVersion,

@@ -15,7 +15,7 @@ mod settings;
 
 pub use builtin::{built_in, section};
 pub use config::{Config, Setup, Spec, Worker};
-pub use error::{Flaw, WrongFile};
+pub use error::{IometerFileError, IometerFlaw};
 pub use lower::{NoWorkload, Place, lower};
 pub use series::Test;
 pub use settings::{Action, IometerSettings, Misuse, help, read};

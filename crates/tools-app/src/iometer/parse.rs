@@ -5,7 +5,7 @@
 
 use super::builtin::{built_in, line as access_line};
 use super::config::{Config, Cycle, Line, Record, Setup, Spec, TEST_TYPES, Worker};
-use super::error::{Flaw, WrongFile};
+use super::error::{IometerFileError, IometerFlaw};
 use plumb_workload::Bytes;
 
 /// Limit of lines in an access specification. Source: IOMeter, `MAX_ACCESS_SPECS`.
@@ -25,7 +25,7 @@ const NEW_FORM: u64 = 19_980_521;
 const YEAR_S: u64 = 366 * 24 * 3600;
 
 /// Result with an error at a line.
-type Found<T> = Result<T, (usize, Flaw)>;
+type Found<T> = Result<T, (usize, IometerFlaw)>;
 
 /// A line without surrounding blanks, with its number from 1.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ impl At<'_> {
     }
 
     fn expected<T>(self, expected: &'static str) -> Found<T> {
-        Err((self.line, Flaw::Expected { found: self.text.to_owned(), expected }))
+        Err((self.line, IometerFlaw::Expected { found: self.text.to_owned(), expected }))
     }
 }
 
@@ -84,7 +84,7 @@ impl<'a> Fields<'a> {
     fn number(&mut self, what: &'static str, (least, most): (u64, u64)) -> Found<u64> {
         let text = self.token();
         let number = text.parse::<u64>().ok().filter(|number| (least..=most).contains(number));
-        number.ok_or_else(|| (self.at.line, Flaw::Number { found: text.to_owned(), what, least, most }))
+        number.ok_or_else(|| (self.at.line, IometerFlaw::Number { found: text.to_owned(), what, least, most }))
     }
 
     fn percent(&mut self, what: &'static str) -> Found<u8> {
@@ -96,7 +96,7 @@ impl<'a> Fields<'a> {
         let text = self.token();
         let place = words.iter().position(|word| text.eq_ignore_ascii_case(word));
         let place = place.or_else(|| text.parse().ok().filter(|number| *number < words.len()));
-        place.ok_or_else(|| (self.at.line, Flaw::Word { found: text.to_owned(), words: words.join(", ") }))
+        place.ok_or_else(|| (self.at.line, IometerFlaw::Word { found: text.to_owned(), words: words.join(", ") }))
     }
 }
 
@@ -125,7 +125,7 @@ impl<'a> Lines<'a> {
     /// Reads the next heading and the line below it. An end heading has none. At the end of the file, reports that
     /// the section that began at `begin` has no end.
     fn pair(&mut self, begin: At<'_>, end: &'static str) -> Found<(At<'a>, At<'a>)> {
-        let Some(key) = self.take() else { return Err((begin.line, Flaw::NoEnd(end))) };
+        let Some(key) = self.take() else { return Err((begin.line, IometerFlaw::NoEnd(end))) };
         if !key.is_heading() {
             return key.expected("a heading, which begins with '");
         }
@@ -143,7 +143,7 @@ impl<'a> Lines<'a> {
                 return Ok((key, next));
             }
         }
-        Err((begin.line, Flaw::NoEnd(end)))
+        Err((begin.line, IometerFlaw::NoEnd(end)))
     }
 
     fn skip_to(&mut self, begin: At<'_>, end: &'static str) -> Found<()> {
@@ -152,7 +152,7 @@ impl<'a> Lines<'a> {
                 return Ok(());
             }
         }
-        Err((begin.line, Flaw::NoEnd(end)))
+        Err((begin.line, IometerFlaw::NoEnd(end)))
     }
 }
 
@@ -171,8 +171,8 @@ impl Config {
     ///
     /// # Errors
     /// The first invalid line.
-    pub fn parse(file: &str, text: &str) -> Result<Config, WrongFile> {
-        read(text).map_err(|(line, flaw)| WrongFile { file: file.to_owned(), line, flaw })
+    pub fn parse(file: &str, text: &str) -> Result<Config, IometerFileError> {
+        read(text).map_err(|(line, flaw)| IometerFileError { file: file.to_owned(), line, flaw })
     }
 }
 
@@ -180,18 +180,18 @@ fn version(line: At<'_>) -> Found<()> {
     let mut numbers = line.text.split(|letter: char| !letter.is_ascii_digit()).filter(|digits| !digits.is_empty());
     let mut next = || numbers.next().and_then(|digits| digits.parse::<u64>().ok()).filter(|number| *number < 10_000);
     let (Some(major), Some(middle), Some(minor)) = (next(), next(), next()) else {
-        return Err((line.line, Flaw::NoVersion));
+        return Err((line.line, IometerFlaw::NoVersion));
     };
     // Before version 1.1.0, versions were dates.
     let as_date = major * 10_000 + middle * 100 + minor;
-    if major > 31 && as_date < NEW_FORM { Err((line.line, Flaw::TooOld(as_date))) } else { Ok(()) }
+    if major > 31 && as_date < NEW_FORM { Err((line.line, IometerFlaw::TooOld(as_date))) } else { Ok(()) }
 }
 
 fn read(text: &str) -> Found<Config> {
     let text = text.trim_start_matches('\u{feff}');
     let lines = (1..).zip(text.lines()).map(|(line, text)| At { line, text: text.trim() });
     let mut lines = Lines { lines: lines.collect(), next: 0 };
-    version(lines.take().ok_or((1, Flaw::NoVersion))?)?;
+    version(lines.take().ok_or((1, IometerFlaw::NoVersion))?)?;
     let mut reader =
         Reader { setup: Setup::default(), specs: built_in(), manager: None, workers: Vec::new(), assigned: Vec::new() };
     let mut last = 1;
@@ -206,7 +206,7 @@ fn read(text: &str) -> Found<Config> {
         } else if line.begins("'MANAGER LIST") {
             reader.managers(&mut lines, line)?;
         } else if !line.begins("'Version") && !line.begins("Version") {
-            return Err((line.line, Flaw::NoSection(line.text.to_owned())));
+            return Err((line.line, IometerFlaw::NoSection(line.text.to_owned())));
         }
     }
     reader.conclude(last)
@@ -258,13 +258,13 @@ impl Reader {
                 if setup.queue_end > DEPTH_MAX {
                     let found = value.text.to_owned();
                     let what = "the end of queue depths";
-                    return Err((value.line, Flaw::Number { found, what, least: 1, most: DEPTH_MAX }));
+                    return Err((value.line, IometerFlaw::Number { found, what, least: 1, most: DEPTH_MAX }));
                 }
             } else if key.is("'Test Type") {
                 setup.test_type = TEST_TYPES[fields.word(&TEST_TYPES.map(|(word, _)| word))?].1;
             } else if !key.begins("'Default ") {
                 let heading = key.text.to_owned();
-                return Err((key.line, Flaw::Unknown { heading, section: "the test setup" }));
+                return Err((key.line, IometerFlaw::Unknown { heading, section: "the test setup" }));
             }
         }
     }
@@ -278,7 +278,7 @@ impl Reader {
             }
             if !key.is(HEADING) {
                 let heading = key.text.to_owned();
-                return Err((key.line, Flaw::Unknown { heading, section: "the access specifications" }));
+                return Err((key.line, IometerFlaw::Unknown { heading, section: "the access specifications" }));
             }
             let mut fields = value.fields();
             let name = fields.name().to_owned();
@@ -289,25 +289,25 @@ impl Reader {
             match lines.take() {
                 Some(columns) if columns.is_heading() => {}
                 Some(other) => return other.expected("a heading with the columns"),
-                None => return Err((begin.line, Flaw::NoEnd("'END access specifications"))),
+                None => return Err((begin.line, IometerFlaw::NoEnd("'END access specifications"))),
             }
             let mut rows = Vec::new();
             while let Some(row) = lines.peek().filter(|row| !row.is_heading()) {
                 lines.next += 1;
                 rows.push(spec_line(row)?);
                 if rows.len() > SPEC_LINES_MAX {
-                    return Err((row.line, Flaw::TooManyLines(name)));
+                    return Err((row.line, IometerFlaw::TooManyLines(name)));
                 }
             }
             let sum = rows.iter().map(|line| u64::from(line.access.percent)).sum::<u64>();
             if sum != 100 {
-                return Err((value.line, Flaw::NotAll { name, sum }));
+                return Err((value.line, IometerFlaw::NotAll { name, sum }));
             }
             // A later specification replaces an earlier one of the same name.
             self.specs.retain(|spec| !spec.name.eq_ignore_ascii_case(&name));
             self.specs.push(Spec { name, assigned, lines: rows });
             if self.specs.len() > SPECS_MAX {
-                return Err((value.line, Flaw::TooMany { what: "access specifications", most: SPECS_MAX }));
+                return Err((value.line, IometerFlaw::TooMany { what: "access specifications", most: SPECS_MAX }));
             }
         }
     }
@@ -323,7 +323,7 @@ impl Reader {
             }
             if self.manager.is_some() {
                 let instead = "run a file with one manager on each host";
-                return Err((key.line, Flaw::NotSupported { what: "a second manager", instead }));
+                return Err((key.line, IometerFlaw::NotSupported { what: "a second manager", instead }));
             }
             let name = value.text.split_once(',').map_or(value.text, |(_, name)| name).trim();
             self.manager = Some(name.to_owned());
@@ -335,7 +335,7 @@ impl Reader {
                     self.worker(lines, key, value)?;
                 } else if !key.is("'Manager network address") {
                     let heading = key.text.to_owned();
-                    return Err((key.line, Flaw::Unknown { heading, section: "a manager" }));
+                    return Err((key.line, IometerFlaw::Unknown { heading, section: "a manager" }));
                 }
             }
         }
@@ -343,7 +343,7 @@ impl Reader {
 
     fn worker(&mut self, lines: &mut Lines<'_>, begin: At<'_>, name: At<'_>) -> Found<()> {
         if self.workers.len() == WORKERS_MAX {
-            return Err((begin.line, Flaw::TooMany { what: "workers", most: WORKERS_MAX }));
+            return Err((begin.line, IometerFlaw::TooMany { what: "workers", most: WORKERS_MAX }));
         }
         let name =
             if name.text.is_empty() { format!("Worker {}", self.workers.len() + 1) } else { name.text.to_owned() };
@@ -359,7 +359,7 @@ impl Reader {
         };
         let mut assigned = None;
         loop {
-            let Some(key) = lines.take() else { return Err((begin.line, Flaw::NoEnd("'End worker"))) };
+            let Some(key) = lines.take() else { return Err((begin.line, IometerFlaw::NoEnd("'End worker"))) };
             if key.is("'End worker") {
                 break;
             } else if key.is("'Worker type") {
@@ -367,7 +367,7 @@ impl Reader {
                     Some(kind) if kind.fields().token().eq_ignore_ascii_case("DISK") => {}
                     Some(kind) if kind.begins("NETWORK") => {
                         let instead = "use `plumb net`";
-                        return Err((kind.line, Flaw::NotSupported { what: "a network worker", instead }));
+                        return Err((kind.line, IometerFlaw::NotSupported { what: "a network worker", instead }));
                     }
                     other => return other.unwrap_or(key).expected("DISK"),
                 }
@@ -378,7 +378,7 @@ impl Reader {
             } else if key.is("'Target assignments") {
                 targets(&mut worker, lines, key)?;
             } else {
-                return Err((key.line, Flaw::Unknown { heading: key.text.to_owned(), section: "a worker" }));
+                return Err((key.line, IometerFlaw::Unknown { heading: key.text.to_owned(), section: "a worker" }));
             }
         }
         self.workers.push(worker);
@@ -394,7 +394,7 @@ impl Reader {
                 Some(names) => {
                     let number = |(line, name): (usize, String)| {
                         let place = specs.iter().position(|spec| spec.name.eq_ignore_ascii_case(&name));
-                        place.ok_or_else(|| (line, Flaw::NoSpec { worker: worker.name.clone(), spec: name }))
+                        place.ok_or_else(|| (line, IometerFlaw::NoSpec { worker: worker.name.clone(), spec: name }))
                     };
                     names.into_iter().map(number).collect::<Found<_>>()?
                 }
@@ -405,7 +405,7 @@ impl Reader {
             !worker.targets.is_empty() && worker.specs.iter().any(|&number| !specs[number].lines.is_empty())
         };
         if !workers.iter().any(busy) {
-            return Err((last, Flaw::NothingToDo));
+            return Err((last, IometerFlaw::NothingToDo));
         }
         Ok(Config { setup, specs, manager: manager.unwrap_or_default(), workers })
     }
@@ -439,7 +439,7 @@ fn worker_settings(worker: &mut Worker, lines: &mut Lines<'_>, begin: At<'_>) ->
             worker.depth = fields.number("the number of outstanding I/Os", (1, DEPTH_MAX))?;
             if is_enabled(&mut fields)? {
                 let what = "closing targets between transactions (test connection rate)";
-                return Err((value.line, Flaw::NotSupported { what, instead: "set it to DISABLED" }));
+                return Err((value.line, IometerFlaw::NotSupported { what, instead: "set it to DISABLED" }));
             }
             fields.number("the number of transactions per connection", (0, u64::from(u32::MAX)))?;
             if key.begins("'Number of outstanding IOs,test connection rate,transactions per connection,use fixed seed")
@@ -458,7 +458,7 @@ fn worker_settings(worker: &mut Worker, lines: &mut Lines<'_>, begin: At<'_>) ->
             }
         } else {
             let heading = key.text.to_owned();
-            return Err((key.line, Flaw::Unknown { heading, section: "the settings of a worker" }));
+            return Err((key.line, IometerFlaw::Unknown { heading, section: "the settings of a worker" }));
         }
     }
 }
@@ -475,10 +475,10 @@ fn assigned_specs(lines: &mut Lines<'_>, begin: At<'_>) -> Found<Vec<(usize, Str
         }
         names.push((line.line, line.text.to_owned()));
         if names.len() > SPECS_MAX {
-            return Err((line.line, Flaw::TooMany { what: "assigned access specs", most: SPECS_MAX }));
+            return Err((line.line, IometerFlaw::TooMany { what: "assigned access specs", most: SPECS_MAX }));
         }
     }
-    Err((begin.line, Flaw::NoEnd(END)))
+    Err((begin.line, IometerFlaw::NoEnd(END)))
 }
 
 fn targets(worker: &mut Worker, lines: &mut Lines<'_>, begin: At<'_>) -> Found<()> {
@@ -497,12 +497,12 @@ fn targets(worker: &mut Worker, lines: &mut Lines<'_>, begin: At<'_>) -> Found<(
         }
         worker.targets.push(name.text.to_owned());
         if worker.targets.len() > TARGETS_MAX {
-            return Err((key.line, Flaw::TooMany { what: "targets of a worker", most: TARGETS_MAX }));
+            return Err((key.line, IometerFlaw::TooMany { what: "targets of a worker", most: TARGETS_MAX }));
         }
         match lines.take() {
             Some(end) if end.is("'End target") => {}
             Some(other) => return other.expected("'End target"),
-            None => return Err((key.line, Flaw::NoEnd("'End target"))),
+            None => return Err((key.line, IometerFlaw::NoEnd("'End target"))),
         }
     }
 }

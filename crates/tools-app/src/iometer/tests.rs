@@ -105,9 +105,12 @@ fn tests_become_workloads() {
     let tests = config.tests().unwrap();
     let first = lowered(&config, &tests[0]);
     let groups = &first.phase[0].workers;
-    let told: Vec<(&str, u32, &str)> =
+    let described: Vec<(&str, u32, &str)> =
         groups.iter().map(|group| (group.name.as_deref().unwrap(), group.depth, group.target.as_str())).collect();
-    assert_eq!(told, [("worker-1.1", 16, "target-1"), ("worker-1.2", 16, "target-2"), ("worker-2.3", 1, "target-1"),]);
+    assert_eq!(
+        described,
+        [("worker-1.1", 16, "target-1"), ("worker-1.2", 16, "target-2"), ("worker-2.3", 1, "target-1"),]
+    );
     let accesses = |group: &plumb_workload::WorkerGroup| match &group.work {
         Work::Blocks(stream) => match &**stream {
             BlockStream::Accesses(accesses) => (**accesses).clone(),
@@ -138,11 +141,11 @@ fn tests_become_workloads() {
     );
     let mut all = config.clone();
     all.workers[0].sectors = 0;
-    let wrong = lower(&all, &tests[0], place, 1).unwrap_err().to_string();
-    assert!(wrong.contains("a maximum size of 0 would fill the disk"), "{wrong}");
+    let error = lower(&all, &tests[0], place, 1).unwrap_err().to_string();
+    assert!(error.contains("a maximum size of 0 would fill the disk"), "{error}");
     all.specs.iter_mut().for_each(|spec| spec.lines.iter_mut().take(1).for_each(|line| line.delay_ms += 1));
-    let wrong = lower(&all, &tests[1], |_| Place { length: Some(1 << 30), ..place("") }, 1).unwrap_err().to_string();
-    assert!(wrong.starts_with("`mixed lines`: its lines have different delays"), "{wrong}");
+    let error = lower(&all, &tests[1], |_| Place { length: Some(1 << 30), ..place("") }, 1).unwrap_err().to_string();
+    assert!(error.starts_with("`mixed lines`: its lines have different delays"), "{error}");
 }
 
 // The order of tests. Source: IOMeter's manual, and the order in which IOMeter runs its tests.
@@ -213,23 +216,23 @@ fn errors_in_a_file_name_their_line() {
             "f:99: a second manager is not supported; run a file with one manager on each host",
         ),
     ] {
-        let wrong = Config::parse("f", &text).unwrap_err().to_string();
+        let error = Config::parse("f", &text).unwrap_err().to_string();
         let line = |text: &str| text.split(':').nth(2).map(str::to_owned);
-        assert_eq!(line(&wrong), line(message), "{wrong}");
-        assert_eq!(wrong, message);
+        assert_eq!(line(&error), line(message), "{error}");
+        assert_eq!(error, message);
     }
 }
 
 #[test]
 fn arguments_name_the_file_and_the_results() {
     let of = |line: &str| read(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-    let said = |results: Option<&str>| {
+    let run_action = |results: Option<&str>| {
         Ok(Action::Run(IometerSettings { config: "a.icf".into(), results: results.map(str::to_owned) }))
     };
-    assert_eq!(of("/c a.icf /r r.csv /t 10"), said(Some("r.csv")));
-    assert_eq!(of("-C a.icf -R /tmp/r.csv"), said(Some("/tmp/r.csv")));
-    assert_eq!(of("a.icf r.csv 10"), said(Some("r.csv")));
-    assert_eq!(of("a.icf"), said(None));
+    assert_eq!(of("/c a.icf /r r.csv /t 10"), run_action(Some("r.csv")));
+    assert_eq!(of("-C a.icf -R /tmp/r.csv"), run_action(Some("/tmp/r.csv")));
+    assert_eq!(of("a.icf r.csv 10"), run_action(Some("r.csv")));
+    assert_eq!(of("a.icf"), run_action(None));
     assert_eq!((of("/?"), of("/l")), (Ok(Action::Help), Ok(Action::List)));
     for (line, why) in [
         ("", "no configuration file; give one by /c FILE"),

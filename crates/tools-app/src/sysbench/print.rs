@@ -31,9 +31,9 @@ fn size(bytes: u64) -> String {
 }
 
 fn flags(settings: &SysbenchSettings) -> String {
-    let said = [(settings.files.sync, "sync "), (settings.files.dsync, "dsync "), (settings.files.direct, "directio")];
-    let said: String = said.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect();
-    format!("Extra file open flags: {}\n", if said.is_empty() { "(none)" } else { &said })
+    let flags = [(settings.files.sync, "sync "), (settings.files.dsync, "dsync "), (settings.files.direct, "directio")];
+    let flags: String = flags.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect();
+    format!("Extra file open flags: {}\n", if flags.is_empty() { "(none)" } else { &flags })
 }
 
 /// Formats the text before files are created. `lengths` are those of existing files.
@@ -132,14 +132,14 @@ pub fn running(settings: &SysbenchSettings, mode: TestMode) -> String {
 
 /// Formats the error for the first block that fails validation; empty if there is none.
 pub fn invalid(phase: &PhaseMeasurement) -> String {
-    let Some(wrong) = phase.faults.iter().find(|fault| fault.op == OpKind::Read && fault.errno.is_none()) else {
+    let Some(fault) = phase.faults.iter().find(|fault| fault.op == OpKind::Read && fault.errno.is_none()) else {
         return String::new();
     };
-    let name = wrong.path.file_name().unwrap_or_default().to_string_lossy();
+    let name = fault.path.file_name().unwrap_or_default().to_string_lossy();
     let number = name.rsplit('.').next().unwrap_or_default();
     format!(
         "FATAL: {}\nFATAL: Validation failed on file {number}, block offset {}, exiting...\n",
-        wrong.message, wrong.offset
+        fault.message, fault.offset
     )
 }
 

@@ -180,8 +180,8 @@ struct Given<'a>(Vec<(&'static str, &'a str)>);
 
 impl<'a> Given<'a> {
     fn text(&self, name: &'static str) -> &'a str {
-        let said = self.0.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value);
-        said.unwrap_or_else(|| find(name).map_or("", |row| row.default))
+        let last = self.0.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        last.unwrap_or_else(|| find(name).map_or("", |row| row.default))
     }
 
     fn number(&self, name: &'static str) -> Result<i64, SysbenchUsageError> {
@@ -460,11 +460,11 @@ fn io_mode(given: &Given<'_>) -> Result<IoMode, SysbenchUsageError> {
 /// Returns the reads per write. As in sysbench, only modes that use the value check it.
 fn read_write_ratio(given: &Given<'_>, command: Command) -> Result<f64, SysbenchUsageError> {
     match (command, given.text("file-rw-ratio")) {
-        (Command::Run(TestMode::RandomMix), said) => {
-            let ratio = said.parse::<f64>().ok().filter(|number| *number >= 0.0 && number.is_finite());
-            ratio.ok_or_else(|| fatal("Invalid value for --file-rw-ratio", said))
+        (Command::Run(TestMode::RandomMix), text) => {
+            let ratio = text.parse::<f64>().ok().filter(|number| *number >= 0.0 && number.is_finite());
+            ratio.ok_or_else(|| fatal("Invalid value for --file-rw-ratio", text))
         }
-        (_, said) => Ok(said.parse().unwrap_or(0.0)),
+        (_, text) => Ok(text.parse().unwrap_or(0.0)),
     }
 }
 

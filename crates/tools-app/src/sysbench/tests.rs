@@ -22,7 +22,7 @@ fn settings(line: &str) -> SysbenchSettings {
     }
 }
 
-fn wrong(line: &str) -> String {
+fn error_of(line: &str) -> String {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     read(&words).unwrap_err().to_string()
 }
@@ -55,13 +55,13 @@ fn options_change_the_run() {
             most: None
         }
     );
-    let said = requests(
+    let changed = requests(
         "fileio --file_num=2 --file-total-size=3M --file-test-mode=rndrd --file-test-mode=seqrewr --max-requests=9 run \
          --file-fsync-all --file-fsync-mode=fdatasync --file-merged-requests=2",
     );
     let flush = RequestFlush { every: 0, each: true, data_only: true, at_end: false };
-    assert_eq!((said.does, said.random, said.block.0), (RequestOps::Write, false, 32768));
-    assert_eq!((said.file_bytes.0, said.flush, said.most), (3 << 19, flush, Some(9)));
+    assert_eq!((changed.does, changed.random, changed.block.0), (RequestOps::Write, false, 32768));
+    assert_eq!((changed.file_bytes.0, changed.flush, changed.most), (3 << 19, flush, Some(9)));
     let group =
         lowered("fileio --threads=3 --file-io-mode=async --file-extra-flags=direct --file-test-mode=seqwr run", &[]);
     let group = &group.phase[0].workers[0];
@@ -75,14 +75,14 @@ fn only_missing_parts_of_files_are_created() {
     let lengths = [None, Some(1 << 19), Some(5 << 20)];
     let workload = lowered(line, &lengths);
     let Work::Program(program) = &workload.phase[0].workers[0].work else { panic!() };
-    let told = program.steps.iter().filter_map(|step| match step {
+    let described = program.steps.iter().filter_map(|step| match step {
         Step::Open(_) => Some("open".to_owned()),
         Step::Seek { to, .. } => Some(format!("seek {}", to.0)),
         Step::Transfer(transfer) => Some(format!("{} x {}", transfer.count, transfer.record.0)),
         _ => None,
     });
-    let told: Vec<String> = told.collect();
-    assert_eq!(told, ["open", "64 x 16384", "open", "seek 524288", "32 x 16384", "open"]);
+    let described: Vec<String> = described.collect();
+    assert_eq!(described, ["open", "64 x 16384", "open", "seek 524288", "32 x 16384", "open"]);
     let text = print::preparing(&settings(line), &lengths);
     assert!(text.starts_with("3 files, 1024Kb each, 3Mb total\nCreating files for the test...\n"), "{text}");
     assert!(text.ends_with(
@@ -151,9 +151,9 @@ fn invalid_commands_are_refused_with_a_reason() {
         ("fileio prepare a", "Unrecognized command line argument: a"),
         ("fileio foo", "Unknown command: foo"),
     ] {
-        assert_eq!(wrong(line), message, "{line}");
+        assert_eq!(error_of(line), message, "{line}");
     }
-    assert!(wrong("cpu run").contains("use sysbench itself"));
+    assert!(error_of("cpu run").contains("use sysbench itself"));
     settings("fileio prepare --validate=off --rate=0 --verbosity=5");
 }
 
@@ -279,7 +279,7 @@ fn the_report_has_sysbenchs_format() {
 
 #[test]
 fn sizes_have_five_digits() {
-    for (line, told) in [
+    for (line, described) in [
         ("--file-num=3 --file-total-size=64M", "3 files, 21.333MiB each\n64MiB total file size\n"),
         ("--file-num=7 --file-total-size=1G", "7 files, 146.29MiB each\n1024MiB total file size\n"),
         ("--file-num=1 --file-total-size=1023", "1 files, 1023B each\n1023B total file size\n"),
@@ -287,7 +287,7 @@ fn sizes_have_five_digits() {
     ] {
         let settings = settings(&format!("fileio {line} --file-test-mode=rndrd run"));
         let text = print::running(&settings, TestMode::RandomRead);
-        assert!(text.contains(told), "{told}{text}");
+        assert!(text.contains(described), "{described}{text}");
     }
 }
 
@@ -330,12 +330,12 @@ fn the_histogram_equals_sysbenchs() {
     let phase =
         PhaseMeasurement { wall_ns: 1_000_000_000, ops: BTreeMap::from([(OpKind::Read, reads)]), ..Default::default() };
     let of = |line: &str| print::report(&settings(&format!("fileio --file-test-mode=rndrd {line} run")), &phase);
-    let told = "Latency histogram (values are in milliseconds)\n\
+    let described = "Latency histogram (values are in milliseconds)\n\
                 \u{20}      value  ------------- distribution ------------- count\n\
                 \u{20}      0.856 |****                                     1\n\
                 \u{20}     12.081 |**************************************** 10\n\
                 \u{20}    101.132 |************************                 6\n \n\nFile operations:\n";
     let text = of("--histogram");
-    assert!(text.starts_with(told), "{text}");
+    assert!(text.starts_with(described), "{text}");
     assert!(of("").starts_with("\nFile operations:\n"));
 }

@@ -307,7 +307,7 @@ impl Reader {
                     Some(&[least, most]) if least == most && least <= 1 << 40 => Some(least),
                     Some(&[least, most]) if least < most => {
                         let way_out = "use the same size twice, such as stride=(1m,1m)";
-                        return Err(Reason::not_supported(key, &parameter.said(), way_out));
+                        return Err(Reason::not_supported(key, &parameter.joined_values(), way_out));
                     }
                     _ => return Err(parameter.value("(MIN,MAX), two sizes up to 1t,")),
                 };

@@ -67,9 +67,11 @@ pub(super) fn operation(text: &str) -> Result<u64, Reason> {
 fn opens_direct(parameter: &Parameter) -> Result<bool, Reason> {
     let opened = open_flags(parameter)?;
     match opened.sync {
-        true => {
-            Err(Reason::not_supported(&parameter.key, &parameter.said(), "use o_direct for files, or leave it out"))
-        }
+        true => Err(Reason::not_supported(
+            &parameter.key,
+            &parameter.joined_values(),
+            "use o_direct for files, or leave it out",
+        )),
         false => Ok(opened.direct),
     }
 }
@@ -206,7 +208,9 @@ impl FileWork {
         let value = &parameter.values[0];
         let lower = value.to_ascii_lowercase();
         let order = |way_out| match lower.as_str() {
-            _ if parameter.values.len() > 1 => Err(Reason::not_supported(&parameter.key, &parameter.said(), way_out)),
+            _ if parameter.values.len() > 1 => {
+                Err(Reason::not_supported(&parameter.key, &parameter.joined_values(), way_out))
+            }
             word if word.len() > 1 && "random".starts_with(word) => Ok(true),
             word if word.len() > 1 && "sequential".starts_with(word) => Ok(false),
             _ => Err(parameter.value("random or sequential")),

@@ -24,7 +24,7 @@ impl Format {
         }
         let mut format = Format { directories: false, limited: false };
         let mut is_all = false;
-        for (word, said) in words.iter().zip(&parameter.values) {
+        for (word, value) in words.iter().zip(&parameter.values) {
             match word.as_str() {
                 // Files are created for each run, so that there are none to keep or to skip.
                 "restart" | "once" | "complete" => {}
@@ -33,15 +33,15 @@ impl Format {
                 "limited" => format.limited = true,
                 "clean" => {
                     let way_out = "no run leaves files behind: remove this one";
-                    return Err(Reason::not_supported(&parameter.key, said, way_out));
+                    return Err(Reason::not_supported(&parameter.key, value, way_out));
                 }
                 word if "directories".starts_with(word) => format.directories = true,
-                _ => return Err(Reason::value(&parameter.key, said, WORDS)),
+                _ => return Err(Reason::value(&parameter.key, value, WORDS)),
             }
         }
         if format.limited && !is_all {
             let way_out = "use format=(only,limited)";
-            return Err(Reason::not_supported(&parameter.key, &parameter.said(), way_out));
+            return Err(Reason::not_supported(&parameter.key, &parameter.joined_values(), way_out));
         }
         Ok(is_all.then_some(format))
     }

@@ -14,7 +14,7 @@ pub(super) struct Parameter {
 
 impl Parameter {
     /// Returns the values as written.
-    pub(super) fn said(&self) -> String {
+    pub(super) fn joined_values(&self) -> String {
         match self.values.as_slice() {
             [one] => one.clone(),
             several => format!("({})", several.join(",")),
@@ -23,7 +23,7 @@ impl Parameter {
 
     /// Returns the error for an invalid value.
     pub(super) fn value(&self, expected: &'static str) -> Reason {
-        Reason::value(&self.key, &self.said(), expected)
+        Reason::value(&self.key, &self.joined_values(), expected)
     }
 }
 
@@ -48,28 +48,28 @@ pub(super) fn parameters(text: &str) -> Result<Vec<Parameter>, Placed> {
         }
         let mut rest = before_comment(line);
         while !rest.is_empty() {
-            let Some((key, behind)) = rest.split_once('=') else {
+            let Some((key, after)) = rest.split_once('=') else {
                 return Err((number, Reason::NotAParameter { text: rest.to_owned() }));
             };
-            let (values, behind) = match behind.strip_prefix('(') {
+            let (values, after) = match after.strip_prefix('(') {
                 Some(inner) => {
-                    let Some((inner, behind)) = split_at_unquoted(inner, ')') else {
+                    let Some((inner, after)) = split_at_unquoted(inner, ')') else {
                         return Err((number, Reason::NotClosed { key: key.to_owned() }));
                     };
-                    (values(inner), &behind[1..])
+                    (values(inner), &after[1..])
                 }
                 None => {
-                    let (value, behind) = split_at_unquoted(behind, ',').unwrap_or((behind, ""));
-                    (vec![value.replace('"', "")], behind)
+                    let (value, after) = split_at_unquoted(after, ',').unwrap_or((after, ""));
+                    (vec![value.replace('"', "")], after)
                 }
             };
-            if !behind.is_empty() && !behind.starts_with(',') {
-                return Err((number, Reason::NoComma { key: key.to_owned(), text: behind.to_owned() }));
+            if !after.is_empty() && !after.starts_with(',') {
+                return Err((number, Reason::NoComma { key: key.to_owned(), text: after.to_owned() }));
             }
             if values.iter().any(String::is_empty) {
                 return Err((number, Reason::NoValue { key: key.to_owned() }));
             }
-            rest = behind.trim_start_matches(',');
+            rest = after.trim_start_matches(',');
             found.push(Parameter { key: key.trim().to_ascii_lowercase(), values, line: number });
         }
     }
@@ -99,9 +99,9 @@ fn before_comment(line: &str) -> &str {
 /// Splits a list into values without quotes.
 fn values(mut list: &str) -> Vec<String> {
     let mut found = Vec::new();
-    while let Some((value, behind)) = split_at_unquoted(list, ',') {
+    while let Some((value, after)) = split_at_unquoted(list, ',') {
         found.push(value.replace('"', ""));
-        list = &behind[1..];
+        list = &after[1..];
     }
     found.push(list.replace('"', ""));
     found

@@ -15,8 +15,8 @@ use super::values::share;
 const RUNS_MAX: usize = 10_000;
 
 /// Returns `true` if a pattern (`sd1`, `sd*`, `sd1-sd3`) matches a name.
-fn is_meant(said: &str, name: &str) -> bool {
-    if let Some(prefix) = said.strip_suffix('*') {
+fn matches_name(pattern: &str, name: &str) -> bool {
+    if let Some(prefix) = pattern.strip_suffix('*') {
         return name.starts_with(prefix);
     }
     let parts = |text: &str| {
@@ -24,13 +24,13 @@ fn is_meant(said: &str, name: &str) -> bool {
         let (stem, number) = text.split_at(text.len() - digits);
         Some((stem.to_owned(), number.parse::<u64>().ok()?))
     };
-    if let Some((first, last)) = said.split_once('-')
+    if let Some((first, last)) = pattern.split_once('-')
         && let (Some((stem, first)), Some((last_stem, last)), Some((own, number))) =
             (parts(first), parts(last), parts(name))
     {
         return stem == last_stem && own == stem && (first..=last).contains(&number);
     }
-    said == name
+    pattern == name
 }
 
 impl Reader {
@@ -140,14 +140,14 @@ fn check(work: &Work) -> Result<(), Placed> {
 
 /// Returns the workload definitions of a run, each with the names of its storage.
 fn used_works(definition: &RunDefinition, storage: &[Storage], works: &[Work]) -> Result<Vec<Work>, Placed> {
-    let is_used = |work: &&Work| definition.works.iter().any(|said| is_meant(said, &work.name));
+    let is_used = |work: &&Work| definition.works.iter().any(|pattern| matches_name(pattern, &work.name));
     let mut used: Vec<Work> = works.iter().filter(is_used).cloned().collect();
     if used.is_empty() {
         return Err(definition.uses_none("workload definition", "wd"));
     }
     for work in &mut used {
-        let said = if definition.storage.is_empty() { &work.storage } else { &definition.storage };
-        let is_used = |one: &&Storage| said.iter().any(|said| is_meant(said, &one.name));
+        let patterns = if definition.storage.is_empty() { &work.storage } else { &definition.storage };
+        let is_used = |one: &&Storage| patterns.iter().any(|pattern| matches_name(pattern, &one.name));
         let names: Vec<String> = storage.iter().filter(is_used).map(|one| one.name.clone()).collect();
         if names.is_empty() {
             let (what, definition) = ("storage definition", format!("wd={}", work.name));
@@ -163,8 +163,9 @@ fn used_works(definition: &RunDefinition, storage: &[Storage], works: &[Work]) -
 
 /// Adds file workload definitions and file systems to a run.
 fn with_files(definition: &RunDefinition, all: &[FileStorage], works: &[FileWork]) -> Result<Run, Placed> {
-    let is_used =
-        |work: &&FileWork| !work.is_format() && definition.file_works.iter().any(|said| is_meant(said, &work.name));
+    let is_used = |work: &&FileWork| {
+        !work.is_format() && definition.file_works.iter().any(|pattern| matches_name(pattern, &work.name))
+    };
     let mut used: Vec<FileWork> = works.iter().filter(is_used).cloned().collect();
     if used.is_empty() {
         return Err(definition.uses_none("file workload definition", "fwd"));
@@ -176,8 +177,8 @@ fn with_files(definition: &RunDefinition, all: &[FileStorage], works: &[FileWork
         }
     };
     for work in &mut used {
-        let said = if definition.storage.is_empty() { &work.file_systems } else { &definition.storage };
-        let is_used = |one: &&FileStorage| said.iter().any(|said| is_meant(said, &one.name));
+        let patterns = if definition.storage.is_empty() { &work.file_systems } else { &definition.storage };
+        let is_used = |one: &&FileStorage| patterns.iter().any(|pattern| matches_name(pattern, &one.name));
         let own: Vec<&FileStorage> = all.iter().filter(is_used).collect();
         if own.is_empty() {
             let (what, definition) = ("file system definition", work.definition());
@@ -186,22 +187,22 @@ fn with_files(definition: &RunDefinition, all: &[FileStorage], works: &[FileWork
         work.file_systems = own.iter().map(|one| one.name.clone()).collect();
         own.iter().for_each(|one| add(one));
         let Some(target) = &work.target else { continue };
-        let wrong = |found, way_out| (work.line, Reason::together(work.definition(), found, way_out));
+        let conflict = |found, way_out| (work.line, Reason::together(work.definition(), found, way_out));
         let Some(target) = all.iter().find(|one| one.name == *target) else {
-            return Err(wrong("its `target=` is not a file system definition", "define it by `fsd=`"));
+            return Err(conflict("its `target=` is not a file system definition", "define it by `fsd=`"));
         };
         if own.iter().any(|one| one.name == target.name) {
-            return Err(wrong("its `target=` is where its files are", "name another file system definition"));
+            return Err(conflict("its `target=` is where its files are", "name another file system definition"));
         }
         if own.iter().any(|one| !one.is_like(target)) {
             let way_out = "give both the same `depth=`, `width=`, `files=` and `sizes=`";
-            return Err(wrong("its `target=` has other files or directories", way_out));
+            return Err(conflict("its `target=` has other files or directories", way_out));
         }
         add(target);
     }
     if let Some(format) = definition.run.format {
-        let said = works.iter().find(|work| work.is_format());
-        let how = said.cloned().unwrap_or_else(FileWork::usual_format);
+        let format_work = works.iter().find(|work| work.is_format());
+        let how = format_work.cloned().unwrap_or_else(FileWork::usual_format);
         let operation = if format.directories { Operation::Mkdir } else { Operation::Format };
         let each = |one: &FileStorage| FileWork {
             file_systems: vec![one.name.clone()],
@@ -255,7 +256,7 @@ fn one_run(
     run.elapsed_s = settings.elapsed_s.unwrap_or(run.elapsed_s);
     run.interval_s = settings.interval_s.unwrap_or(run.interval_s);
     run.warmup_s = settings.warmup_s.unwrap_or(run.warmup_s);
-    let mut told = Vec::new();
+    let mut loop_texts = Vec::new();
     for &(what, value) in loops {
         let (works, files, systems) = (run.works.iter_mut(), run.file_works.iter_mut(), run.file_systems.iter_mut());
         match what {
@@ -280,7 +281,7 @@ fn one_run(
             Loop::Operations if run.format.is_some() => {}
             Loop::Operations => files.for_each(|work| work.operation = OPERATIONS[value as usize].1),
         }
-        told.push(match what {
+        loop_texts.push(match what {
             Loop::Transfers if value % 1024 == 0 => format!("xfersize={}k", value / 1024),
             Loop::Transfers => format!("xfersize={value}"),
             Loop::Operations => format!("operations={}", OPERATIONS[value as usize].0),
@@ -298,6 +299,6 @@ fn one_run(
         let found = "copies or moves together with other operations cannot be told apart";
         return Err(definition.together(found, "use a run for each operation"));
     }
-    run.loops = if told.is_empty() { "None".to_owned() } else { told.join(" ") };
+    run.loops = if loop_texts.is_empty() { "None".to_owned() } else { loop_texts.join(" ") };
     Ok(run)
 }

@@ -48,18 +48,18 @@ fn stream(group: &WorkerGroup) -> &Stream {
 #[test]
 fn definitions_become_runs() {
     let script = script(BASIC);
-    let told: Vec<String> = script
+    let described: Vec<String> = script
         .runs
         .iter()
         .map(|run| format!("{} {:?} {}+{} {}", run.name, run.rate, run.warmup_s, run.elapsed_s, run.loops))
         .collect();
     assert_eq!(
-        told[..3],
+        described[..3],
         ["rd1 CurveMax 0+10 None", "rd1 CurvePercent(50) 0+10 None", "rd1 CurvePercent(100) 0+10 None"]
     );
-    assert_eq!(told.len(), 3 + 3 * 2);
-    assert_eq!(told[3], "rd2 PerSecond(100) 3+30 threads=1.0 xfersize=2k");
-    assert_eq!(told[8], "rd2 PerSecond(200) 3+30 threads=4.0 xfersize=2k");
+    assert_eq!(described.len(), 3 + 3 * 2);
+    assert_eq!(described[3], "rd2 PerSecond(100) 3+30 threads=1.0 xfersize=2k");
+    assert_eq!(described[8], "rd2 PerSecond(200) 3+30 threads=4.0 xfersize=2k");
     let shorter =
         VdbenchSettings { elapsed_s: Some(1), interval_s: Some(1), warmup_s: Some(0), ..VdbenchSettings::default() };
     let all = Script::parse("f", BASIC, &shorter).unwrap().runs;
@@ -202,13 +202,13 @@ fn errors_in_a_parameter_file_name_their_line() {
         assert_eq!(Script::parse("f", &text, &VdbenchSettings::default()).unwrap_err().to_string(), message, "{text}");
     }
     let small = script("sd=a,lun=/x,size=1k\nwd=w,sd=a\nrd=r,wd=w");
-    let wrong = lower(&small, &small.runs[0], places(&[None]), None, 1).unwrap_err();
-    assert_eq!(wrong.to_string(), "wd=w: sd=a is smaller than a transfer of 4096 bytes");
+    let error = lower(&small, &small.runs[0], places(&[None]), None, 1).unwrap_err();
+    assert_eq!(error.to_string(), "wd=w: sd=a is smaller than a transfer of 4096 bytes");
     // Hits need an area, and must leave room for misses.
     for hit_area in ["7k", "1m"] {
         let hits = script(&format!("sd=a,lun=/x,size=1m,hitarea={hit_area}\nwd=w,sd=a,rhpct=50\nrd=r,wd=w"));
-        let wrong = lower(&hits, &hits.runs[0], places(&[None]), None, 1).unwrap_err().to_string();
-        assert!(wrong.starts_with("wd=w: the hit area of sd=a, ") && wrong.ends_with("set its `hitarea=`"), "{wrong}");
+        let error = lower(&hits, &hits.runs[0], places(&[None]), None, 1).unwrap_err().to_string();
+        assert!(error.starts_with("wd=w: the hit area of sd=a, ") && error.ends_with("set its `hitarea=`"), "{error}");
     }
 }
 
@@ -225,10 +225,11 @@ fn keywords_of_storage_and_workloads_have_an_effect() {
     let groups = &workload.phase[0].workers;
     let hits = stream(&groups[0]);
     let OffsetDistribution::ZonedBytes(zones) = &hits.distribution else { panic!("{hits:?}") };
-    let told = |zones: &[Zone<Bytes>]| zones.iter().map(|zone| (zone.access_percent, zone.size.0)).collect::<Vec<_>>();
+    let described =
+        |zones: &[Zone<Bytes>]| zones.iter().map(|zone| (zone.access_percent, zone.size.0)).collect::<Vec<_>>();
     // Half of the storage is used; 2 MiB of that are for hits.
-    assert_eq!(told(&zones.read), [(70, 2 << 20), (30, 3 << 20)]);
-    assert_eq!(told(&zones.write), [(20, 2 << 20), (80, 3 << 20)]);
+    assert_eq!(described(&zones.read), [(70, 2 << 20), (30, 3 << 20)]);
+    assert_eq!(described(&zones.write), [(20, 2 << 20), (80, 3 << 20)]);
     assert_eq!((hits.ranges[0].length.0, hits.align.read.0, groups[0].files.direct), (5 << 20, 8192, true));
     assert_eq!(stream(&groups[1]).order, AccessOrder::Sequential { skip_bytes: 65_536 });
     // The workload's rate is divided between its two storages, on whose upper halves it works. The others share the
@@ -243,7 +244,7 @@ fn keywords_of_storage_and_workloads_have_an_effect() {
 #[test]
 fn arguments_name_the_file_and_the_times() {
     let of = |line: &str| read(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-    let said = VdbenchSettings {
+    let settings = VdbenchSettings {
         file: "p".into(),
         output: Some("o".into()),
         elapsed_s: Some(5),
@@ -251,7 +252,7 @@ fn arguments_name_the_file_and_the_times() {
         warmup_s: Some(0),
         simulates: true,
     };
-    assert_eq!(of("-f p -o o -e5 -i 2 -w 0 -s"), Ok(Action::Run(said)));
+    assert_eq!(of("-f p -o o -e5 -i 2 -w 0 -s"), Ok(Action::Run(settings)));
     assert_eq!(of("-h"), Ok(Action::Help));
     for (line, why) in [
         ("", "no parameter file; give one by -f FILE"),

@@ -49,10 +49,10 @@ fn tree<'a>(workload: &'a Workload, group: &WorkerGroup) -> &'a plumb_workload::
 #[test]
 fn runs_on_files_follow_from_loops_and_rates() {
     let script = script(FILES);
-    let told: Vec<String> =
+    let described: Vec<String> =
         script.runs.iter().map(|run| format!("{} {:?} {}", run.name, run.rate, run.loops)).collect();
     assert_eq!(
-        told,
+        described,
         [
             "rd1 Max None",
             "rd2 CurveMax rdpct=75.0",
@@ -71,7 +71,7 @@ fn each_workload_has_its_share_of_the_files() {
     let script = script(FILES);
     let first = lowered(&script.runs[0], None);
     let groups = &first.phase[0].workers;
-    let told: Vec<(&str, u32, u64, u32)> = groups
+    let described: Vec<(&str, u32, u64, u32)> = groups
         .iter()
         .map(|group| {
             let tree = tree(&first, group);
@@ -79,7 +79,7 @@ fn each_workload_has_its_share_of_the_files() {
         })
         .collect();
     // 10 files in each of 9 directories, divided by threads.
-    assert_eq!(told, [("fwd1.fsd1", 6, 60, 100), ("fwd2.fsd1", 3, 30, 100)]);
+    assert_eq!(described, [("fwd1.fsd1", 6, 60, 100), ("fwd2.fsd1", 3, 30, 100)]);
     let tree = tree(&first, &groups[0]);
     assert_eq!((tree.depth, tree.width, &tree.size), (2, 3, &Distribution::Fixed(Bytes(65_536))));
     let [Step::Open(open), Step::Loop { times, steps: inner }, Step::Close { .. }] = steps(&groups[0]) else {
@@ -106,13 +106,13 @@ fn each_workload_has_its_share_of_the_files() {
     assert_eq!(every.runs.len(), 13);
     every.runs.iter().for_each(|run| drop(lowered(run, None)));
     let create = lowered(&script.runs[4], Some(200.0));
-    let told: Vec<(u32, u32, f64)> = create.phase[0]
+    let described: Vec<(u32, u32, f64)> = create.phase[0]
         .workers
         .iter()
         .map(|group| (group.count, self::tree(&create, group).preallocated_percent, group.pace.open.unwrap().rate.0))
         .collect();
     // Two file systems, each with half of the threads and of the rate; a created file is closed.
-    assert_eq!(told, [(2, 0, 200.0), (2, 0, 200.0)]);
+    assert_eq!(described, [(2, 0, 200.0), (2, 0, 200.0)]);
 }
 
 // Copies go to the named file system, once each if sequential and repeatedly if random. There are as many directories
@@ -263,20 +263,20 @@ fn errors_in_file_definitions_name_their_line() {
             "f:5: rd=r: copies or moves together with other operations cannot be told apart; use a run for each operation",
         ),
     ] {
-        let Err(wrong) = Script::parse("f", &text, &VdbenchSettings::default()) else { panic!("{text}: {message}") };
+        let Err(error) = Script::parse("f", &text, &VdbenchSettings::default()) else { panic!("{text}: {message}") };
         let words = "read, write, mkdir, create, open, close, delete, getattr, setattr, access, rmdir, copy, move";
-        assert_eq!(wrong.to_string(), message.replace("WORDS", words), "{text}");
+        assert_eq!(error.to_string(), message.replace("WORDS", words), "{text}");
     }
     let few = script(&with(",threads=2", ""));
-    let wrong = lower(&few, &few.runs[0], places(&[]), None, 1).unwrap_err().to_string();
-    assert_eq!(wrong, "fwd=fwd1: 2 threads have only 1 files of fsd=fsd1; use more files, or fewer threads");
+    let error = lower(&few, &few.runs[0], places(&[]), None, 1).unwrap_err().to_string();
+    assert_eq!(error, "fwd=fwd1: 2 threads have only 1 files of fsd=fsd1; use more files, or fewer threads");
     let both = format!(
         "{fsd},openflags=directio\nfsd=fsd2,anchor=/y,depth=1,width=1,files=1,sizes=4k\nfwd=a,fsd=fsd1\nfwd=b,fsd=fsd2\nrd=r,fwd=(a,b)"
     );
     let both = script(&both);
-    let wrong = lower(&both, &both.runs[0], places(&[]), None, 1).unwrap_err().to_string();
+    let error = lower(&both, &both.runs[0], places(&[]), None, 1).unwrap_err().to_string();
     assert_eq!(
-        wrong,
+        error,
         "rd=r: some files are opened with o_direct and some without; use it for all file systems, or for none"
     );
 }

@@ -12,14 +12,14 @@ const DEFINITIONS_MAX: u64 = 10_000;
 
 /// Divides the rest of 100 % between workloads without a skew. The error is the sum of the skews.
 pub(super) fn share(mut skews: Vec<&mut Option<f64>>) -> Result<(), f64> {
-    let said: f64 = skews.iter().filter_map(|skew| **skew).sum();
+    let sum: f64 = skews.iter().filter_map(|skew| **skew).sum();
     let without = skews.iter().filter(|skew| skew.is_none()).count();
-    let is_right = if without == 0 { (said - 100.0).abs() < 0.01 } else { said < 100.0 };
+    let is_right = if without == 0 { (sum - 100.0).abs() < 0.01 } else { sum < 100.0 };
     if !is_right && !skews.is_empty() {
-        return Err(said);
+        return Err(sum);
     }
     for skew in &mut skews {
-        **skew = Some(skew.unwrap_or((100.0 - said) / without.max(1) as f64));
+        **skew = Some(skew.unwrap_or((100.0 - sum) / without.max(1) as f64));
     }
     Ok(())
 }

@@ -49,12 +49,12 @@ impl<S> Asked<S> {
         table: Table,
         settings: impl FnOnce(&GivenOptions) -> Result<S, OptionError>,
     ) -> Result<Asked<S>, OptionError> {
-        let said = GivenOptions::read(words, table)?;
-        if said.help {
+        let given = GivenOptions::read(words, table)?;
+        if given.help {
             return Ok(Asked::Help);
         }
-        let settings = settings(&said)?;
-        Ok(Asked::Run(Box::new(settings), said.ignored))
+        let settings = settings(&given)?;
+        Ok(Asked::Run(Box::new(settings), given.ignored))
     }
 }
 
@@ -64,12 +64,12 @@ impl GivenOptions {
     /// # Errors
     /// The first invalid argument.
     pub fn read(words: &[String], table: Table) -> Result<GivenOptions, OptionError> {
-        let mut said = GivenOptions::default();
+        let mut given = GivenOptions::default();
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
-            said.word(word, table, &mut || rest.next().cloned())?;
+            given.word(word, table, &mut || rest.next().cloned())?;
         }
-        Ok(said)
+        Ok(given)
     }
 
     fn word(&mut self, word: &str, table: Table, next: &mut dyn FnMut() -> Option<String>) -> Result<(), OptionError> {
@@ -171,7 +171,7 @@ impl GivenOptions {
     /// The value is invalid, or the option is not supported.
     pub fn set(&mut self, row: &Opt, option: &str, value: Option<&str>) -> Result<(), OptionError> {
         let key = key(row);
-        let wrong = |problem: String| OptionError::Value {
+        let invalid = |problem: String| OptionError::Value {
             option: option.to_owned(),
             value: value.unwrap_or_default().to_owned(),
             problem,
@@ -180,16 +180,16 @@ impl GivenOptions {
             (Takes::Flag, None) => OptionValue::Number(self.number(&key).unwrap_or(0) + 1),
             (Takes::Flag, Some(text)) => match text.trim().parse::<i64>() {
                 Ok(count) => OptionValue::Number(count.clamp(0, 1 << 16)),
-                Err(_) => return Err(wrong("is not a number; use 0 or 1".to_owned())),
+                Err(_) => return Err(invalid("is not a number; use 0 or 1".to_owned())),
             },
             (takes, text) if is_text(takes) => OptionValue::Text(text.unwrap_or_default().to_owned()),
             (takes, text) => {
                 // Like the tools, ignore the fraction of a 32-bit number.
                 let text = text.unwrap_or_default();
                 let text = if takes == Takes::Number { text.split('.').next().unwrap_or(text) } else { text };
-                let number = size(text).map_err(|error| wrong(error.to_string()))?;
+                let number = size(text).map_err(|error| invalid(error.to_string()))?;
                 if takes == Takes::Number && i32::try_from(number).is_err() {
-                    return Err(wrong(format!("is {number}, which exceeds 32 bits; use a smaller number")));
+                    return Err(invalid(format!("is {number}, which exceeds 32 bits; use a smaller number")));
                 }
                 OptionValue::Number(number)
             }
@@ -353,8 +353,8 @@ mod tests {
         for line in ["-n 4k", "-n=4k", "-n4k", "-vn4k", "-v -F -n 4096"] {
             assert_eq!(read(line).unwrap().number("n"), Some(4096), "{line}");
         }
-        let said = read("-vvv -F=0 -d=a=b").unwrap();
-        assert_eq!((said.number("v"), said.is_set("F"), said.text("d")), (Some(3), false, Some("a=b")));
+        let given = read("-vvv -F=0 -d=a=b").unwrap();
+        assert_eq!((given.number("v"), given.is_set("F"), given.text("d")), (Some(3), false, Some("a=b")));
         assert_eq!(read("--dir x").unwrap().text("d"), Some("x"));
         assert!(read("-h").unwrap().help);
     }

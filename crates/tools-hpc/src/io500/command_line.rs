@@ -21,7 +21,6 @@ pub enum Asked {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Given {
-    /// What is to be done.
     pub plan: Plan,
     /// Text of the configuration file.
     pub text: String,

@@ -91,8 +91,8 @@ impl Config {
     /// Returns the value of a key, or its default.
     pub fn text(&self, section: &str, key: &str) -> Option<&str> {
         let place = Config::place(section, key)?;
-        let said = self.values.get(&place).map(String::as_str);
-        said.or(SECTIONS[place.0].keys[place.1].default).filter(|text| !text.is_empty())
+        let value = self.values.get(&place).map(String::as_str);
+        value.or(SECTIONS[place.0].keys[place.1].default).filter(|text| !text.is_empty())
     }
 
     /// Returns `true` if the value of a key is TRUE.
@@ -106,7 +106,7 @@ impl Config {
     }
 
     /// Creates an error for the value of a key.
-    pub(super) fn wrong(&self, section: &str, key: &str, problem: &str) -> ConfigError {
+    pub(super) fn invalid(&self, section: &str, key: &str, problem: &str) -> ConfigError {
         let place = Config::place(section, key);
         let line = place.and_then(|place| self.lines.get(&place)).copied().unwrap_or(0);
         let value = self.text(section, key).unwrap_or_default().to_owned();
@@ -133,8 +133,8 @@ impl Config {
     fn all(&self) -> impl Iterator<Item = (&'static str, &Key, Option<&str>)> {
         (0..).zip(SECTIONS).flat_map(move |(place, section)| {
             (0..).zip(section.keys).map(move |(at, key)| {
-                let said = self.values.get(&(place, at)).map(String::as_str);
-                (section.name, key, said.or(key.default))
+                let value = self.values.get(&(place, at)).map(String::as_str);
+                (section.name, key, value.or(key.default))
             })
         })
     }
@@ -177,7 +177,7 @@ fn is_name(text: &str) -> bool {
 
 /// Returns the normalized value of a key.
 fn meant(key: &Key, value: &str) -> Result<String, Problem> {
-    let wrong = |problem: &str| Problem::Value { key: key.name, value: shown(value), problem: problem.to_owned() };
+    let invalid = |problem: &str| Problem::Value { key: key.name, value: shown(value), problem: problem.to_owned() };
     if value.len() > VALUE_BYTES_MAX {
         return Err(Problem::Long { key: key.name, most: VALUE_BYTES_MAX });
     }
@@ -185,32 +185,32 @@ fn meant(key: &Key, value: &str) -> Result<String, Problem> {
     // IO500 itself reads at most 63 bits of these.
     let whole = |least: i64| match value.parse::<i64>() {
         Ok(number) if number >= least => Ok(()),
-        Ok(_) => Err(wrong(if least > 0 { "is too small; use 1 or more" } else { "is negative; use 0 or more" })),
-        Err(_) if digits(value) => Err(wrong("exceeds 64 bits; use a smaller number")),
-        Err(_) => Err(wrong("is not a whole number; use one such as 300")),
+        Ok(_) => Err(invalid(if least > 0 { "is too small; use 1 or more" } else { "is negative; use 0 or more" })),
+        Err(_) if digits(value) => Err(invalid("exceeds 64 bits; use a smaller number")),
+        Err(_) => Err(invalid("is not a whole number; use one such as 300")),
     };
     match key.takes {
         Takes::Text => {}
-        Takes::Bool => return truth(key, value, wrong),
+        Takes::Bool => return truth(key, value, invalid),
         Takes::Positive => whole(1)?,
         Takes::Count => whole(0)?,
         Takes::Int => whole(i64::MIN)?,
         Takes::Float => match value.parse::<f64>() {
             Ok(number) if number.is_finite() => {}
-            _ => return Err(wrong("is not a number; use one such as 0.5")),
+            _ => return Err(invalid("is not a number; use one such as 0.5")),
         },
         Takes::Size if value.contains(char::is_whitespace) => {
-            return Err(wrong("holds a blank; use a size such as 2m"));
+            return Err(invalid("holds a blank; use a size such as 2m"));
         }
         Takes::Size => match size(value) {
             Ok(bytes) if bytes > 0 => {}
-            Ok(_) => return Err(wrong("is too small; use a size such as 2m")),
-            Err(error) => return Err(wrong(&error.to_string())),
+            Ok(_) => return Err(invalid("is too small; use a size such as 2m")),
+            Err(error) => return Err(invalid(&error.to_string())),
         },
-        Takes::Api => api(value, wrong)?,
+        Takes::Api => api(value, invalid)?,
         Takes::Packets => {
             if !["timestamp", "offset", "incompressible", "random", "t", "o", "i", "r"].contains(&value) {
-                return Err(wrong("names unknown packets; use timestamp, offset, incompressible or random"));
+                return Err(invalid("names unknown packets; use timestamp, offset, incompressible or random"));
             }
         }
     }
@@ -218,11 +218,11 @@ fn meant(key: &Key, value: &str) -> Result<String, Problem> {
     Ok(value.to_owned())
 }
 
-fn truth(key: &Key, value: &str, wrong: impl Fn(&str) -> Problem) -> Result<String, Problem> {
+fn truth(key: &Key, value: &str, invalid: impl Fn(&str) -> Problem) -> Result<String, Problem> {
     let value = match value {
         yes if yes == "1" || yes.eq_ignore_ascii_case("true") => "TRUE",
         no if no == "0" || no.eq_ignore_ascii_case("false") => "FALSE",
-        _ => return Err(wrong("is neither TRUE nor FALSE; use one of them")),
+        _ => return Err(invalid("is neither TRUE nor FALSE; use one of them")),
     };
     if value == "TRUE" {
         supported(key, value)?;
@@ -244,14 +244,15 @@ fn supported(key: &Key, value: &str) -> Result<(), Problem> {
 }
 
 /// Accepts the name of a back end and its own options, so that no other options reach the tool.
-fn api(value: &str, wrong: impl Fn(&str) -> Problem) -> Result<(), Problem> {
+fn api(value: &str, invalid: impl Fn(&str) -> Problem) -> Result<(), Problem> {
     let mut words = value.split_whitespace();
     let name = words.next().unwrap_or_default().to_ascii_lowercase();
     match words.find(|word| !word.to_ascii_lowercase().starts_with(&format!("--{name}."))) {
         None => Ok(()),
-        Some(other) => {
-            Err(wrong(&format!("holds `{}`, which is not an option of {name}; use --{name}.NAME=VALUE", shown(other))))
-        }
+        Some(other) => Err(invalid(&format!(
+            "holds `{}`, which is not an option of {name}; use --{name}.NAME=VALUE",
+            shown(other)
+        ))),
     }
 }
 

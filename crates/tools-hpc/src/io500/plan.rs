@@ -105,7 +105,7 @@ impl Plan {
 
     fn task(&self, phase: Phase, circumstances: &Circumstances<'_>) -> Result<Task, Io500Error> {
         let (config, kind) = (&self.config, phase.kind());
-        let wrong =
+        let invalid =
             |message: String| Io500Error::Phase { name: config.name().to_owned(), phase: phase.name(), message };
         let (words, work) = match kind {
             "timestamp" => (Vec::new(), Work::Timestamp),
@@ -128,27 +128,27 @@ impl Plan {
             kind if kind.starts_with("ior") => {
                 let words = self.ior(phase, circumstances);
                 let read = ior::read(&words[1..], circumstances.launched, &mut |path| Err(unnamed(path)));
-                let work = match read.map_err(|error| wrong(error.to_string()))? {
+                let work = match read.map_err(|error| invalid(error.to_string()))? {
                     ior::Asked::Run(mut tests, _) if !tests.is_empty() => Work::Ior(Box::new(tests.swap_remove(0))),
-                    _ => return Err(wrong("holds no test".to_owned())),
+                    _ => return Err(invalid("holds no test".to_owned())),
                 };
                 (words, work)
             }
             "mdworkbench" => {
                 let words = self.workbench(phase, circumstances);
                 let read = md_workbench::read(&words[1..], circumstances.launched);
-                let work = match read.map_err(|error| wrong(error.to_string()))? {
+                let work = match read.map_err(|error| invalid(error.to_string()))? {
                     md_workbench::Asked::Run(settings, _) => Work::Workbench(settings),
-                    md_workbench::Asked::Help => return Err(wrong("holds no run".to_owned())),
+                    md_workbench::Asked::Help => return Err(invalid("holds no run".to_owned())),
                 };
                 (words, work)
             }
             _ => {
                 let words = self.mdtest(phase, circumstances);
                 let read = mdtest::read(&words[1..], circumstances.launched);
-                let work = match read.map_err(|error| wrong(error.to_string()))? {
+                let work = match read.map_err(|error| invalid(error.to_string()))? {
                     mdtest::Asked::Run(settings, _) => Work::Mdtest(settings),
-                    mdtest::Asked::Help => return Err(wrong("holds no run".to_owned())),
+                    mdtest::Asked::Help => return Err(invalid("holds no run".to_owned())),
                 };
                 (words, work)
             }
@@ -352,16 +352,16 @@ fn split(words: &str) -> Vec<String> {
 
 /// Rejects paths that the tools would interpret differently.
 fn directory_rules(config: &Config, data: &str, results: &str) -> Result<(), ConfigError> {
-    let wrong = |key: &str, problem: &str| Err(config.wrong("global", key, problem));
+    let invalid = |key: &str, problem: &str| Err(config.invalid("global", key, problem));
     match () {
         () if data.contains('@') => {
-            wrong("datadir", "holds an @, which IOR and mdtest take for a list of directories; use another directory")
+            invalid("datadir", "holds an @, which IOR and mdtest take for a list of directories; use another directory")
         }
         () if data.starts_with("sim:") => {
-            wrong("datadir", "is a simulated device, and this works on real files; use a directory")
+            invalid("datadir", "is a simulated device, and this works on real files; use a directory")
         }
         () if results.contains(',') => {
-            wrong("resultdir", "holds a comma, which IOR takes for a list of directives; use another directory")
+            invalid("resultdir", "holds a comma, which IOR takes for a list of directives; use another directory")
         }
         () => Ok(()),
     }
@@ -372,10 +372,10 @@ fn workbench_rules(config: &Config) -> Result<(), ConfigError> {
     let is_said = |key: &str| config.text("mdworkbench", key).is_some();
     match (is_said("precreatePerSet"), is_said("filesPerProc")) {
         (true, false) => {
-            Err(config.wrong("mdworkbench", "precreatePerSet", "goes with filesPerProc; give both or neither"))
+            Err(config.invalid("mdworkbench", "precreatePerSet", "goes with filesPerProc; give both or neither"))
         }
         (false, true) => {
-            Err(config.wrong("mdworkbench", "filesPerProc", "goes with precreatePerSet; give both or neither"))
+            Err(config.invalid("mdworkbench", "filesPerProc", "goes with precreatePerSet; give both or neither"))
         }
         _ => Ok(()),
     }

@@ -25,7 +25,7 @@ fn plan(line: &str, text: &str) -> Plan {
     }
 }
 
-fn wrong(text: &str) -> String {
+fn error_of(text: &str) -> String {
     asked("dbg.ini", text, None).unwrap_err().to_string()
 }
 
@@ -133,12 +133,12 @@ fn extended_phases_equal_those_of_io500() {
         (settings.dataset.objects, settings.dataset.renewals),
         (100 * plan.wall_s().min(60), 100 * plan.wall_s().min(60))
     );
-    let said = "[mdworkbench]\nprecreatePerSet = 9\nfilesPerProc = 4\nwaitingTime = 0.5\n[find-easy]\nrun = FALSE\n";
-    let said = self::plan("a.ini --mode extended", said);
-    assert_eq!(said.files_per_set(2.0), None);
-    assert!(task(&said, Phase::FindEasy).is_left_out);
-    assert!(task(&said, Phase::WorkbenchBench).words.join(" ").contains(" -P=9 -I=4 "));
-    assert!(wrong("[mdworkbench]\nfilesPerProc = 4").contains("give both, or none"));
+    let changed = "[mdworkbench]\nprecreatePerSet = 9\nfilesPerProc = 4\nwaitingTime = 0.5\n[find-easy]\nrun = FALSE\n";
+    let changed = self::plan("a.ini --mode extended", changed);
+    assert_eq!(changed.files_per_set(2.0), None);
+    assert!(task(&changed, Phase::FindEasy).is_left_out);
+    assert!(task(&changed, Phase::WorkbenchBench).words.join(" ").contains(" -P=9 -I=4 "));
+    assert!(error_of("[mdworkbench]\nfilesPerProc = 4").contains("give both, or none"));
 }
 
 /// Phases of the golden: score, time and validity. Scores have the digits of its CSV files, if these have more.
@@ -401,7 +401,7 @@ fn errors_have_a_line_and_a_hint() {
         ("[mdtest-hard]\nn = 100\nfiles-per-dir = 7", &["[mdtest-hard-write]: -n must be a multiple of -I"]),
     ];
     for (text, says) in cases {
-        let error = wrong(text);
+        let error = error_of(text);
         for part in *says {
             assert!(error.contains(part), "{text}: {error} lacks {part}");
         }

@@ -20,11 +20,11 @@ pub struct NotAHint {
 /// The line has a hint's prefix, but is not a hint.
 fn hint(line: &str) -> Result<Option<(String, String)>, NotAHint> {
     let Some(hint) = line.strip_prefix(BEFORE_HINTS) else { return Ok(None) };
-    let wrong = || NotAHint { line: line.to_owned() };
-    let named = KINDS.iter().find_map(|kind| hint.strip_prefix(kind)).ok_or_else(wrong)?;
-    let (name, value) = named.split_once(['=', ' ']).ok_or_else(wrong)?;
+    let invalid = || NotAHint { line: line.to_owned() };
+    let named = KINDS.iter().find_map(|kind| hint.strip_prefix(kind)).ok_or_else(invalid)?;
+    let (name, value) = named.split_once(['=', ' ']).ok_or_else(invalid)?;
     let value = value.trim_start_matches([' ', '=']).split([' ', '=', '\t', '\r', '\n']).next().unwrap_or_default();
-    if name.is_empty() || value.is_empty() { Err(wrong()) } else { Ok(Some((name.to_owned(), value.to_owned()))) }
+    if name.is_empty() || value.is_empty() { Err(invalid()) } else { Ok(Some((name.to_owned(), value.to_owned()))) }
 }
 
 /// Returns all hints of these lines. The last one of a name counts.
@@ -47,8 +47,8 @@ mod tests {
         let found = hints(text.lines()).unwrap();
         let expected = [("cb_nodes", "8"), ("x", "y")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(found, BTreeMap::from(expected));
-        for wrong in ["IOR_HINT__LUSTRE__a=b", "IOR_HINT__MPI__a", "IOR_HINT__MPI__a=", "IOR_HINT__MPI__=b"] {
-            assert_eq!(hints([wrong].into_iter()), Err(NotAHint { line: wrong.to_owned() }));
+        for invalid in ["IOR_HINT__LUSTRE__a=b", "IOR_HINT__MPI__a", "IOR_HINT__MPI__a=", "IOR_HINT__MPI__=b"] {
+            assert_eq!(hints([invalid].into_iter()), Err(NotAHint { line: invalid.to_owned() }));
         }
     }
 }

@@ -84,7 +84,7 @@ fn result(test: &Test, access: &Access) -> Ordered {
         ("wrRdTime", json!(access.transfer_s)),
         ("closeTime", json!(access.close_s)),
         ("totalTime", json!(access.total_s)),
-        ("errors", json!(access.wrong)),
+        ("errors", json!(access.mismatched)),
     ];
     if has_latencies(test) {
         pairs.push(("latencyPercentiles", percentiles(&access.latency)));

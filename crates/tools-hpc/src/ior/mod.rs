@@ -65,37 +65,38 @@ pub fn read(
     launched: Option<&Launched>,
     file: &mut dyn FnMut(&str) -> Result<String, FileError>,
 ) -> Result<Asked, IorError> {
-    let said = GivenOptions::read(words, options::TABLE).map_err(IorError::Words)?;
-    if said.help {
+    let given = GivenOptions::read(words, options::TABLE).map_err(IorError::Words)?;
+    if given.help {
         return Ok(Asked::Help);
     }
-    let tests = match said.named("f") {
+    let tests = match given.named("f") {
         Some(path) => {
             let text = file(&path).map_err(|error| IorError::Script { path: path.clone(), error })?;
-            script::read(&said, &path, &text)?
+            script::read(&given, &path, &text)?
         }
-        None => vec![said],
+        None => vec![given],
     };
     let mut ignored: Vec<(String, &'static str)> = Vec::new();
-    for said in &tests {
-        for row in &said.ignored {
+    for given in &tests {
+        for row in &given.ignored {
             if !ignored.contains(row) {
                 ignored.push(row.clone());
             }
         }
     }
-    for (said, of) in tests.iter().flat_map(|said| BACK_END_OPTIONS.iter().map(move |of| (said, of))) {
-        if said.text("a").is_some_and(|api| api.eq_ignore_ascii_case(of.back_end)) {
+    for (given, of) in tests.iter().flat_map(|given| BACK_END_OPTIONS.iter().map(move |of| (given, of))) {
+        if given.text("a").is_some_and(|api| api.eq_ignore_ascii_case(of.back_end)) {
             continue;
         }
         for option in of.options {
             let row = (format!("--{option}"), of.why);
-            if said.is_given(option) && !ignored.contains(&row) {
+            if given.is_given(option) && !ignored.contains(&row) {
                 ignored.push(row);
             }
         }
     }
-    let tests = (0..).zip(&tests).map(|(number, said)| settings::test(said, number, launched).map_err(IorError::Test));
+    let tests =
+        (0..).zip(&tests).map(|(number, given)| settings::test(given, number, launched).map_err(IorError::Test));
     let tests = tests.collect::<Result<_, _>>()?;
     Ok(Asked::Run(tests, ignored))
 }

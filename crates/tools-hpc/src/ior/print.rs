@@ -324,11 +324,11 @@ pub fn remarks(test: &Test, access: &Access) -> String {
     for failed in &access.failed {
         text.push_str(&format!("ERROR: {failed}\n"));
     }
-    if access.wrong > 0 {
+    if access.mismatched > 0 {
         text.push_str(&format!(
             "WARNING: Incorrect data on {} ({} transfers).\n",
             if access.kind == AccessKind::Read { "read" } else { "write" },
-            access.wrong
+            access.mismatched
         ));
     }
     text

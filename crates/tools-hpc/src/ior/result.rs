@@ -63,7 +63,7 @@ pub struct Access {
     pub total_s: f64,
     pub latency: Histogram,
     /// Number of reads with wrong data.
-    pub wrong: u64,
+    pub mismatched: u64,
     /// Number of short transfers.
     pub short: u64,
     pub failed: Vec<String>,
@@ -108,7 +108,7 @@ impl Access {
             close_s,
             total_s,
             latency,
-            wrong: measured.workers.iter().map(wrong_reads).sum(),
+            mismatched: measured.workers.iter().map(wrong_reads).sum(),
             short: measured.short_count,
             failed,
             ranks,

@@ -8,13 +8,13 @@ use crate::aiori::GivenOptions;
 /// Limit of tests. More are probably a mistake.
 const TESTS_MAX: usize = 100_000;
 
-/// Returns the tests of a script, each with all its options. `said` holds the options of the command line.
+/// Returns the tests of a script, each with all its options. `given` holds the options of the command line.
 ///
 /// # Errors
 /// The first error, with its line.
-pub(super) fn read(said: &GivenOptions, name: &str, text: &str) -> Result<Vec<GivenOptions>, IorError> {
+pub(super) fn read(given: &GivenOptions, name: &str, text: &str) -> Result<Vec<GivenOptions>, IorError> {
     let mut tests = Vec::new();
-    let mut at_hand = said.clone();
+    let mut at_hand = given.clone();
     let mut changed = false;
     let is =
         |line: &str, words: &str| line.split_whitespace().collect::<Vec<_>>().join(" ").eq_ignore_ascii_case(words);

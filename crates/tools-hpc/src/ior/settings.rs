@@ -114,11 +114,11 @@ pub struct TransferSizes {
 }
 
 impl TransferSizes {
-    fn read(said: &GivenOptions) -> Result<TransferSizes, OptionError> {
+    fn read(given: &GivenOptions) -> Result<TransferSizes, OptionError> {
         Ok(TransferSizes {
-            block_bytes: said.count("b", 1 << 20)?,
-            transfer_bytes: said.count("t", 256 << 10)?,
-            segments: said.count("s", 1)?,
+            block_bytes: given.count("b", 1 << 20)?,
+            transfer_bytes: given.count("t", 256 << 10)?,
+            segments: given.count("s", 1)?,
         })
     }
 }
@@ -145,17 +145,17 @@ pub struct TestFiles {
 }
 
 impl TestFiles {
-    fn read(said: &GivenOptions) -> Result<TestFiles, OptionError> {
-        let names = said.text("o").unwrap_or("testFile").split('@').filter(|name| !name.is_empty());
+    fn read(given: &GivenOptions) -> Result<TestFiles, OptionError> {
+        let names = given.text("o").unwrap_or("testFile").split('@').filter(|name| !name.is_empty());
         Ok(TestFiles {
             names: names.map(str::to_owned).collect(),
-            file_per_rank: said.is_set("F"),
-            multi_file: said.is_set("m"),
-            unique_dirs: said.is_set("u") && said.is_set("F"),
-            uses_existing: said.is_set("E"),
-            keeps: said.is_set("k"),
-            keeps_wrong: said.is_set("K"),
-            prefill_bytes: Some(said.count("randomPrefill", 0)?).filter(|&bytes| bytes > 0),
+            file_per_rank: given.is_set("F"),
+            multi_file: given.is_set("m"),
+            unique_dirs: given.is_set("u") && given.is_set("F"),
+            uses_existing: given.is_set("E"),
+            keeps: given.is_set("k"),
+            keeps_wrong: given.is_set("K"),
+            prefill_bytes: Some(given.count("randomPrefill", 0)?).filter(|&bytes| bytes > 0),
         })
     }
 }
@@ -180,18 +180,18 @@ pub struct TestPhases {
 }
 
 impl TestPhases {
-    fn read(said: &GivenOptions) -> TestPhases {
-        let mode = ["r", "w", "R", "W"].map(|key| said.is_set(key));
+    fn read(given: &GivenOptions) -> TestPhases {
+        let mode = ["r", "w", "R", "W"].map(|key| given.is_set(key));
         let [reads, writes, checks_read, checks_write] = mode;
-        let none = mode.iter().all(|said| !said);
+        let none = mode.iter().all(|given| !given);
         TestPhases {
             writes: writes || none,
             checks_write,
             reads: reads || checks_read || none,
             checks_read,
-            barriers: said.is_set("g"),
-            collective: said.is_set("c"),
-            dry: said.is_set("dryRun"),
+            barriers: given.is_set("g"),
+            collective: given.is_set("c"),
+            dry: given.is_set("dryRun"),
         }
     }
 }
@@ -212,23 +212,23 @@ pub struct TransferOrder {
 }
 
 impl TransferOrder {
-    fn read(said: &GivenOptions) -> Result<TransferOrder, OptionError> {
+    fn read(given: &GivenOptions) -> Result<TransferOrder, OptionError> {
         Ok(TransferOrder {
-            random: match said.number("z").unwrap_or(0) {
+            random: match given.number("z").unwrap_or(0) {
                 0 => Random::No,
                 1 => Random::InBlock,
                 _ => Random::Anywhere,
             },
-            random_seed: seed(said, "random-offset-seed", -1),
-            reorder: match (said.is_set("C"), said.number("Z").unwrap_or(0)) {
+            random_seed: seed(given, "random-offset-seed", -1),
+            reorder: match (given.is_set("C"), given.number("Z").unwrap_or(0)) {
                 (true, 0) => Reorder::Constant,
                 (true, _) => return Err(OptionError::Conflict("-C and -Z do not go together: choose one")),
                 (false, 0) => Reorder::No,
                 (false, 1) => Reorder::Random,
                 (false, _) => Reorder::Permuted,
             },
-            node_distance: said.small_count("Q", 1)?,
-            reorder_seed: said.number("X").and_then(|seed| i32::try_from(seed).ok()).unwrap_or(0),
+            node_distance: given.small_count("Q", 1)?,
+            reorder_seed: given.number("X").and_then(|seed| i32::try_from(seed).ok()).unwrap_or(0),
         })
     }
 }
@@ -260,13 +260,13 @@ pub struct CacheOptions {
 }
 
 impl CacheOptions {
-    fn read(said: &GivenOptions, hog: Option<Hog>) -> CacheOptions {
+    fn read(given: &GivenOptions, hog: Option<Hog>) -> CacheOptions {
         CacheOptions {
-            direct: said.is_set("posix.odirect"),
-            flushes: said.is_set("e"),
-            flushes_each: said.is_set("Y"),
-            advises_dont_need: said.is_set("mmap.madv_dont_need"),
-            advises_pattern: said.is_set("mmap.madv_pattern"),
+            direct: given.is_set("posix.odirect"),
+            flushes: given.is_set("e"),
+            flushes_each: given.is_set("Y"),
+            advises_dont_need: given.is_set("mmap.madv_dont_need"),
+            advises_pattern: given.is_set("mmap.madv_pattern"),
             hog,
         }
     }
@@ -293,11 +293,11 @@ pub struct Repetition {
 }
 
 impl Repetition {
-    fn read(said: &GivenOptions) -> Result<Repetition, OptionError> {
+    fn read(given: &GivenOptions) -> Result<Repetition, OptionError> {
         Ok(Repetition {
-            repetitions: said.small_count("i", 1)?.max(1),
-            delay_s: said.small_count("d", 0)?,
-            transfer_delay_us: said.small_count("interIODelay", 0)?,
+            repetitions: given.small_count("i", 1)?.max(1),
+            delay_s: given.small_count("d", 0)?,
+            transfer_delay_us: given.small_count("interIODelay", 0)?,
         })
     }
 }
@@ -319,14 +319,14 @@ pub struct TestLimits {
 }
 
 impl TestLimits {
-    fn read(said: &GivenOptions) -> Result<TestLimits, OptionError> {
+    fn read(given: &GivenOptions) -> Result<TestLimits, OptionError> {
         Ok(TestLimits {
-            time_min_s: said.small_count("minTimeDuration", 0)?,
-            wall_s: said.small_count("D", 0)?,
-            wear_out: said.is_set("stoneWallingWearOut"),
-            transfers_max: said.count("stoneWallingWearOutIterations", 0)?,
-            status_file: said.named("stoneWallingStatusFile"),
-            time_max_min: said.small_count("T", 0)?,
+            time_min_s: given.small_count("minTimeDuration", 0)?,
+            wall_s: given.small_count("D", 0)?,
+            wear_out: given.is_set("stoneWallingWearOut"),
+            transfers_max: given.count("stoneWallingWearOutIterations", 0)?,
+            status_file: given.named("stoneWallingStatusFile"),
+            time_max_min: given.small_count("T", 0)?,
         })
     }
 }
@@ -347,40 +347,40 @@ pub struct TestOutput {
 }
 
 impl TestOutput {
-    fn read(said: &GivenOptions) -> Result<TestOutput, OptionError> {
+    fn read(given: &GivenOptions) -> Result<TestOutput, OptionError> {
         Ok(TestOutput {
-            form: match said.text("summaryFormat").unwrap_or("default") {
+            form: match given.text("summaryFormat").unwrap_or("default") {
                 table if table.eq_ignore_ascii_case("default") => Form::Table,
                 json if json.eq_ignore_ascii_case("JSON") => Form::Json,
                 csv if csv.eq_ignore_ascii_case("CSV") => Form::Csv,
                 other => return Err(value_error("summaryFormat", other, "is not a format; use default, JSON or CSV")),
             },
-            summary_file: said.named("summaryFile"),
-            rank_csv: said.named("saveRankPerformanceDetailsCSV"),
-            op_csv: said.named("savePerOpDataCSV"),
-            verbosity: said.small_count("v", 0)?,
+            summary_file: given.named("summaryFile"),
+            rank_csv: given.named("saveRankPerformanceDetailsCSV"),
+            op_csv: given.named("savePerOpDataCSV"),
+            verbosity: given.small_count("v", 0)?,
         })
     }
 }
 
-pub(super) fn test(said: &GivenOptions, id: u32, launched: Option<&Launched>) -> Result<Test, OptionError> {
-    let api = api(said)?;
-    let ranks = said.ranks(launched)?;
-    let tasks = tasks(said, ranks, launched)?;
+pub(super) fn test(given: &GivenOptions, id: u32, launched: Option<&Launched>) -> Result<Test, OptionError> {
+    let api = api(given)?;
+    let ranks = given.ranks(launched)?;
+    let tasks = tasks(given, ranks, launched)?;
     let test = Test {
         id,
-        reference: said.number("A").unwrap_or(0),
+        reference: given.number("A").unwrap_or(0),
         api,
-        size: TransferSizes::read(said)?,
-        caching: CacheOptions::read(said, hog(said, tasks, launched)?),
-        files: TestFiles::read(said)?,
-        phases: TestPhases::read(said),
-        order: TransferOrder::read(said)?,
-        data: DataContent { seed: seed(said, "G", 0), packets: said.packets("l")? },
-        hints: HintOptions { file: said.named("mpiio.hintsFileName"), shows: said.is_set("mpiio.showHints") },
-        repetition: Repetition::read(said)?,
-        limits: TestLimits::read(said)?,
-        output: TestOutput::read(said)?,
+        size: TransferSizes::read(given)?,
+        caching: CacheOptions::read(given, hog(given, tasks, launched)?),
+        files: TestFiles::read(given)?,
+        phases: TestPhases::read(given),
+        order: TransferOrder::read(given)?,
+        data: DataContent { seed: seed(given, "G", 0), packets: given.packets("l")? },
+        hints: HintOptions { file: given.named("mpiio.hintsFileName"), shows: given.is_set("mpiio.showHints") },
+        repetition: Repetition::read(given)?,
+        limits: TestLimits::read(given)?,
+        output: TestOutput::read(given)?,
         tasks,
         ranks,
     };
@@ -394,23 +394,23 @@ pub(super) fn test(said: &GivenOptions, id: u32, launched: Option<&Launched>) ->
     }
 }
 
-fn api(said: &GivenOptions) -> Result<Api, OptionError> {
-    Ok(match said.text("a").unwrap_or("POSIX") {
+fn api(given: &GivenOptions) -> Result<Api, OptionError> {
+    Ok(match given.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => Api::Posix,
-        aio if aio.eq_ignore_ascii_case("AIO") => Api::Aio(aio_options(said)?),
+        aio if aio.eq_ignore_ascii_case("AIO") => Api::Aio(aio_options(given)?),
         mmap if mmap.eq_ignore_ascii_case("MMAP") => Api::Mmap,
-        dummy if dummy.eq_ignore_ascii_case("DUMMY") => Api::Dummy(said.dummy_delays()?),
+        dummy if dummy.eq_ignore_ascii_case("DUMMY") => Api::Dummy(given.dummy_delays()?),
         mpi_io if mpi_io.eq_ignore_ascii_case("MPIIO") => Api::MpiIo(MpiIoOptions {
-            preallocates: said.is_set("mpiio.preallocate"),
-            view: said.is_set("mpiio.useFileView"),
-            strided: said.is_set("mpiio.useFileView") && said.is_set("mpiio.useStridedDatatype"),
+            preallocates: given.is_set("mpiio.preallocate"),
+            view: given.is_set("mpiio.useFileView"),
+            strided: given.is_set("mpiio.useFileView") && given.is_set("mpiio.useStridedDatatype"),
         }),
         other => return Err(value_error("a", other, &back_end_problem(other, "POSIX, AIO, MMAP, MPIIO or DUMMY"))),
     })
 }
 
-fn tasks(said: &GivenOptions, ranks: u32, launched: Option<&Launched>) -> Result<u32, OptionError> {
-    let tasks = match said.number("N") {
+fn tasks(given: &GivenOptions, ranks: u32, launched: Option<&Launched>) -> Result<u32, OptionError> {
+    let tasks = match given.number("N") {
         Some(tasks) if tasks > 0 => u32::try_from(tasks).unwrap_or(u32::MAX),
         _ => ranks,
     };
@@ -425,15 +425,15 @@ fn tasks(said: &GivenOptions, ranks: u32, launched: Option<&Launched>) -> Result
 }
 
 /// Returns the seed of an option; `None` for the value that stands for no seed.
-fn seed(said: &GivenOptions, key: &str, absent: i64) -> Option<i32> {
-    said.number(key).filter(|&seed| seed != absent).and_then(|seed| i32::try_from(seed).ok())
+fn seed(given: &GivenOptions, key: &str, absent: i64) -> Option<i32> {
+    given.number(key).filter(|&seed| seed != absent).and_then(|seed| i32::try_from(seed).ok())
 }
 
 /// Parses the limits of requests, with IOR's own bounds. IOR itself fails with a granularity of 0.
-fn aio_options(said: &GivenOptions) -> Result<AioOptions, OptionError> {
+fn aio_options(given: &GivenOptions) -> Result<AioOptions, OptionError> {
     let (pending, granularity) = ("aio.max-pending", "aio.granularity");
     let options =
-        AioOptions { max_pending: said.small_count(pending, 128)?, granularity: said.small_count(granularity, 16)? };
+        AioOptions { max_pending: given.small_count(pending, 128)?, granularity: given.small_count(granularity, 16)? };
     let AioOptions { max_pending: most, granularity: batch } = options;
     match () {
         () if most < AIO_PENDING_MIN => {
@@ -452,14 +452,14 @@ fn aio_options(said: &GivenOptions) -> Result<AioOptions, OptionError> {
 }
 
 /// Parses the memory to occupy. IOR takes the number in `-M 64m` for percent; here a size is a size.
-fn hog(said: &GivenOptions, tasks: u32, launched: Option<&Launched>) -> Result<Option<Hog>, OptionError> {
+fn hog(given: &GivenOptions, tasks: u32, launched: Option<&Launched>) -> Result<Option<Hog>, OptionError> {
     let processes = u64::from(launched.map_or(1, Launched::per_node).max(1));
-    let per_task = said.count("memoryPerTask", 0)?;
+    let per_task = given.count("memoryPerTask", 0)?;
     if per_task > 0 {
         let tasks = if launched.is_some() { 1 } else { tasks };
         return Ok(Some(Hog::Process(per_task.saturating_mul(tasks.into()))));
     }
-    let Some(text) = said.named("M") else { return Ok(None) };
+    let Some(text) = given.named("M") else { return Ok(None) };
     let invalid = |problem: &str| value_error("M", text.clone(), problem);
     if let Some(percent) = text.trim().strip_suffix('%') {
         let percent: f64 = percent.trim().parse().map_err(|_| invalid("is not a share; use one such as 75%"))?;

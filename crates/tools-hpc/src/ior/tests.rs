@@ -20,7 +20,7 @@ fn test(line: &str) -> Test {
     tests(line, "").unwrap().remove(0)
 }
 
-fn wrong(line: &str) -> String {
+fn error_of(line: &str) -> String {
     tests(line, "").unwrap_err().to_string()
 }
 
@@ -139,11 +139,13 @@ fn scripts_parse_as_in_ior() {
     assert_eq!(last.len(), 2, "directives after the last RUN are a test too");
     let dashes = tests("-f x", "IOR START\n--posix.odirect=1\nreorderTasks=1\n").unwrap();
     assert_eq!((dashes[0].caching.direct, dashes[0].order.reorder), (true, Reorder::Constant));
-    let told = |script: &str| tests("-f x", script).unwrap_err().to_string();
-    assert_eq!(told("blockSize=1"), "x: no line `IOR START`; a script's tests follow one");
-    assert_eq!(told("IOR START\n\nblokSize=1m\n"), "x:3: unknown option `blokSize=1m`; did you mean `blockSize`?");
-    assert_eq!(told("IOR START\nscript=y\n"), "x:2: script works on the command line only; give it there");
-    assert!(told("IOR START\nblockSize=99999999999p\n").starts_with("x:2: blockSize: `99999999999p` exceeds 64 bits"));
+    let message = |script: &str| tests("-f x", script).unwrap_err().to_string();
+    assert_eq!(message("blockSize=1"), "x: no line `IOR START`; a script's tests follow one");
+    assert_eq!(message("IOR START\n\nblokSize=1m\n"), "x:3: unknown option `blokSize=1m`; did you mean `blockSize`?");
+    assert_eq!(message("IOR START\nscript=y\n"), "x:2: script works on the command line only; give it there");
+    assert!(
+        message("IOR START\nblockSize=99999999999p\n").starts_with("x:2: blockSize: `99999999999p` exceeds 64 bits")
+    );
 }
 
 // Protects the order of arguments: the last occurrence of an option counts, as a directive or not.
@@ -205,7 +207,7 @@ fn conflicts_are_refused() {
         ("-O directives=segmentCount=2", "directives works on the command line only"),
         ("out", "unexpected argument `out`"),
     ] {
-        assert!(wrong(line).contains(text), "{line}: {}", wrong(line));
+        assert!(error_of(line).contains(text), "{line}: {}", error_of(line));
     }
 }
 
@@ -300,7 +302,7 @@ fn only_wrong_data_counts_as_wrong() {
     phase.fault_count = 4;
     phase.faults = vec![fault(None, "at byte 8"), fault(None, "at byte 16"), fault(Some(5), "Input/output error")];
     let access = Access::of(&phase, &test, 0).unwrap();
-    assert_eq!((access.wrong, access.failed.len()), (2, 1));
+    assert_eq!((access.mismatched, access.failed.len()), (2, 1));
 }
 
 // Protects scripts that read the table: its lines equal those of IOR, column by column.
@@ -419,9 +421,9 @@ fn dummy_files_are_only_names() {
     assert_eq!((files.delays.transfer.0, files.delays.close.0, files.delays.create.0), (9000, 2000, 0));
     assert_eq!(dummy.workload.phase, lowered(line).workload.phase);
     for check in ["-W", "-R -w"] {
-        assert!(wrong(&format!("-a DUMMY {check}")).contains("-a DUMMY does not keep"), "{check}");
+        assert!(error_of(&format!("-a DUMMY {check}")).contains("-a DUMMY does not keep"), "{check}");
     }
-    assert!(wrong("-a HDF5").contains("measure it with IOR itself"));
+    assert!(error_of("-a HDF5").contains("measure it with IOR itself"));
 }
 
 // Protects -u: each rank's file has its own directory, which is created if missing, and which readers find.
@@ -494,8 +496,8 @@ fn further_options_change_the_workload() {
     };
     assert_eq!(of_process("-M 64m"), Some(Hog::Process(32 << 20)), "two processes share a node");
     assert_eq!(of_process("--memoryPerTask=64m"), Some(Hog::Process(64 << 20)));
-    let told = read(&words("-O savePerOpDataCSV=x"), Some(&launched), &mut |_| Ok(String::new())).unwrap_err();
-    assert!(told.to_string().contains("use --plumb-ranks without mpirun"), "{told}");
+    let message = read(&words("-O savePerOpDataCSV=x"), Some(&launched), &mut |_| Ok(String::new())).unwrap_err();
+    assert!(message.to_string().contains("use --plumb-ranks without mpirun"), "{message}");
 }
 
 // Protects files of single transfers: they have IOR's names and format, and no phase overwrites another.
@@ -561,11 +563,11 @@ fn mpi_io_makes_iors_calls() {
         "without a view it has no effect"
     );
 
-    let told =
+    let message =
         by_mpi("-w -O minTimeDuration=1 --mpiio.useFileView --mpiio.useStridedDatatype", 2).unwrap_err().to_string();
-    assert!(told.contains("all tasks set a view together"), "{told}");
-    let told = by_mpi("-w -c -O minTimeDuration=1", 2).unwrap_err().to_string();
-    assert!(told.contains("each repeats by its own time"), "{told}");
+    assert!(message.contains("all tasks set a view together"), "{message}");
+    let message = by_mpi("-w -c -O minTimeDuration=1", 2).unwrap_err().to_string();
+    assert!(message.contains("each repeats by its own time"), "{message}");
     assert!(by_mpi("-F -w -c -O minTimeDuration=1", 2).is_ok(), "each rank has a file of its own");
     assert!(by_mpi("-c -D 1", 2).is_ok(), "all write as much as the first");
     assert!(by_mpi("-F -c -D 1", 2).is_err(), "each writes as much as it can");

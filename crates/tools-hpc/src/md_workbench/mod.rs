@@ -31,7 +31,7 @@ pub fn help() -> String {
 /// # Errors
 /// The first error.
 pub fn read(words: &[String], launched: Option<&Launched>) -> Result<Asked, OptionError> {
-    Asked::read(words, options::TABLE, |said| settings::settings(said, launched))
+    Asked::read(words, options::TABLE, |given| settings::settings(given, launched))
 }
 
 #[cfg(test)]

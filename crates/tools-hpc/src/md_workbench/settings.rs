@@ -115,10 +115,10 @@ fn ppm(text: &str) -> Result<u64, OptionError> {
         .ok_or_else(|| value_error("t", text, "is not a share of time; use a number such as 0.5, from 0 to 1000"))
 }
 
-pub(super) fn settings(said: &GivenOptions, launched: Option<&Launched>) -> Result<MdWorkbenchSettings, OptionError> {
-    let dummy = match said.text("a").unwrap_or("POSIX") {
+pub(super) fn settings(given: &GivenOptions, launched: Option<&Launched>) -> Result<MdWorkbenchSettings, OptionError> {
+    let dummy = match given.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => None,
-        dummy if dummy.eq_ignore_ascii_case("DUMMY") => Some(said.dummy_delays()?),
+        dummy if dummy.eq_ignore_ascii_case("DUMMY") => Some(given.dummy_delays()?),
         other => {
             return Err(value_error(
                 "a",
@@ -127,45 +127,45 @@ pub(super) fn settings(said: &GivenOptions, launched: Option<&Launched>) -> Resu
             ));
         }
     };
-    let phases = ["1", "2", "3"].map(|key| said.is_set(key));
-    let all = phases.iter().all(|said| !said);
-    let [precreates, benchmarks, cleans_up] = phases.map(|said| said || all);
+    let phases = ["1", "2", "3"].map(|key| given.is_set(key));
+    let all = phases.iter().all(|given| !given);
+    let [precreates, benchmarks, cleans_up] = phases.map(|given| given || all);
     let settings = MdWorkbenchSettings {
         dummy,
-        directory: said.named("o").unwrap_or_else(|| "./out".to_owned()),
+        directory: given.named("o").unwrap_or_else(|| "./out".to_owned()),
         phases: BenchmarkPhases {
             precreates,
             benchmarks,
             cleans_up,
-            iterations: said.small_count("R", 3)?,
-            reads_only: said.is_set("read-only"),
-            ignores_precreate_errors: said.is_set("ignore-precreate-errors"),
+            iterations: given.small_count("R", 3)?,
+            reads_only: given.is_set("read-only"),
+            ignores_precreate_errors: given.is_set("ignore-precreate-errors"),
         },
         dataset: DataSets {
-            sets: said.small_count("D", 10)?,
-            objects: said.count("P", 3000)?,
-            renewals: said.count("I", 1000)?,
-            offset: said.number("O").unwrap_or(1),
-            start_item: Some(said.count("start-item", 0)?).filter(|&item| item > 0),
+            sets: given.small_count("D", 10)?,
+            objects: given.count("P", 3000)?,
+            renewals: given.count("I", 1000)?,
+            offset: given.number("O").unwrap_or(1),
+            start_item: Some(given.count("start-item", 0)?).filter(|&item| item > 0),
         },
         data: ObjectData {
-            object_bytes: said.count("S", 3901)?,
-            verifies: said.is_set("X"),
-            seed: said.number("G").filter(|&seed| seed != -1).and_then(|seed| i32::try_from(seed).ok()),
-            packets: said.packets("dataPacketType")?,
-            direct: said.is_set("posix.odirect"),
+            object_bytes: given.count("S", 3901)?,
+            verifies: given.is_set("X"),
+            seed: given.number("G").filter(|&seed| seed != -1).and_then(|seed| i32::try_from(seed).ok()),
+            packets: given.packets("dataPacketType")?,
+            direct: given.is_set("posix.odirect"),
         },
-        waits: WaitOptions { ppm: said.text("t").map_or(Ok(0), ppm)?, adapts: said.is_set("T") },
-        stonewall: Stonewall { wall_s: said.small_count("w", 0)?, wears_out: said.is_set("W") },
-        status_file: said.named("run-info-file").unwrap_or_else(|| "md-workbench.status".to_owned()),
+        waits: WaitOptions { ppm: given.text("t").map_or(Ok(0), ppm)?, adapts: given.is_set("T") },
+        stonewall: Stonewall { wall_s: given.small_count("w", 0)?, wears_out: given.is_set("W") },
+        status_file: given.named("run-info-file").unwrap_or_else(|| "md-workbench.status".to_owned()),
         output: OutputOptions {
-            latency_files: said.named("L"),
-            latencies_of_all: said.is_set("latency-all"),
-            detailed: said.is_set("print-detailed-stats"),
-            reports_ranks: said.is_set("process-reports"),
-            quiet: said.is_set("q"),
+            latency_files: given.named("L"),
+            latencies_of_all: given.is_set("latency-all"),
+            detailed: given.is_set("print-detailed-stats"),
+            reports_ranks: given.is_set("process-reports"),
+            quiet: given.is_set("q"),
         },
-        ranks: said.ranks(launched)?,
+        ranks: given.ranks(launched)?,
         launched: launched.cloned(),
     };
     settings.rules()?;

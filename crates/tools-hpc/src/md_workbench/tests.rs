@@ -24,7 +24,7 @@ fn settings(line: &str) -> MdWorkbenchSettings {
     }
 }
 
-fn wrong(line: &str) -> String {
+fn error_of(line: &str) -> String {
     read(&words(line), None).unwrap_err().to_string()
 }
 
@@ -96,17 +96,17 @@ fn options_change_the_work_of_phases() {
 // Protects from runs that do nothing, or something unintended.
 #[test]
 fn errors_name_the_option_and_contain_a_hint() {
-    assert!(wrong("-a MPIIO").contains("use POSIX or DUMMY"));
-    assert!(wrong("-a DUMMY -X").contains("-X needs data"));
+    assert!(error_of("-a MPIIO").contains("use POSIX or DUMMY"));
+    assert!(error_of("-a DUMMY -X").contains("-X needs data"));
     for option in ["-D", "-P", "-I"] {
-        assert!(wrong(&format!("{option} 0")).contains("use at least 1"), "{option}");
+        assert!(error_of(&format!("{option} 0")).contains("use at least 1"), "{option}");
     }
-    assert!(wrong("-t fast").contains("not a share of time"));
-    assert!(wrong("-t=-1").contains("from 0 to 1000"));
-    assert!(wrong("-R 10001").contains("at most 10000"));
-    assert!(wrong("--start-item 3000").contains("nothing would be created"));
-    assert!(wrong("-D 10000000 -P 2000000000 -I 2000000000 -R 10000").contains("more than can be numbered"));
-    assert!(wrong("--process-report").contains("did you mean `--process-reports`"));
+    assert!(error_of("-t fast").contains("not a share of time"));
+    assert!(error_of("-t=-1").contains("from 0 to 1000"));
+    assert!(error_of("-R 10001").contains("at most 10000"));
+    assert!(error_of("--start-item 3000").contains("nothing would be created"));
+    assert!(error_of("-D 10000000 -P 2000000000 -I 2000000000 -R 10000").contains("more than can be numbered"));
+    assert!(error_of("--process-report").contains("did you mean `--process-reports`"));
 }
 
 /// Returns a phase of two ranks with these operations each, of 1 ms each.

@@ -3,8 +3,7 @@
 //! - [`read`] parses a command line into [`MdtestSettings`], by the table of [`options`].
 //! - [`lower::lower`] builds the workload of one iteration: its phases on trees of directories and items.
 //! - [`print`] formats the report from the [`IterationResult`]s of all iterations; [`verbose`] and [`trace`] add the
-//!   lines of `-v`
-//! and the paths of `-v -v -v`.
+//!   lines of `-v` and the paths of `-v -v -v`.
 
 pub mod lower;
 pub mod options;
@@ -34,7 +33,7 @@ pub fn help() -> String {
 /// # Errors
 /// The first error.
 pub fn read(words: &[String], launched: Option<&Launched>) -> Result<Asked, OptionError> {
-    Asked::read(words, options::TABLE, |said| settings::settings(said, launched))
+    Asked::read(words, options::TABLE, |given| settings::settings(given, launched))
 }
 
 #[cfg(test)]

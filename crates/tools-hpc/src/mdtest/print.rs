@@ -78,9 +78,9 @@ pub fn warnings(result: &IterationResult) -> String {
                 fault.message
             ));
         }
-        let told = test.faults.len() as u64;
-        if test.fault_count > told {
-            text.push_str(&format!("WARNING: {} more operations failed\n", test.fault_count - told));
+        let listed = test.faults.len() as u64;
+        if test.fault_count > listed {
+            text.push_str(&format!("WARNING: {} more operations failed\n", test.fault_count - listed));
         }
     }
     text

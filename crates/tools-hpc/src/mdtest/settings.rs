@@ -58,19 +58,19 @@ pub struct TreeOptions {
 }
 
 impl TreeOptions {
-    fn read(said: &GivenOptions) -> Result<TreeOptions, OptionError> {
-        let places = said.text("d").unwrap_or("./out").split('@').filter(|place| !place.is_empty());
-        let both = !said.is_set("D") && !said.is_set("F");
+    fn read(given: &GivenOptions) -> Result<TreeOptions, OptionError> {
+        let places = given.text("d").unwrap_or("./out").split('@').filter(|place| !place.is_empty());
+        let both = !given.is_set("D") && !given.is_set("F");
         Ok(TreeOptions {
             directories: places.map(str::to_owned).collect(),
-            branch: said.small_count("b", 1)?,
-            depth: said.small_count("z", 0)?,
-            items: said.count("n", 0)?,
-            per_directory: said.count("I", 0)?,
-            leaves_only: said.is_set("L"),
-            directories_too: (said.is_set("D") || both) && !said.is_set("S"),
-            files_too: said.is_set("F") || both,
-            makes_nodes: said.is_set("k"),
+            branch: given.small_count("b", 1)?,
+            depth: given.small_count("z", 0)?,
+            items: given.count("n", 0)?,
+            per_directory: given.count("I", 0)?,
+            leaves_only: given.is_set("L"),
+            directories_too: (given.is_set("D") || both) && !given.is_set("S"),
+            files_too: given.is_set("F") || both,
+            makes_nodes: given.is_set("k"),
         })
     }
 }
@@ -90,10 +90,10 @@ pub struct TestPhases {
 }
 
 impl TestPhases {
-    fn read(said: &GivenOptions) -> TestPhases {
-        let phases = ["C", "T", "E", "r", "U"].map(|key| said.is_set(key));
-        let all = phases.iter().all(|said| !said);
-        let [creates, stats, reads, removes, renames] = phases.map(|said| said || all);
+    fn read(given: &GivenOptions) -> TestPhases {
+        let phases = ["C", "T", "E", "r", "U"].map(|key| given.is_set(key));
+        let all = phases.iter().all(|given| !given);
+        let [creates, stats, reads, removes, renames] = phases.map(|given| given || all);
         TestPhases { creates, stats, reads, removes, renames }
     }
 }
@@ -137,17 +137,17 @@ pub struct FileData {
 }
 
 impl FileData {
-    fn read(said: &GivenOptions) -> Result<FileData, OptionError> {
+    fn read(given: &GivenOptions) -> Result<FileData, OptionError> {
         Ok(FileData {
-            write_bytes: said.count("w", 0)?,
-            read_bytes: said.count("e", 0)?,
-            seed: said.number("G").filter(|&seed| seed != -1).and_then(|seed| i32::try_from(seed).ok()),
-            packets: said.packets("dataPacketType")?,
-            verifies_reads: said.is_set("X"),
-            verifies_writes: said.is_set("verify-write"),
-            direct: said.is_set("posix.odirect"),
-            flushes_files: said.is_set("y"),
-            syncs: said.is_set("Y"),
+            write_bytes: given.count("w", 0)?,
+            read_bytes: given.count("e", 0)?,
+            seed: given.number("G").filter(|&seed| seed != -1).and_then(|seed| i32::try_from(seed).ok()),
+            packets: given.packets("dataPacketType")?,
+            verifies_reads: given.is_set("X"),
+            verifies_writes: given.is_set("verify-write"),
+            direct: given.is_set("posix.odirect"),
+            flushes_files: given.is_set("y"),
+            syncs: given.is_set("Y"),
         })
     }
 }
@@ -197,66 +197,66 @@ pub struct TestOutput {
 }
 
 impl TestOutput {
-    fn read(said: &GivenOptions) -> Result<TestOutput, OptionError> {
+    fn read(given: &GivenOptions) -> Result<TestOutput, OptionError> {
         Ok(TestOutput {
-            prints: match (said.is_set("P"), said.is_set("Z")) {
+            prints: match (given.is_set("P"), given.is_set("Z")) {
                 (true, _) => Prints::Both,
                 (false, true) => Prints::Times,
                 (false, false) => Prints::Rates,
             },
-            prints_all: said.is_set("print-all-procs"),
-            rank_statistics: said.is_set("showRankStatistics"),
-            rank_csv: said.named("saveRankPerformanceDetails"),
-            op_csv: said.named("savePerOpDataCSV"),
-            verbosity: said.small_count("v", 0)?.max(said.small_count("V", 0)?),
+            prints_all: given.is_set("print-all-procs"),
+            rank_statistics: given.is_set("showRankStatistics"),
+            rank_csv: given.named("saveRankPerformanceDetails"),
+            op_csv: given.named("savePerOpDataCSV"),
+            verbosity: given.small_count("v", 0)?.max(given.small_count("V", 0)?),
         })
     }
 }
 
-pub(super) fn settings(said: &GivenOptions, launched: Option<&Launched>) -> Result<MdtestSettings, OptionError> {
-    let dummy = match said.text("a").unwrap_or("POSIX") {
+pub(super) fn settings(given: &GivenOptions, launched: Option<&Launched>) -> Result<MdtestSettings, OptionError> {
+    let dummy = match given.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => None,
-        dummy if dummy.eq_ignore_ascii_case("DUMMY") => Some(said.dummy_delays()?),
+        dummy if dummy.eq_ignore_ascii_case("DUMMY") => Some(given.dummy_delays()?),
         other => return Err(value_error("a", other, &back_end_problem(other, "POSIX or DUMMY"))),
     };
-    let ranks = said.ranks(launched)?;
-    let tasks = match said.small_count("l", 0)? {
+    let ranks = given.ranks(launched)?;
+    let tasks = match given.small_count("l", 0)? {
         0 => (ranks, ranks, 1),
-        last => (said.small_count("f", 1)?, last, said.small_count("s", 1)?.max(1)),
+        last => (given.small_count("f", 1)?, last, given.small_count("s", 1)?.max(1)),
     };
-    let random_seed = said.small_count("random-seed", 0)?;
+    let random_seed = given.small_count("random-seed", 0)?;
     let settings = MdtestSettings {
         dummy,
-        tree: TreeOptions::read(said)?,
-        phases: TestPhases::read(said),
+        tree: TreeOptions::read(given)?,
+        phases: TestPhases::read(given),
         order: TaskOrder {
-            unique: said.is_set("u"),
-            shared: said.is_set("S"),
-            collective: said.is_set("c"),
-            stride: said.small_count("N", 0)?,
-            random_seed: (said.is_set("R") || random_seed > 0).then_some(random_seed),
+            unique: given.is_set("u"),
+            shared: given.is_set("S"),
+            collective: given.is_set("c"),
+            stride: given.small_count("N", 0)?,
+            random_seed: (given.is_set("R") || random_seed > 0).then_some(random_seed),
         },
-        data: FileData::read(said)?,
-        stonewall: Stonewall { wall_s: said.small_count("W", 0)?, status_file: said.named("x") },
-        repetition: Repetition { iterations: said.small_count("i", 1)?, delay_s: said.small_count("p", 0)? },
+        data: FileData::read(given)?,
+        stonewall: Stonewall { wall_s: given.small_count("W", 0)?, status_file: given.named("x") },
+        repetition: Repetition { iterations: given.small_count("i", 1)?, delay_s: given.small_count("p", 0)? },
         commands: PhaseCommands {
-            before: command(said, "run-cmd-before-phase", "--run-cmd-before-phase")?,
-            after: command(said, "run-cmd-after-phase", "--run-cmd-after-phase")?,
+            before: command(given, "run-cmd-before-phase", "--run-cmd-before-phase")?,
+            after: command(given, "run-cmd-after-phase", "--run-cmd-after-phase")?,
         },
-        output: TestOutput::read(said)?,
+        output: TestOutput::read(given)?,
         tasks,
         ranks,
         launched: launched.cloned(),
-        warnings_are_errors: said.is_set("warningAsErrors"),
+        warnings_are_errors: given.is_set("warningAsErrors"),
     };
     settings.rules()?;
     Ok(settings)
 }
 
 /// Returns a command, if one is given and the user allows it.
-fn command(said: &GivenOptions, key: &str, option: &'static str) -> Result<Option<String>, OptionError> {
-    match said.named(key) {
-        Some(line) if !said.is_set("allow-system") => Err(OptionError::Command { option, line }),
+fn command(given: &GivenOptions, key: &str, option: &'static str) -> Result<Option<String>, OptionError> {
+    match given.named(key) {
+        Some(line) if !given.is_set("allow-system") => Err(OptionError::Command { option, line }),
         line => Ok(line),
     }
 }
@@ -298,7 +298,7 @@ impl MdtestSettings {
             () if self.stonewall.wall_s > 0 && self.tree.items > 0 && self.tree.per_directory > 0 => {
                 conflict("-W needs a single tree: give -n or -I, not both")
             }
-            () if self.shuffles_behind_wall()
+            () if self.shuffles_after_wall()
                 && self.tree.branch > 1
                 && self.tree.depth > 0
                 && !self.tree.leaves_only =>
@@ -330,7 +330,7 @@ impl MdtestSettings {
 
     /// Returns `true` if a random order would need the files before a stonewall, and these have no consecutive
     /// numbers. They are the first ones created, so their numbers are consecutive only in a tree without branches.
-    fn shuffles_behind_wall(&self) -> bool {
+    fn shuffles_after_wall(&self) -> bool {
         let has_wall =
             if self.phases.creates { self.stonewall.wall_s > 0 } else { self.stonewall.status_file.is_some() };
         has_wall && self.order.random_seed.is_some() && self.tree.files_too && (self.phases.stats || self.phases.reads)

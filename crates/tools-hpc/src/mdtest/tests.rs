@@ -13,7 +13,7 @@ fn settings(line: &str) -> MdtestSettings {
     }
 }
 
-fn wrong(line: &str) -> String {
+fn error_of(line: &str) -> String {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     read(&words, None).unwrap_err().to_string()
 }
@@ -187,7 +187,7 @@ fn conflicts_are_refused() {
         ("--run-cmd-after-phase=ls", "--run-cmd-after-phase is refused"),
         ("--verify-reads", "did you mean `--verify-read`?"),
     ] {
-        assert!(wrong(line).contains(text), "{line}: {}", wrong(line));
+        assert!(error_of(line).contains(text), "{line}: {}", error_of(line));
     }
 }
 
@@ -304,8 +304,8 @@ fn operations_on_files_are_written_per_rank() {
     assert_eq!(logs(line), ["file-create", "file-stat", "file-read", "file-remove"]);
     assert_eq!(logs("-n 10"), Vec::<String>::new());
     let launched = aiori::Launched { ranks: 2, nodes: 1, beside_rank_0: vec![0, 1] };
-    let told = read(&["--savePerOpDataCSV=op".to_owned()], Some(&launched)).unwrap_err().to_string();
-    assert!(told.contains("use --plumb-ranks without mpirun"), "{told}");
+    let error = read(&["--savePerOpDataCSV=op".to_owned()], Some(&launched)).unwrap_err().to_string();
+    assert!(error.contains("use --plumb-ranks without mpirun"), "{error}");
 }
 
 // Protects the header that parsers look for.
@@ -431,8 +431,8 @@ fn dummy_files_are_only_names() {
     let files = null.files.as_ref().unwrap();
     assert_eq!((files.delays.create.0, files.delays.sync.0, files.delays.close.0), (7000, 3000, 0));
     assert_eq!(phases(&dummy), phases(&lowered("-I 20 -W 1 -Y --plumb-ranks 2")));
-    assert!(wrong("-a dummy -w 8 -e 8 -X").contains("-X and --verify-write need data"));
-    assert!(wrong("-a dummy -w 8 --verify-write").contains("DUMMY does not keep"));
-    assert!(wrong("-a dummy --dummy.delay-only-rank0").contains("delay-only-rank0 is not yet supported"));
-    assert!(wrong("-a MPIIO").contains("use POSIX or DUMMY"));
+    assert!(error_of("-a dummy -w 8 -e 8 -X").contains("-X and --verify-write need data"));
+    assert!(error_of("-a dummy -w 8 --verify-write").contains("DUMMY does not keep"));
+    assert!(error_of("-a dummy --dummy.delay-only-rank0").contains("delay-only-rank0 is not yet supported"));
+    assert!(error_of("-a MPIIO").contains("use POSIX or DUMMY"));
 }

@@ -116,9 +116,9 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    fn add(&mut self, words: &str, path: &str, behind: &str) {
+    fn add(&mut self, words: &str, path: &str, after: &str) {
         self.text.push_str("V-3: Rank   0 Line     0 ");
-        for part in [words, path, behind, "\n"] {
+        for part in [words, path, after, "\n"] {
             self.text.push_str(part);
         }
         if self.text.len() >= PIECE_BYTES {
@@ -316,12 +316,12 @@ impl<'a> Trace<'a> {
         lines.add("file_test: rm unique directories path is '", top, "'");
     }
 
-    /// Adds a test's line for every root. `behind` adds the lines after it.
-    fn each_root(&self, words: &str, shifts: u32, lines: &mut Lines<'_>, mut behind: impl FnMut(&mut Lines<'_>, &str)) {
+    /// Adds a test's line for every root. `after` adds the lines after it.
+    fn each_root(&self, words: &str, shifts: u32, lines: &mut Lines<'_>, mut after: impl FnMut(&mut Lines<'_>, &str)) {
         for root in 0..self.names.roots {
             let path = self.tree(root, self.tree_owner(shifts));
             lines.add(words, &path, "'");
-            behind(lines, &path);
+            after(lines, &path);
         }
     }
 
@@ -366,7 +366,7 @@ impl<'a> Trace<'a> {
             (Items::Files, Does::Create, _) => "create_remove_items_helper (non-dirs create): curr_item is '",
             (Items::Files, Does::Remove, _) => "create_remove_items_helper (non-dirs remove): curr_item is '",
         };
-        let behind = if walk.items == Items::Files && walk.for_all { "" } else { "'" };
+        let after = if walk.items == Items::Files && walk.for_all { "" } else { "'" };
         let mut item = format!("{path}/{}", self.prefix(walk.items, walk.owner));
         let common = item.len();
         let skipped = walk.from.min(names.per_directory);
@@ -384,7 +384,7 @@ impl<'a> Trace<'a> {
                 };
                 lines.add(what, &item[common..], "");
             }
-            lines.add(words, &item, behind);
+            lines.add(words, &item, after);
             if walk.items == Items::Files && walk.does == Does::Create && !walk.for_all {
                 self.made(lines);
             }

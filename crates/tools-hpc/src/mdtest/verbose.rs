@@ -134,14 +134,14 @@ mod tests {
         result.add(&phase, 1);
         let one = settings("-v -v -n 2 -F -C -u -d a@b --plumb-ranks 2");
         let head = print::head(&one, &["mdtest".to_owned()], "now");
-        for told in
+        for printed in
             ["api                     : POSIX", "\tb", "files_only              : True", "items                   : 2"]
         {
-            assert!(head.contains(&line(told)), "{told}: {head}");
+            assert!(head.contains(&line(printed)), "{printed}: {head}");
         }
-        let told = results(&one, &result, 1);
-        assert!(told.starts_with("V-1: Rank   0 Line     0 main: * iteration 2 *\n"), "{told}");
+        let printed = results(&one, &result, 1);
+        assert!(printed.starts_with("V-1: Rank   0 Line     0 main: * iteration 2 *\n"), "{printed}");
         let creation = "  File creation     :          0.500 sec,       4000.000 ops/sec";
-        assert!(told.contains(&line(creation)) && !told.contains("Directory"), "{told}");
+        assert!(printed.contains(&line(creation)) && !printed.contains("Directory"), "{printed}");
     }
 }

@@ -3,7 +3,7 @@
 use super::options::WORDS;
 use super::wire::BOUNCE_BYTES_MIN;
 use crate::iperf3::Unit;
-use crate::iperf3::settings::{Iperf3UsageError, said};
+use crate::iperf3::settings::{Iperf3UsageError, split_words};
 use plumb_tools::Support;
 use plumb_tools::options::Role;
 use plumb_workload::net::BURST_HEAD_BYTES;
@@ -157,8 +157,8 @@ fn number(text: &str) -> Option<f64> {
 /// # Errors
 /// The first error.
 pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
-    let said = said(words, WORDS)?;
-    let has = |name: &str| said.iter().any(|(row, _)| row.name == name);
+    let options = split_words(words, WORDS)?;
+    let has = |name: &str| options.iter().any(|(row, _)| row.name == name);
     for asked in [("help", Asked::Help), ("version", Asked::Version)] {
         if has(asked.0) {
             return Ok(asked.1);
@@ -203,10 +203,10 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
         ignored: Vec::new(),
     };
     let (mut packets, mut listen_port) = (None, None);
-    for (row, value) in &said {
-        let wrong = |expected| Iperf3UsageError::Value { name: row.name, given: value.clone(), expected };
+    for (row, value) in &options {
+        let invalid = |expected| Iperf3UsageError::Value { name: row.name, given: value.clone(), expected };
         let within =
-            |most: f64, expected| number(value).filter(|&number| number <= most).ok_or_else(|| wrong(expected));
+            |most: f64, expected| number(value).filter(|&number| number <= most).ok_or_else(|| invalid(expected));
         match row.support {
             Support::NotYet(why) | Support::Never(why) => return Err(Iperf3UsageError::NotYet { name: row.name, why }),
             Support::Ignored(why) => settings.ignored.push((row.name, why)),
@@ -228,31 +228,31 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
             "client" => settings.host = Some(value.clone()),
             "port" => {
                 let port = value.parse().ok().filter(|&port| port > 0);
-                settings.port = port.ok_or_else(|| wrong("a port is from 1 to 65535"))?;
+                settings.port = port.ok_or_else(|| invalid("a port is from 1 to 65535"))?;
             }
             "listenport" => {
                 let port = value.parse::<u16>().ok().filter(|&port| port > 0);
-                listen_port = Some(port.ok_or_else(|| wrong("a port is from 1 to 65535"))?);
+                listen_port = Some(port.ok_or_else(|| invalid("a port is from 1 to 65535"))?);
             }
             "interval" => {
                 let expected = "0, or from 0.1 to 86400 seconds";
                 settings.interval_s = within(86400.0, expected)?;
                 if settings.interval_s > 0.0 && settings.interval_s < 0.1 {
-                    return Err(wrong(expected));
+                    return Err(invalid(expected));
                 }
             }
-            "format" => settings.unit = Unit::of(value).ok_or_else(|| wrong("use one of k, m, g, t, K, M, G, T"))?,
+            "format" => settings.unit = Unit::of(value).ok_or_else(|| invalid("use one of k, m, g, t, K, M, G, T"))?,
             "len" => {
                 let most = if udp { 65507.0 } else { 1_048_576.0 };
                 test.block = within(most, "at most 1M, with -u at most 65507")? as u32;
                 if test.block < if udp { 64 } else { 1 } {
-                    return Err(wrong("at least 1, with -u at least 64"));
+                    return Err(invalid("at least 1, with -u at least 64"));
                 }
             }
             "bounceback" if !value.is_empty() => {
                 let count = value.parse().ok().filter(|count| (1..=1000).contains(count));
                 test.bounces =
-                    Some((count.ok_or_else(|| wrong("from 1 to 1000"))?, test.bounces.unwrap_or_default().1));
+                    Some((count.ok_or_else(|| invalid("from 1 to 1000"))?, test.bounces.unwrap_or_default().1));
             }
             "bounceback-period" => {
                 let seconds = within(86400.0, "0, or at most 86400 seconds")?;
@@ -265,27 +265,29 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
             "histograms" => {
                 let bins = Bins::read(value);
                 test.bins =
-                    Some(bins.ok_or_else(|| wrong("the width of a bin, and at most 10000 of them: 100u,10000"))?);
+                    Some(bins.ok_or_else(|| invalid("the width of a bin, and at most 10000 of them: 100u,10000"))?);
             }
             "window" => test.window = Some(within(536_870_912.0, "at most 512M")? as u32),
             "bind" => settings.bind = Some(value.clone()),
             "mss" => test.segment = Some(within(32767.0, "at most 32767")? as u32),
-            "tos" => test.service = crate::iperf3::values::byte_of(value).ok_or_else(|| wrong("from 0 to 255"))?,
+            "tos" => test.service = crate::iperf3::values::byte_of(value).ok_or_else(|| invalid("from 0 to 255"))?,
             "tcp-congestion" => test.congestion = Some(value.clone()),
-            "reportstyle" if value != "C" && value != "c" => return Err(wrong("only C")),
+            "reportstyle" if value != "C" && value != "c" => return Err(invalid("only C")),
             "time" => {
                 let seconds = within(86400.0, "at most 86400 seconds")?;
                 (test.time_s, settings.serve_s) = (seconds, Some(seconds).filter(|_| !settings.daemon));
             }
             "bandwidth" => match value.strip_suffix("pps") {
-                Some(rate) => packets = Some(number(rate).ok_or_else(|| wrong("packets per second, such as 1000pps"))?),
+                Some(rate) => {
+                    packets = Some(number(rate).ok_or_else(|| invalid("packets per second, such as 1000pps"))?)
+                }
                 None => test.rate = Some(within(1e15, "bits per second, such as 10m")?).filter(|&rate| rate > 0.0),
             },
             "num" => test.bytes = within(9e18, "bytes, such as 1G")? as u64,
             "parallel" => {
                 test.streams = within(128.0, "from 1 to 128")? as u32;
                 if test.streams == 0 {
-                    return Err(wrong("from 1 to 128"));
+                    return Err(invalid("from 1 to 128"));
                 }
             }
             _ => {}
@@ -317,7 +319,7 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
             || test.full_duplex
             || test.streams > 1
             || test.trip_times
-            || said.iter().any(|(row, _)| row.name == "bandwidth")
+            || options.iter().any(|(row, _)| row.name == "bandwidth")
         {
             return Err(Iperf3UsageError::Parameter(
                 "--bounceback cannot be combined with -u, -R, -P, -b, --full-duplex and --trip-times",

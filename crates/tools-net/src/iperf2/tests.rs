@@ -84,8 +84,11 @@ fn invalid_commands_are_refused_with_a_reason() {
         ("-c h -b x", "bits or packets"),
         ("-c h --reportstile C", "did you mean --reportstyle?"),
     ] {
-        let said = refused(line);
-        assert!(said.contains(why) || why == "bits or packets" && said.contains("bits per second"), "{line}: {said}");
+        let message = refused(line);
+        assert!(
+            message.contains(why) || why == "bits or packets" && message.contains("bits per second"),
+            "{line}: {message}"
+        );
     }
 }
 

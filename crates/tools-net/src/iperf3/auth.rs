@@ -116,11 +116,11 @@ impl Users {
         }
         step("hash");
         let text = Zeroizing::new(format!("{{{user}}}{}", password.as_str()));
-        let mut said = [0; 64];
-        for (pair, byte) in said.chunks_exact_mut(2).zip(Sha256::digest(text.as_bytes())) {
+        let mut actual = [0; 64];
+        for (pair, byte) in actual.chunks_exact_mut(2).zip(Sha256::digest(text.as_bytes())) {
             pair.copy_from_slice(&[byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]));
         }
-        expected.ct_eq(&said).into()
+        expected.ct_eq(&actual).into()
     }
 }
 

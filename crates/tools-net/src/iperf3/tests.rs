@@ -30,7 +30,7 @@ fn with_block(block: u32, line: &str) -> Params {
     params
 }
 
-fn wrong(line: &str) -> String {
+fn error_of(line: &str) -> String {
     read(&words(line)).expect_err(line).to_string()
 }
 
@@ -122,12 +122,12 @@ fn invalid_commands_are_refused_with_a_reason() {
         ),
         ("-c h --sctp --nstreams 2", "option --nstreams is not supported yet: one stream of SCTP is used"),
     ] {
-        assert_eq!(wrong(line), message, "{line}");
+        assert_eq!(error_of(line), message, "{line}");
     }
     for row in OPTIONS.iter().filter(|row| matches!(row.support, Support::NotYet(_))) {
         let end = if row.role == Role::Server { "-s" } else { "-c h" };
         let value = if row.takes.needs_value() { "1" } else { "" };
-        assert!(wrong(&format!("{end} --{} {value}", row.name)).contains("not supported yet"), "{}", row.name);
+        assert!(error_of(&format!("{end} --{} {value}", row.name)).contains("not supported yet"), "{}", row.name);
     }
 }
 
@@ -239,8 +239,8 @@ fn results_of_other_ends_parse() {
         ..StreamResult::default()
     };
     assert_eq!(results.streams, [stream]);
-    let said = StreamResult { omitted_errors: Some(0), omitted_packets: Some(3), ..stream };
-    let results = Results { streams: vec![said], ..results };
+    let with_omitted = StreamResult { omitted_errors: Some(0), omitted_packets: Some(3), ..stream };
+    let results = Results { streams: vec![with_omitted], ..results };
     assert_eq!(Results::read(results.json().line().as_bytes()).unwrap(), results);
     for hostile in ["", "{}", "[]", r#"{"streams":1}"#, r#"{"streams":{}}"#] {
         assert_eq!(Results::read(hostile.as_bytes()), None, "{hostile}");
@@ -490,7 +490,7 @@ fn parameters_become_work() {
     (trips.flow.block, trips.trips.response, trips.pace.rate) = (64, 128, Some(1000));
     let (asks, answers) = (flow(&trips, true, false), flow(&trips, false, false));
     assert_eq!((asks.op, answers.op, asks.response), (NetOp::Request, NetOp::Respond, 128));
-    assert_eq!(asks.rate.map(|rate| rate.0), Some(1000.0), "a second");
+    assert_eq!(asks.rate.map(|rate| rate.0), Some(1000.0), "per second");
     trips.trips.connects = true;
     assert_eq!([true, false].map(|sends| flow(&trips, sends, false).op), [NetOp::Connect, NetOp::Accept]);
 }

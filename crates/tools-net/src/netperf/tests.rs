@@ -478,7 +478,7 @@ fn intervals_are_not_compiled_in() {
     assert_eq!(settings("-w 10").notices, [rate]);
     let all = settings("-b 4 -w 10ms,5");
     assert_eq!(all.notices, ["Packet burst size is not compiled in. \n", rate]);
-    assert_eq!(all.ignored, [], "said once");
+    assert_eq!(all.ignored, [], "reported once");
     let all = settings("-w ,5");
     assert_eq!((all.notices.len(), all.ignored.len()), (0, 1), "netperf silently passes it to the server");
 }

@@ -7,7 +7,7 @@ use plumb_tools::options::{Grammar, Word, Words};
 /// One of the two parts of a command line.
 pub(super) struct Part<'a> {
     /// Letters with their values; empty if there is none.
-    pub(super) said: Vec<(char, String)>,
+    pub(super) options: Vec<(char, String)>,
     /// Options without effect, each with the reason.
     pub(super) ignored: Vec<(char, &'static str)>,
     /// The unread arguments after `--`.
@@ -16,7 +16,7 @@ pub(super) struct Part<'a> {
 
 /// Parses the arguments up to `--`, as getopt(3) does.
 pub(super) fn getopt(grammar: Grammar, words: &[String]) -> Result<Part<'_>, NetperfUsageError> {
-    let mut part = Part { said: Vec::new(), ignored: Vec::new(), rest: &[] };
+    let mut part = Part { options: Vec::new(), ignored: Vec::new(), rest: &[] };
     let mut reader = Words::new(grammar, words);
     for word in reader.by_ref() {
         let (row, value) = match word {
@@ -33,7 +33,7 @@ pub(super) fn getopt(grammar: Grammar, words: &[String]) -> Result<Part<'_>, Net
         if value.is_none() && row.takes.needs_value() {
             return Err(NetperfUsageError::Lacks(letter));
         }
-        part.said.push((letter, value.unwrap_or_default()));
+        part.options.push((letter, value.unwrap_or_default()));
     }
     part.rest = &words[words.len() - reader.remaining()..];
     Ok(part)
@@ -55,23 +55,23 @@ pub(super) struct Value<'a>(pub(super) char, pub(super) &'a str);
 
 impl Value<'_> {
     /// Creates an error for an invalid value.
-    pub(super) fn wrong(&self, expected: &'static str) -> NetperfUsageError {
+    pub(super) fn invalid(&self, expected: &'static str) -> NetperfUsageError {
         NetperfUsageError::Value { letter: self.0, given: self.1.to_owned(), expected }
     }
 
     pub(super) fn whole(&self, text: &str) -> Result<i64, NetperfUsageError> {
-        text.trim().parse().map_err(|_| self.wrong("a whole number"))
+        text.trim().parse().map_err(|_| self.invalid("a whole number"))
     }
 
     /// Parses a whole number within the range of a type.
     pub(super) fn small<T: TryFrom<i64>>(&self, text: &str, expected: &'static str) -> Result<T, NetperfUsageError> {
-        T::try_from(self.whole(text)?).map_err(|_| self.wrong(expected))
+        T::try_from(self.whole(text)?).map_err(|_| self.invalid(expected))
     }
 
     /// Parses a time, s.
     pub(super) fn seconds(&self, text: &str) -> Result<f64, NetperfUsageError> {
         let seconds = text.trim().parse::<f64>().ok().filter(|seconds| seconds.is_finite() && seconds.abs() < 1e9);
-        seconds.ok_or_else(|| self.wrong("seconds"))
+        seconds.ok_or_else(|| self.invalid("seconds"))
     }
 
     /// Parses bytes: K, M, G are powers of 1024; k, m, g of 1000.
@@ -87,7 +87,7 @@ impl Value<'_> {
         };
         let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
         let bytes = bytes.filter(|&bytes| bytes > 0).and_then(|bytes| i32::try_from(bytes).ok());
-        bytes.map(|bytes| bytes as u32).ok_or_else(|| self.wrong("bytes below 2 GiB"))
+        bytes.map(|bytes| bytes as u32).ok_or_else(|| self.invalid("bytes below 2 GiB"))
     }
 
     /// Parses the bytes of both ends.
@@ -104,7 +104,7 @@ impl Value<'_> {
             "" => {}
             "4" | "inet" => *v6 = Some(false),
             "6" | "inet6" => *v6 = Some(true),
-            _ => return Err(self.wrong("HOST, HOST,4 or HOST,6")),
+            _ => return Err(self.invalid("HOST, HOST,4 or HOST,6")),
         }
         Ok(Some(host).filter(|host| !host.is_empty()).map(str::to_owned))
     }
@@ -116,6 +116,6 @@ impl Value<'_> {
             (None, Some(octal)) if !octal.is_empty() => u8::from_str_radix(octal, 8),
             _ => text.parse(),
         };
-        number.map_err(|_| self.wrong("a number from 0 to 255, such as 0x10"))
+        number.map_err(|_| self.invalid("a number from 0 to 255, such as 0x10"))
     }
 }

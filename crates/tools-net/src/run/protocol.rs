@@ -170,8 +170,8 @@ pub fn passing_words(tx: Passing, rx: Passing) -> Option<String> {
 }
 
 /// Adds the share of zero-copy calls that the kernel copied anyway.
-pub fn with_copied(passing: Option<String>, [copied, told]: [u64; 2]) -> Option<String> {
-    let share = copied as f64 * 100.0 / told.max(1) as f64;
+pub fn with_copied(passing: Option<String>, [copied, all]: [u64; 2]) -> Option<String> {
+    let share = copied as f64 * 100.0 / all.max(1) as f64;
     let words = |passing: String| match copied {
         0 => passing,
         _ => format!("{passing} (the kernel copied {share:.0} % of the calls anyway)"),
@@ -342,7 +342,7 @@ pub fn words(error: &TestError, place: &Place) -> String {
                 "{host} port {port}: {error}\nstart `plumb net --serve --keys FILE` there, or leave --keys out here"
             )
         }
-        TestError::Server(said) if error_text(AUTHORIZATION_FAILED).is_some_and(|text| text == said) => {
+        TestError::Server(message) if error_text(AUTHORIZATION_FAILED).is_some_and(|text| text == message) => {
             format!(
                 "{host} port {port} serves only clients with its token: use --keys FILE, which `plumb net --init` made"
             )

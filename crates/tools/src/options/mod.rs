@@ -6,8 +6,7 @@
 //! These tools parse differently, so they have their own parsers over tables of the same rows:
 //!
 //! - IOR, mdtest and md-workbench split an argument at its first `=` before they look for letters, so that `-vF=0`
-//!   sets both
-//! flags (`aiori/given.rs`);
+//!   sets both flags (`aiori/given.rs`);
 //! - IOzone's `-+` takes an argument whose first letter completes the name (`iozone/getopt.rs`, over lexopt);
 //! - sysbench accepts values only after `=`, and an argument with one dash is not an option (`sysbench/settings.rs`);
 //! - iostat compares whole arguments, and only flags form clusters (`iostat/options.rs`).

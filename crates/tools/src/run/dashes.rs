@@ -36,10 +36,10 @@ mod tests {
     fn typographic_dashes_become_hyphens() {
         let cases = [("–Ra", "-Ra"), ("—mx", "-mx"), ("−i", "-i"), ("–name=job", "--name=job"), ("––help", "--help")];
         for (word, wanted) in cases {
-            assert_eq!(meant(word).as_deref(), Some(wanted), "{word}");
+            assert_eq!(intended_option(word).as_deref(), Some(wanted), "{word}");
         }
         for word in ["-Ra", "--name=job", "sda", "–", "", "a–b"] {
-            assert_eq!(meant(word), None, "{word}");
+            assert_eq!(intended_option(word), None, "{word}");
         }
     }
 }

@@ -49,8 +49,8 @@ impl Dialect for Dbench {
                 output::print(&print::head(&settings));
                 Ok(Dbench { settings, has_run: false })
             }
-            Err(wrong) => {
-                error_line!("{TOOL}: {wrong}");
+            Err(error) => {
+                error_line!("{TOOL}: {error}");
                 error_text!("{}", dbench::help());
                 Err(End::DialectFailed.into())
             }

@@ -220,7 +220,7 @@ fn check_size(
         if found == Found::Absent && !phases.write {
             return error(format!("{path} does not exist (No such file or directory); write it first (-w)"));
         }
-        if there == 0 && settings.dataset.size_said {
+        if there == 0 && settings.dataset.size_given {
             return error(format!("{path}: --size 0 leaves nothing to write or read; use --size above 0"));
         }
         if there == 0 {

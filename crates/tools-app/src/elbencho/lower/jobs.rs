@@ -77,8 +77,8 @@ struct SharedWork {
 
 /// Returns empty work, for a host that only waits for others.
 pub(super) fn idle(settings: &ElbenchoSettings, rank: u32) -> ShareWork {
-    let said = Names::Said(settings.paths.iter().take(1).map(PathBuf::from).collect());
-    let mut work = call_work(settings, said, "nothing".to_owned(), FileCall::Stat, OpKind::Stat, None, rank);
+    let names = Names::Said(settings.paths.iter().take(1).map(PathBuf::from).collect());
+    let mut work = call_work(settings, names, "nothing".to_owned(), FileCall::Stat, OpKind::Stat, None, rank);
     work.sweep.parts = SweepParts::Said(Vec::new());
     work.sweep.repeat = false;
     work
@@ -126,8 +126,8 @@ fn calls(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind, rank
 /// Every thread removes all files, each starting at a different one.
 fn remove_files(settings: &ElbenchoSettings, geometry: &Geometry, rank: u32) -> Share {
     let count = settings.paths.len();
-    let said = Names::Said(settings.paths.iter().map(PathBuf::from).collect());
-    let mut work = call_work(settings, said, "paths".to_owned(), FileCall::Unlink, OpKind::Unlink, Some(ENOENT), rank);
+    let names = Names::Said(settings.paths.iter().map(PathBuf::from).collect());
+    let mut work = call_work(settings, names, "paths".to_owned(), FileCall::Unlink, OpKind::Unlink, Some(ENOENT), rank);
     work.files.lengths = vec![Bytes(geometry.file_bytes)];
     let part = |at: usize| FilePart { file: ((rank as usize + at) % count) as u32, start: Bytes(0), length: Bytes(0) };
     work.sweep.parts = SweepParts::Said((0..count).map(part).collect());
@@ -292,7 +292,7 @@ fn of_tree(
 fn draw(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind) -> SweepDraw {
     match kind {
         _ if geometry.unaligned => SweepDraw::Unaligned,
-        PhaseKind::Write if !settings.order.rand_algo_said => SweepDraw::Once,
+        PhaseKind::Write if !settings.order.rand_algo_given => SweepDraw::Once,
         _ => SweepDraw::Again,
     }
 }

@@ -129,8 +129,8 @@ proptest! {
         (threads, host) in (1u32..5, 0u32..3),
     ) {
         let [size, block, rank, amount, round] = numbers;
-        let said = format!("-s {size} -b {block} --rankoffset {} --randamount {amount} --treeroundup {round} -t {threads}", rank as u32);
-        let all = said.split(' ').chain(words).chain([path]).map(str::to_owned).collect::<Vec<_>>();
+        let fixed = format!("-s {size} -b {block} --rankoffset {} --randamount {amount} --treeroundup {round} -t {threads}", rank as u32);
+        let all = fixed.split(' ').chain(words).chain([path]).map(str::to_owned).collect::<Vec<_>>();
         let read = crate::elbencho::read(&all, &mut |_| Err(plumb_tools::FileError::NotPublished { path: String::new() }));
         if let Ok(mut settings) = read {
             settings.part = DataSetPart { host, hosts: 3 };
@@ -460,9 +460,9 @@ fn advice_is_in_elbenchos_order() {
         FileAdvice::WillNeed,
     ];
     let mapping = vec![MappingAdvice::DontNeed, MappingAdvice::Random, MappingAdvice::HugePage];
-    let said = "-r --fadv willneed,seq,,rand,dontneed,noreuse,seq --madv hugepage,rand,dontneed";
-    assert_eq!(advice(&format!("{said} --mmap f")), Advices { file: file.clone(), mapping });
-    assert_eq!(advice(&format!("{said} f")), Advices { file, mapping: Vec::new() }, "without a mapping");
+    let advised = "-r --fadv willneed,seq,,rand,dontneed,noreuse,seq --madv hugepage,rand,dontneed";
+    assert_eq!(advice(&format!("{advised} --mmap f")), Advices { file: file.clone(), mapping });
+    assert_eq!(advice(&format!("{advised} f")), Advices { file, mapping: Vec::new() }, "without a mapping");
     assert!(advice("-r f").is_nothing());
 }
 
@@ -481,12 +481,12 @@ fn names_show_which_ops_a_phase_mixes() {
         let phase = lowered(line).phases.remove(0);
         (phase.name, phase.mixes, phase.times_entries)
     };
-    let said = |name: &str, mixes, times_entries| (name.to_owned(), mixes, times_entries);
-    assert_eq!(first("-w --rwmixpct 30 -b 4k -s 64k a"), said("RWMIX30", true, false));
-    assert_eq!(first("-w --rwmixthr 1 -t 2 -s 4k d"), said("MIX-T1", true, true));
-    assert_eq!(first("-w --statinline --readinline -s 4k d"), said("WRITE+s+r", false, true));
-    assert_eq!(first("-r --statinline -s 4k d"), said("READ+s", false, true));
-    assert_eq!(first("-w --readinline -b 4k -s 4k a"), said("WRITE", false, false), "files are not opened in turn");
+    let named = |name: &str, mixes, times_entries| (name.to_owned(), mixes, times_entries);
+    assert_eq!(first("-w --rwmixpct 30 -b 4k -s 64k a"), named("RWMIX30", true, false));
+    assert_eq!(first("-w --rwmixthr 1 -t 2 -s 4k d"), named("MIX-T1", true, true));
+    assert_eq!(first("-w --statinline --readinline -s 4k d"), named("WRITE+s+r", false, true));
+    assert_eq!(first("-r --statinline -s 4k d"), named("READ+s", false, true));
+    assert_eq!(first("-w --readinline -b 4k -s 4k a"), named("WRITE", false, false), "files are not opened in turn");
 }
 
 // Protects users: errors that elbencho would find during the run, and damaging commands, are refused at once.

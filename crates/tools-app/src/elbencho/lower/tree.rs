@@ -44,20 +44,20 @@ pub(super) fn custom_tree(
     places: &mut dyn Places,
     notes: &mut Vec<String>,
 ) -> Result<Option<CustomTree>, LowerError> {
-    let Some(said) = &settings.tree else { return Ok(None) };
-    let tree = read(said, places, notes)?;
-    Ok(Some(CustomTree::new(tree, said, settings)))
+    let Some(options) = &settings.tree else { return Ok(None) };
+    let tree = read(options, places, notes)?;
+    Ok(Some(CustomTree::new(tree, options, settings)))
 }
 
-fn read(said: &TreeSettings, places: &mut dyn Places, notes: &mut Vec<String>) -> Result<TreeListing, LowerError> {
-    let name = said.file.as_deref().or(said.scan.as_deref()).unwrap_or_default();
-    let text = match &said.scan {
+fn read(options: &TreeSettings, places: &mut dyn Places, notes: &mut Vec<String>) -> Result<TreeListing, LowerError> {
+    let name = options.file.as_deref().or(options.scan.as_deref()).unwrap_or_default();
+    let text = match &options.scan {
         Some(scan) => {
             let entries = places.look_through(scan).map_err(|what| LowerError(format!("--treescan: {what}")))?;
             let files = entries.iter().filter(|entry| matches!(entry, tree::Entry::File { .. })).count();
             notes.push(format!("{scan}: {files} files and {} directories", entries.len() - files));
             let text = tree::text(&entries);
-            if let Some(file) = &said.file {
+            if let Some(file) = &options.file {
                 places.keep_tree(file, &text).map_err(|what| LowerError(format!("--treefile: {what}")))?;
             }
             text.into_bytes()
@@ -71,7 +71,7 @@ fn read(said: &TreeSettings, places: &mut dyn Places, notes: &mut Vec<String>) -
 const PARTS_MAX: u64 = 4 << 20;
 
 impl CustomTree {
-    fn new(tree: TreeListing, said: &TreeSettings, settings: &ElbenchoSettings) -> CustomTree {
+    fn new(tree: TreeListing, options: &TreeSettings, settings: &ElbenchoSettings) -> CustomTree {
         let Phases { mkdirs, deldirs, write, stat, read, delfiles, .. } = settings.phases;
         let TreeListing { mut dirs, mut files } = tree;
         if !(mkdirs || deldirs) {
@@ -81,11 +81,11 @@ impl CustomTree {
             files.clear();
         }
         dirs.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
-        if said.round_up > 0 {
-            let up = |bytes: u64| bytes.checked_next_multiple_of(said.round_up).unwrap_or(u64::MAX);
+        if options.round_up > 0 {
+            let up = |bytes: u64| bytes.checked_next_multiple_of(options.round_up).unwrap_or(u64::MAX);
             files.iter_mut().for_each(|file| file.bytes = up(file.bytes));
         }
-        let from = match said.share_from {
+        let from = match options.share_from {
             Some(bytes) => bytes,
             None => settings.ops.block.saturating_mul(SHARED_FROM_BLOCKS),
         };

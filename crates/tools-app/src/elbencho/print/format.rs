@@ -44,10 +44,10 @@ mod tests {
 
     #[test]
     fn times_have_elbenchos_format() {
-        let told = [0, 6, 2_000, 62_003, 3_723_004].map(elapsed);
-        assert_eq!(told, ["0ms", "6ms", "2.000s", "1m2.003s", "1h2m3s"]);
-        let told = [6, 1_079, 3_575, 25_249, 137_000, 1_204_000].map(latency);
-        assert_eq!(told, ["6us", "1.08ms", "3.58ms", "25.2ms", "137ms", "1.20s"]);
+        let texts = [0, 6, 2_000, 62_003, 3_723_004].map(elapsed);
+        assert_eq!(texts, ["0ms", "6ms", "2.000s", "1m2.003s", "1h2m3s"]);
+        let texts = [6, 1_079, 3_575, 25_249, 137_000, 1_204_000].map(latency);
+        assert_eq!(texts, ["6us", "1.08ms", "3.58ms", "25.2ms", "137ms", "1.20s"]);
         assert_eq!(per_second(200, 4827), 41_433);
     }
 }

@@ -25,7 +25,7 @@ impl PhaseReport {
     }
 
     /// Decodes a service's report; `None` if it is malformed.
-    pub fn of_numbers(phase: &LoweredPhase, numbers: &[u64]) -> Option<PhaseReport> {
+    pub fn from_numbers(phase: &LoweredPhase, numbers: &[u64]) -> Option<PhaseReport> {
         let mut numbers = numbers.iter().copied();
         let all = &mut numbers;
         let elapsed_us = Both { first: all.next()?, last: all.next()? };
@@ -121,7 +121,7 @@ mod tests {
         report
     }
 
-    fn told(reports: &[PhaseReport]) -> PhaseReport {
+    fn merged(reports: &[PhaseReport]) -> PhaseReport {
         let named: Vec<_> =
             reports.iter().zip(["a:1", "b:2", "c:3"]).map(|(r, name)| (name.to_owned(), r.clone())).collect();
         of_services(&named, SeenBeside::default()).unwrap()
@@ -131,7 +131,7 @@ mod tests {
     // services.
     #[test]
     fn services_are_added_up() {
-        let all = told(&[of(2_000_000, 3_000_000, 100, 130), of(4_000_000, 5_000_000, 300, 330)]);
+        let all = merged(&[of(2_000_000, 3_000_000, 100, 130), of(4_000_000, 5_000_000, 300, 330)]);
         assert_eq!(all.elapsed_us, Both { first: 2_000_000, last: 5_000_000 });
         assert_eq!((all.done.first.entries, all.done.last.entries), (100 + 150, 460));
         assert_eq!((all.done.first.bytes, all.done.last.ios), (250 << 20, 1840));
@@ -146,9 +146,9 @@ mod tests {
     fn a_service_without_work_is_not_the_first() {
         let mut idle = of(0, 0, 0, 0);
         idle.each_ms.clear();
-        let all = told(&[idle.clone(), of(2_000, 3_000, 1, 2)]);
+        let all = merged(&[idle.clone(), of(2_000, 3_000, 1, 2)]);
         assert_eq!((all.elapsed_us.first, all.done.last.entries, all.services.len()), (2_000, 2, 2));
-        assert_eq!(told(&[idle]).elapsed_us, Both { first: 0, last: 0 });
+        assert_eq!(merged(&[idle]).elapsed_us, Both { first: 0, last: 0 });
     }
 
     // Protects the encoding, and a coordinator from malformed reports.
@@ -157,10 +157,10 @@ mod tests {
         let sent = of(1_234_567, 2_345_678, 9, 90);
         let mut phase = phase(PhaseKind::Read);
         phase.name = sent.name.clone();
-        assert_eq!(PhaseReport::of_numbers(&phase, &sent.numbers()), Some(sent.clone()));
+        assert_eq!(PhaseReport::from_numbers(&phase, &sent.numbers()), Some(sent.clone()));
         let numbers = sent.numbers();
         for cut in 0..numbers.len() - 2 {
-            assert_eq!(PhaseReport::of_numbers(&phase, &numbers[..cut]), None, "{cut}");
+            assert_eq!(PhaseReport::from_numbers(&phase, &numbers[..cut]), None, "{cut}");
         }
     }
 
@@ -168,7 +168,7 @@ mod tests {
         #[test]
         fn any_numbers_are_read_or_refused(numbers in prop::collection::vec(prop_oneof![0u64..200, any::<u64>()], 0..64)) {
             let phase = phase(PhaseKind::Read);
-            if let Some(report) = PhaseReport::of_numbers(&phase, &numbers) {
+            if let Some(report) = PhaseReport::from_numbers(&phase, &numbers) {
                 let both = [("a".to_owned(), report.clone()), ("b".to_owned(), report)];
                 let all = of_services(&both, SeenBeside::default()).unwrap();
                 prop_assert_eq!(all.services.len(), 2);

@@ -152,11 +152,11 @@ fn latencies_of(latencies: &PhaseLatencies, what: &str, settings: &ElbenchoSetti
     let mut text = String::new();
     let Some([min, mean, max]) = latencies.summary_us() else { return text };
     if output.latency {
-        let told = format!("[ min={} avg={} max={} ]", latency(min), latency(mean), latency(max));
-        text.push_str(&left(&format!("{what} latency"), &told));
+        let text_of_row = format!("[ min={} avg={} max={} ]", latency(min), latency(mean), latency(max));
+        text.push_str(&left(&format!("{what} latency"), &text_of_row));
     }
     if let Some(nines) = output.percentiles {
-        let told = if latencies.is_exceeded() {
+        let text_of_row = if latencies.is_exceeded() {
             "[ Histogram exceeded ]".to_owned()
         } else {
             let more = (1..=nines).map(|count| format!("99.{}", "9".repeat(count.into())));
@@ -166,16 +166,16 @@ fn latencies_of(latencies: &PhaseLatencies, what: &str, settings: &ElbenchoSetti
                 .collect();
             format!("[ {} ]", each.join(" "))
         };
-        text.push_str(&left(&format!("{what} lat % us"), &told));
+        text.push_str(&left(&format!("{what} lat % us"), &text_of_row));
     }
     if output.histogram {
-        let told = if latencies.is_exceeded() {
+        let text_of_row = if latencies.is_exceeded() {
             "Histogram size exceeded".to_owned()
         } else {
             let each: Vec<String> = latencies.used().map(|(_, end, count)| format!("{end}: {count}")).collect();
             each.join(", ")
         };
-        text.push_str(&left(&format!("{what} lat hist"), &format!("[ {told} ]")));
+        text.push_str(&left(&format!("{what} lat hist"), &format!("[ {text_of_row} ]")));
     }
     text
 }

@@ -72,14 +72,14 @@ fn seen() -> SeenBeside {
     }
 }
 
-fn told() -> PhaseReport {
+fn report_of_reads() -> PhaseReport {
     report(&phase(PhaseKind::Read), &read_phase(), &EntryCounts::default(), seen())
 }
 
 #[test]
 fn the_table_equals_elbenchos() {
     let line = "-r -t 2 -n 2 -N 50 -s 16k -b 4k --lat --cpu --allelapsed d";
-    let text = table::head() + &table::phase(&told(), &settings(line), &GEOMETRY);
+    let text = table::head() + &table::phase(&report_of_reads(), &settings(line), &GEOMETRY);
     let wanted = "\
 OPERATION   RESULT TYPE         FIRST DONE   LAST DONE
 =========== ================    ==========   =========
@@ -103,7 +103,7 @@ fn csv_has_elbenchos_columns() {
     let settings = settings("-r -t 2 -n 2 -N 50 -s 16k -b 4k --label a,b d");
     let command = ["elbencho", "-r", "x,y"].map(str::to_owned);
     let labels = csv::labels(&settings, &GEOMETRY);
-    let line = csv::line(&told(), &settings, &GEOMETRY, &command);
+    let line = csv::line(&report_of_reads(), &settings, &GEOMETRY, &command);
     let golden = "ISO date,label,path type,paths,hosts,threads,dirs,files,file size,block size,direct IO,random,random \
         aligned,IO depth,shared paths,truncate,operation,time ms [first],time ms [last],entries/s [first],entries/s \
         [last],IOPS [first],IOPS [last],MiB/s [first],MiB/s [last],CPU% [first],CPU% [last],entries [first],entries \
@@ -124,7 +124,7 @@ fn csv_has_elbenchos_columns() {
 fn json_is_an_object_of_text() {
     let settings = settings("-r -t 2 -n 2 -N 50 -s 16k -b 4k --lat --lathisto d");
     let command = ["/bin/elbencho".to_owned()];
-    let line = json::line(&told(), &settings, &GEOMETRY, &command);
+    let line = json::line(&report_of_reads(), &settings, &GEOMETRY, &command);
     assert!(line.contains("\"bytes\\/s\":\"1489454545\"") && line.ends_with("}\n"), "{line}");
     let value: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(value["first_done"]["iops"], "249690");
@@ -150,9 +150,9 @@ fn directories_of_ranks_are_not_entries() {
         workers: vec![worker(21_000), worker(81_000)],
         ..PhaseMeasurement::default()
     };
-    let told = report(&phase(PhaseKind::MkDirs), &measured, &entries, seen());
-    assert_eq!((told.done.first.entries, told.done.last.entries), (2, 4));
-    assert_eq!(told.entries.count(), 4);
+    let report_of_reads = report(&phase(PhaseKind::MkDirs), &measured, &entries, seen());
+    assert_eq!((report_of_reads.done.first.entries, report_of_reads.done.last.entries), (2, 4));
+    assert_eq!(report_of_reads.entries.count(), 4);
 }
 
 // An entry of a file lasts from its open to its close.
@@ -162,9 +162,9 @@ fn an_entry_lasts_from_open_to_close() {
     let mut entries = EntryCounts::default();
     let all = [op(OpKind::Open, 0, 5_000), op(OpKind::Write, 5_000, 20_000), op(OpKind::Close, 20_000, 30_000)];
     entries.take(&phase(PhaseKind::Write), 0, all.into_iter());
-    let told = report(&phase(PhaseKind::Write), &PhaseMeasurement::default(), &entries, seen());
-    assert_eq!(told.entries.summary_us(), Some([30, 30, 30]));
-    assert_eq!(told.done.last.entries, 1);
+    let report_of_reads = report(&phase(PhaseKind::Write), &PhaseMeasurement::default(), &entries, seen());
+    assert_eq!(report_of_reads.entries.summary_us(), Some([30, 30, 30]));
+    assert_eq!(report_of_reads.done.last.entries, 1);
 }
 
 #[test]

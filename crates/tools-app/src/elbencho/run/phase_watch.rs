@@ -16,18 +16,18 @@ pub(crate) struct PhaseWatch {
     entries: EntryCounts,
     start: MachineTicks,
     /// Samples of the CPUs, each with the time since the phase began, ns.
-    looks: Vec<(u64, MachineTicks)>,
+    samples: Vec<(u64, MachineTicks)>,
 }
 
 impl PhaseWatch {
     pub(super) fn start(ticks: MachineTicks) -> PhaseWatch {
-        let (began, entries, looks) = (Timestamp::now(), EntryCounts::default(), Vec::new());
-        PhaseWatch { began, entries, start: ticks, looks }
+        let (began, entries, samples) = (Timestamp::now(), EntryCounts::default(), Vec::new());
+        PhaseWatch { began, entries, start: ticks, samples }
     }
 
     /// Records a sample of the CPUs.
-    pub(super) fn look(&mut self, at_ns: u64, ticks: MachineTicks) {
-        self.looks.push((at_ns, ticks));
+    pub(super) fn sample(&mut self, at_ns: u64, ticks: MachineTicks) {
+        self.samples.push((at_ns, ticks));
     }
 
     /// Adds the ops of a thread.
@@ -66,7 +66,7 @@ impl PhaseWatch {
     /// Returns the CPU utilization until the first thread finished, and over the whole phase.
     fn over(&self, first_done_ns: u64, now: MachineTicks) -> Both<u32> {
         let last = now.percent_since(self.start);
-        let by_first = self.looks.iter().take_while(|(at_ns, _)| *at_ns <= first_done_ns).last();
+        let by_first = self.samples.iter().take_while(|(at_ns, _)| *at_ns <= first_done_ns).last();
         Both { first: by_first.map_or(last, |(_, times)| times.percent_since(self.start)), last }
     }
 }

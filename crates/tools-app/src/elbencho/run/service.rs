@@ -106,7 +106,7 @@ impl From<PathFound> for Found {
 
 /// A service's report on one phase.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct PhaseTold {
+pub(super) struct ServicePhaseReport {
     /// Duration of the `sync` before the phase, µs.
     pub before_us: Option<u64>,
     /// The report, encoded as numbers.
@@ -122,7 +122,7 @@ pub struct ElbenchoService {
     lowered: Lowered,
     number: usize,
     watch: PhaseWatch,
-    told: PhaseTold,
+    phase_report: ServicePhaseReport,
 }
 
 impl ElbenchoService {
@@ -143,7 +143,7 @@ impl ElbenchoService {
         // The coordinator has expanded the paths. A few words could expand to any number of them.
         let words: Vec<String> = std::iter::once("--nopathexp".to_owned()).chain(asked.words.iter().cloned()).collect();
         let settings = elbencho::read(&words, &mut sent);
-        let settings = settings.map_err(|wrong| wrong.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let settings = settings.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         let settings = as_part(settings, asked);
         check(&settings, asked, policy)?;
         let mut places = ServedPlaces { asked, policy, disk: HostPlaces::of(&settings) };
@@ -155,14 +155,14 @@ impl ElbenchoService {
             notes: lowered.notes.clone(),
             wrong: Vec::new(),
         };
-        let (watch, told) = (PhaseWatch::start(MachineTicks::default()), PhaseTold::default());
-        Ok((ElbenchoService { settings, lowered, number: 0, watch, told }, served))
+        let (watch, phase_report) = (PhaseWatch::start(MachineTicks::default()), ServicePhaseReport::default());
+        Ok((ElbenchoService { settings, lowered, number: 0, watch, phase_report }, served))
     }
 
     pub fn phase_begins(&mut self) {
-        self.told = PhaseTold::default();
+        self.phase_report = ServicePhaseReport::default();
         if self.lowered.phases.get(self.number).is_some_and(|phase| phase.opens_iteration) {
-            self.told.before_us = self.sync();
+            self.phase_report.before_us = self.sync();
         }
     }
 
@@ -190,12 +190,12 @@ impl ElbenchoService {
             report.each_ms.clear();
         }
         self.number += 1;
-        self.told.report = report.numbers();
-        self.told.wrong.extend(faults(measured));
+        self.phase_report.report = report.numbers();
+        self.phase_report.wrong.extend(faults(measured));
         if measured.fault_count == 0 {
-            self.told.after_us = self.sync();
+            self.phase_report.after_us = self.sync();
         }
-        json::to_string(&self.told).unwrap_or_default()
+        json::to_string(&self.phase_report).unwrap_or_default()
     }
 
     /// Writes the page cache back if `--sync` is given. Returns the duration, µs.
@@ -203,7 +203,7 @@ impl ElbenchoService {
         match between::steps(self.lowered.between, &self.settings.paths) {
             Ok(steps) => steps.first().map(|step| step.us),
             Err(error) => {
-                self.told.wrong.push(error.to_string());
+                self.phase_report.wrong.push(error.to_string());
                 None
             }
         }
@@ -229,31 +229,31 @@ const NAMES_MAX: u64 = 4 << 20;
 
 /// Checks limits that hold for every request.
 fn check(settings: &ElbenchoSettings, asked: &PartAsked, policy: &AgentPolicy) -> Result<(), Vec<String>> {
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     if !matches!(settings.action, Action::Run | Action::DryRun) {
-        wrong.push("this command line does not run a benchmark".to_owned());
+        errors.push("this command line does not run a benchmark".to_owned());
     }
     for path in settings.paths.iter().filter(|path| !policy.allows(Path::new(path), Path::new("/"))) {
-        wrong.push(format!("the service does not allow `{path}`: PLUMB_AGENT_ALLOW lists the paths that it may use"));
+        errors.push(format!("the service does not allow `{path}`: PLUMB_AGENT_ALLOW lists the paths that it may use"));
     }
     if settings.phases.dropcache {
-        wrong.push(
+        errors.push(
             "--dropcache: a service does not drop caches for others; use --direct, or drop them on its host".to_owned(),
         );
     }
     let groups = u64::from(settings.threads).saturating_mul(settings.schedule.iterations.into());
     let names = groups.saturating_mul(names_of_a_thread(settings, asked));
     if settings.threads > THREADS_MAX || groups > GROUPS_MAX || names > NAMES_MAX {
-        wrong.push(format!(
+        errors.push(format!(
             "{} threads, {} times, with {} directories of {} files, or parts of files, are more than a service runs",
             settings.threads, settings.schedule.iterations, settings.dataset.dirs, settings.dataset.files
         ));
     }
     let DataSetPart { host, hosts } = settings.part;
     if host >= hosts || hosts as usize > HOSTS_MAX {
-        wrong.push(format!("service {host} of {hosts} is none"));
+        errors.push(format!("service {host} of {hosts} does not exist"));
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 /// Returns the largest number of paths and parts of files that a thread has.
@@ -367,9 +367,9 @@ mod tests {
             (PartAsked { number: 2, ..asked("-w -s 1k x") }, "service 2 of 2"),
             (PartAsked { services: u32::MAX, ..asked("-w -s 1k x") }, "is none"),
         ];
-        for (asked, told) in cases {
-            let wrong = refused(&asked);
-            assert!(wrong.iter().any(|wrong| wrong.contains(told)), "{:?}: {wrong:?}", asked.words);
+        for (asked, expected) in cases {
+            let errors = refused(&asked);
+            assert!(errors.iter().any(|error| error.contains(expected)), "{:?}: {errors:?}", asked.words);
         }
         // Each word expands to a million paths.
         let mut many = asked("-w -s 1k");

@@ -2,7 +2,7 @@
 
 use super::between;
 use super::complain;
-use super::led::AllTold;
+use super::led::ServiceReports;
 use super::outputs::{MachineTicks, Outputs, ResultFile, date, uuid};
 use super::phase_watch::{LOOK_NS, PhaseWatch, faults, rank};
 use jiff::{SignedDuration, Timestamp};
@@ -36,7 +36,7 @@ pub struct ElbenchoProgress<'a> {
     /// The services that run the phases; empty if this process does.
     services: &'a [String],
     /// The services' reports on the finished phase.
-    told: Vec<HostTold>,
+    host_reports: Vec<HostTold>,
     /// State at the last progress update.
     last: Last,
     /// Width of the current status line, in characters.
@@ -74,9 +74,9 @@ impl<'a> ElbenchoProgress<'a> {
         let ops_log = output.ops_log.as_deref().map(|path| ResultFile::open("opslog", path)).transpose()?;
         let live_csv = match &output.live_csv {
             None => None,
-            Some(said) => {
-                let file = said.path.as_deref().map(|path| ResultFile::open("livecsv", path)).transpose()?;
-                let mut rows = LiveRows { file, each_thread: said.each_thread };
+            Some(live_csv) => {
+                let file = live_csv.path.as_deref().map(|path| ResultFile::open("livecsv", path)).transpose()?;
+                let mut rows = LiveRows { file, each_thread: live_csv.each_thread };
                 if rows.file.as_ref().is_none_or(ResultFile::is_empty) {
                     rows.add(live::LABELS)?;
                 }
@@ -86,7 +86,7 @@ impl<'a> ElbenchoProgress<'a> {
         let shown = match output.live {
             Live::Auto if std::io::stderr().is_terminal() => Live::OneLine,
             Live::Auto => Live::Off,
-            said => said,
+            live_csv => live_csv,
         };
         Ok(ElbenchoProgress {
             settings,
@@ -100,7 +100,7 @@ impl<'a> ElbenchoProgress<'a> {
             number: 0,
             watch: PhaseWatch::start(MachineTicks::default()),
             services,
-            told: Vec::new(),
+            host_reports: Vec::new(),
             last: Last::default(),
             width: 0,
             failed: false,
@@ -196,18 +196,18 @@ impl<'a> ElbenchoProgress<'a> {
 
     /// Prints the services' errors and the sync before the phase. Returns their merged report and the sync after it.
     fn of_services(&mut self, phase: &LoweredPhase) -> Result<Option<Reported>, DialectError> {
-        let mut all = AllTold::default();
-        for HostTold { number, text } in std::mem::take(&mut self.told) {
+        let mut all = ServiceReports::default();
+        for HostTold { number, text } in std::mem::take(&mut self.host_reports) {
             let Some(name) = self.services.get(number as usize) else { continue };
             all.add(name, phase, &text);
         }
-        for wrong in &all.wrong {
+        for error in &all.errors {
             self.clear();
-            complain(wrong);
+            complain(error);
         }
         // Missing services are named at the end.
-        self.failed |= !all.wrong.is_empty() || all.reports.len() < self.services.len();
-        self.tell_sync(all.before)?;
+        self.failed |= !all.errors.is_empty() || all.reports.len() < self.services.len();
+        self.print_sync(all.before)?;
         let did_nothing = |report: &PhaseReport| {
             [report.done.last, report.mixed.last].iter().all(|done| *done == WorkDone::default())
         };
@@ -217,7 +217,7 @@ impl<'a> ElbenchoProgress<'a> {
         Ok(report.map(|report| Reported { report, after: all.after }))
     }
 
-    fn tell_sync(&mut self, us: Option<Both<u64>>) -> Result<(), DialectError> {
+    fn print_sync(&mut self, us: Option<Both<u64>>) -> Result<(), DialectError> {
         let Some(us) = us else { return Ok(()) };
         let seen = SeenBeside { date: date(Timestamp::now()), id: uuid(), ..SeenBeside::default() };
         let report = PhaseReport { elapsed_us: us, ..PhaseReport::timed(PhaseKind::Sync, seen, us.last) };
@@ -253,7 +253,7 @@ impl<'a> ElbenchoProgress<'a> {
         }
         if let Some(Reported { report, after }) = reported {
             self.tell(&report)?;
-            self.tell_sync(after)?;
+            self.print_sync(after)?;
         }
         self.between()?;
         self.number += 1;
@@ -467,7 +467,7 @@ impl Progress for ElbenchoProgress<'_> {
     }
 
     fn told(&mut self, hosts: Vec<HostTold>) {
-        self.told = hosts;
+        self.host_reports = hosts;
     }
 
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {

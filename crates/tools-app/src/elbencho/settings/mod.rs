@@ -173,7 +173,7 @@ pub struct DataSet {
     /// `--size`: bytes per file; 0 keeps the size of an existing one.
     pub size: u64,
     /// Whether `--size` was given, even if it is 0.
-    pub size_said: bool,
+    pub size_given: bool,
     /// `--dirsharing`: whether all threads use the directories of the first one.
     pub dirsharing: bool,
 }
@@ -196,7 +196,7 @@ pub struct OpOrder {
     /// `--rand`: whether offsets are random.
     pub rand: bool,
     /// Whether `--randalgo` was given. It also draws the offsets of writes independently.
-    pub rand_algo_said: bool,
+    pub rand_algo_given: bool,
     /// `--randamount`: bytes at random offsets; 0 for the size of the files.
     pub rand_amount: u64,
     /// `--norandalign`: whether random offsets may be unaligned to the block size.

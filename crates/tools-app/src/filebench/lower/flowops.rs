@@ -70,7 +70,7 @@ impl Lowering<'_> {
             for inside in &composite.it.flowops {
                 let outer = Outer { printed: &printed, step: &full, nesting: outer.nesting + 1 };
                 let step = self.flowop(inside, &inner, outer, group);
-                steps.push(step.map_err(|wrong| wrong.of_file(&composite.file))?);
+                steps.push(step.map_err(|error| error.of_file(&composite.file))?);
             }
             self.remarks_are_of(&composite.file);
             let does = SharedWork::Steps(steps);

@@ -117,11 +117,11 @@ pub(super) fn lower(
         parties: 0,
     };
     for set in &definitions.sets {
-        lowering.set(set).map_err(|wrong| wrong.of_file(&set.file))?;
+        lowering.set(set).map_err(|error| error.of_file(&set.file))?;
     }
     let mut groups = Vec::new();
     for process in &definitions.processes {
-        lowering.process(process, &mut groups).map_err(|wrong| wrong.of_file(&process.file))?;
+        lowering.process(process, &mut groups).map_err(|error| error.of_file(&process.file))?;
     }
     if groups.is_empty() {
         return Err(FilebenchUsageError::without_place("there is nothing to run")
@@ -198,12 +198,12 @@ impl Lowering<'_> {
             let Work::Program(program) = &mut group.work else { continue };
             for step in &mut program.steps {
                 if let Step::Shared(step) = step {
-                    resolve(step, &mut |meant, in_own| {
-                        let found = find(meant, if in_own { own.as_deref() } else { None });
-                        *meant = found.ok_or_else(|| {
+                    resolve(step, &mut |target, in_own| {
+                        let found = find(target, if in_own { own.as_deref() } else { None });
+                        *target = found.ok_or_else(|| {
                             let where_ = if in_own { " of its thread" } else { "" };
                             FilebenchUsageError::without_place(format!(
-                                "`target={meant}`: no flowop{where_} has this name"
+                                "`target={target}`: no flowop{where_} has this name"
                             ))
                         })?;
                         Ok(())

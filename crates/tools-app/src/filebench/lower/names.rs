@@ -1,6 +1,6 @@
 //! Names of targets and groups.
 
-/// Replaces characters that result names cannot contain by `-`.
+/// Replaces characters that result names cannot contain with `-`.
 fn clean(name: &str) -> String {
     let allowed = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     let name: String = name.chars().map(allowed).take(48).collect();

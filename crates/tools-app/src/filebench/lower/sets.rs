@@ -5,7 +5,7 @@ use super::attributes::ScopedAttributes;
 use super::names::free;
 use crate::filebench::FilebenchUsageError;
 use crate::filebench::session::{Defined, SetDefinition};
-use crate::filebench::variables::{Locals, Meant};
+use crate::filebench::variables::{Locals, Resolved};
 use plumb_workload::Target;
 use plumb_workload::program::{Amount, Draw, ExistingTree, SharedTree, TreeAccess, Variable};
 
@@ -71,14 +71,14 @@ impl Lowering<'_> {
 
 /// Returns the percentage of files that exist from the start: `prealloc`, a flag or a percentage.
 fn preallocated_percent(seen: &ScopedAttributes<'_>) -> Result<u32, FilebenchUsageError> {
-    match seen.value("prealloc").map(|value| seen.variables.meant(value, seen.locals)) {
+    match seen.value("prealloc").map(|value| seen.variables.resolved(value, seen.locals)) {
         None => Ok(0),
-        Some(Ok(Meant::Boolean(yes))) => Ok(u32::from(yes) * 100),
-        Some(Ok(Meant::Integer(percent @ 0..=100))) => Ok(percent as u32),
+        Some(Ok(Resolved::Boolean(yes))) => Ok(u32::from(yes) * 100),
+        Some(Ok(Resolved::Integer(percent @ 0..=100))) => Ok(percent as u32),
         Some(Ok(_)) => {
             Err(FilebenchUsageError::at(seen.place("prealloc"), "`prealloc` needs a percentage from 0 to 100"))
         }
-        Some(Err(wrong)) => Err(wrong),
+        Some(Err(error)) => Err(error),
     }
 }
 

@@ -35,8 +35,8 @@ impl Lowering<'_> {
             Some((target, _)) => Ok(target.clone()),
             None => {
                 let names = self.plan.sets.values().map(String::as_str);
-                let wrong = FilebenchUsageError::at(place, format!("there is no file set `{name}`"));
-                Err(wrong.nearest(name, names, "define it above `run`"))
+                let error = FilebenchUsageError::at(place, format!("there is no file set `{name}`"));
+                Err(error.nearest(name, names, "define it above `run`"))
             }
         }
     }
@@ -44,8 +44,8 @@ impl Lowering<'_> {
     fn positions(&self, name: &str, place: Place) -> Result<Vec<Bytes>, FilebenchUsageError> {
         self.definitions.positions.get(name).cloned().ok_or_else(|| {
             let names = self.definitions.positions.keys().map(String::as_str);
-            let wrong = FilebenchUsageError::at(place, format!("there is no set of positions `{name}`"));
-            wrong.nearest(name, names, "`define posset` it above `run`")
+            let error = FilebenchUsageError::at(place, format!("there is no set of positions `{name}`"));
+            error.nearest(name, names, "`define posset` it above `run`")
         })
     }
 }

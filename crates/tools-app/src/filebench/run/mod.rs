@@ -35,13 +35,13 @@ fn stamped(started: Instant, text: &str) -> String {
     format!("{:.3}: {text}\n", started.elapsed().as_secs_f64())
 }
 
-fn complain(wrong: &FilebenchUsageError) {
-    error_line!("filebench: {wrong}");
+fn complain(error: &FilebenchUsageError) {
+    error_line!("filebench: {error}");
 }
 
 /// Prints the error and ends the tool.
-fn fails<T>(wrong: &FilebenchUsageError) -> Step<T> {
-    complain(wrong);
+fn fails<T>(error: &FilebenchUsageError) -> Step<T> {
+    complain(error);
     Err(End::DialectFailed.into())
 }
 
@@ -99,7 +99,7 @@ impl Dialect for Script {
         let Call { file, personality, settings, run_s, allows_system, translates } = match filebench::read(call.words) {
             Ok(Action::Run(call)) => call,
             Ok(Action::Page(text)) => return page(&text),
-            Err(wrong) => return fails(&wrong),
+            Err(error) => return fails(&error),
         };
         let started = Instant::now();
         let text = match personality.map_or_else(|| read_script(&file), |known| Ok(known.script.to_owned())) {
@@ -115,7 +115,7 @@ impl Dialect for Script {
                 output::print(&stamped(started, "Allocated 0MB of shared memory"));
                 Ok(Script { session, allows_system, started, has_run: false, translates })
             }
-            Err(wrong) => fails(&wrong),
+            Err(error) => fails(&error),
         }
     }
 
@@ -125,10 +125,10 @@ impl Dialect for Script {
         }
         loop {
             match self.session.answer() {
-                Err(wrong) => return fails(&wrong),
+                Err(error) => return fails(&error),
                 Ok(Answer::Print(_) | Answer::Sleep(_) | Answer::System { .. }) if self.translates => {}
                 Ok(Answer::Print(text)) => self.say(&text),
-                Ok(Answer::Remark(wrong)) => complain(&wrong),
+                Ok(Answer::Remark(error)) => complain(&error),
                 Ok(Answer::System { line, at }) => self.system(&line, &at)?,
                 Ok(Answer::Sleep(seconds)) => match stop {
                     Some(stop) => _ = stop.sleep(Duration::from_secs(seconds)),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// Interval between checks for messages of flowops, ns.
-const LOOK_NS: u64 = 100_000_000;
+const POLL_NS: u64 = 100_000_000;
 
 /// Limit of messages that a flowop prints per interval.
 const SAID_MAX: u64 = 100;
@@ -22,7 +22,7 @@ pub struct FilebenchProgress<'a> {
     plan: &'a Plan,
     started: Instant,
     /// Number of messages printed so far, by line.
-    said: BTreeMap<usize, u64>,
+    printed: BTreeMap<usize, u64>,
     snapshots: Snapshots,
 }
 
@@ -38,7 +38,7 @@ struct Snapshots {
 impl<'a> FilebenchProgress<'a> {
     /// Returns the state at the start of a run.
     pub(super) fn new(plan: &'a Plan, started: Instant) -> FilebenchProgress<'a> {
-        FilebenchProgress { plan, started, said: BTreeMap::new(), snapshots: Snapshots::default() }
+        FilebenchProgress { plan, started, printed: BTreeMap::new(), snapshots: Snapshots::default() }
     }
 
     fn say(&self, text: &str) {
@@ -80,7 +80,7 @@ impl<'a> FilebenchProgress<'a> {
         for (number, line) in self.plan.lines.iter().enumerate() {
             let Some(text) = &line.says else { continue };
             let count = line.found_in(steps).map_or(0, |step| step.count);
-            let before = self.said.insert(number, count).unwrap_or(0);
+            let before = self.printed.insert(number, count).unwrap_or(0);
             let from = line.group.replacen('.', ", thread ", 1);
             for _ in 0..count.saturating_sub(before).min(SAID_MAX) {
                 self.say(&format!("Message from process {from}: {text}"));
@@ -132,7 +132,7 @@ impl Progress for FilebenchProgress<'_> {
         match (has_messages, period) {
             (false, None) => None,
             (false, Some(period)) => Some(period.unsigned_abs().saturating_mul(1_000_000_000)),
-            (true, _) => Some(LOOK_NS),
+            (true, _) => Some(POLL_NS),
         }
     }
 

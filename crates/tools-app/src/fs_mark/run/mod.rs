@@ -53,8 +53,8 @@ impl Dialect for FsMark {
     fn read(call: &ToolCall<'_>) -> Step<FsMark> {
         let settings = match fs_mark::read(call.words) {
             Ok(settings) => settings,
-            Err(wrong) => {
-                let why = wrong.to_string();
+            Err(error) => {
+                let why = error.to_string();
                 if !why.is_empty() {
                     error_line!("{why}");
                 }

@@ -94,12 +94,12 @@ impl Dialect for IoMeter {
             Ok(Action::Help) => return page(&iometer::help()),
             Ok(Action::List) => return page(&iometer::section(&iometer::built_in())),
             Ok(Action::Run(settings)) => settings,
-            Err(wrong) => return refuse(&format!("{TOOL}: {wrong}\n{}", iometer::help())),
+            Err(error) => return refuse(&format!("{TOOL}: {error}\n{}", iometer::help())),
         };
         let text =
             read_file(&settings.config).or_else(|error| refuse(&format!("{TOOL}: {}: {error}\n", settings.config)))?;
         let config = Config::parse(&settings.config, &text);
-        let config = config.or_else(|wrong| refuse(&format!("{TOOL}: {wrong}\n")))?;
+        let config = config.or_else(|error| refuse(&format!("{TOOL}: {error}\n")))?;
         let targets = config.workers.iter().flat_map(|worker| &worker.targets);
         if let Some(name) = targets.clone().find(|name| is_of_windows(name)) {
             return refuse(&format!(
@@ -125,7 +125,7 @@ impl Dialect for IoMeter {
         };
         let seed = jiff::Timestamp::now().as_nanosecond() as u64 >> 1;
         let workload = lower(&self.config, &test, place, seed);
-        let workload = workload.or_else(|wrong| refuse(&format!("{TOOL}: {}: {wrong}\n", self.settings.config)))?;
+        let workload = workload.or_else(|error| refuse(&format!("{TOOL}: {}: {error}\n", self.settings.config)))?;
         if self.next == 0 {
             self.write(&print::head(&self.config, &now()))?;
         }

@@ -34,11 +34,11 @@ impl Dialect for Sysbench {
                 output::print(print::HEAD);
                 Ok(Sysbench { settings, has_run: false })
             }
-            Err(wrong) => {
+            Err(error) => {
                 output::print(print::HEAD);
-                match wrong {
-                    SysbenchUsageError::Fatal(_) => output::print(&format!("{wrong}\n\n")),
-                    SysbenchUsageError::Usage(_) => error_line!("{wrong}"),
+                match error {
+                    SysbenchUsageError::Fatal(_) => output::print(&format!("{error}\n\n")),
+                    SysbenchUsageError::Usage(_) => error_line!("{error}"),
                 }
                 Err(End::DialectFailed.into())
             }
@@ -86,9 +86,9 @@ impl Dialect for Sysbench {
                 Command::Prepare => output::print(&print::prepared(phase)),
                 Command::Cleanup => {}
                 Command::Run(_) => match print::invalid(phase) {
-                    wrong if wrong.is_empty() => output::print(&print::report(&self.settings, phase)),
+                    error if error.is_empty() => output::print(&print::report(&self.settings, phase)),
                     // Like sysbench, does not report the work done before the error.
-                    wrong => output::print(&wrong),
+                    error => output::print(&error),
                 },
             }
         }

@@ -152,12 +152,12 @@ impl Dialect for Vdbench {
         let settings = match vdbench::read(call.words) {
             Ok(Action::Help) => return page(&vdbench::help()),
             Ok(Action::Run(settings)) => settings,
-            Err(wrong) => return refuse(&format!("{TOOL}: {wrong}\n{}", vdbench::help())),
+            Err(error) => return refuse(&format!("{TOOL}: {error}\n{}", vdbench::help())),
         };
         let text =
             read_file(&settings.file).or_else(|error| refuse(&format!("{TOOL}: {}: {error}\n", settings.file)))?;
         let script = Script::parse(&settings.file, &text, &settings);
-        let script = script.or_else(|wrong| refuse(&format!("{TOOL}: {wrong}\n")))?;
+        let script = script.or_else(|error| refuse(&format!("{TOOL}: {error}\n")))?;
         for note in &script.notes {
             error_line!("{TOOL}: {note}");
         }
@@ -203,7 +203,7 @@ impl Dialect for Vdbench {
             let places = Places { lengths: &lengths, directories: several };
             let seed = jiff::Timestamp::now().as_nanosecond() as u64 >> 1;
             let workload = lower(&self.script, &run, places, rate, seed);
-            let workload = workload.or_else(|wrong| refuse(&format!("{TOOL}: {wrong}\n")))?;
+            let workload = workload.or_else(|error| refuse(&format!("{TOOL}: {error}\n")))?;
             self.starting(&run, rate, false);
             return Ok(OneRun { run, workload, base, lengths, rate });
         }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Flags for directories. Links are not followed, so that the search stays below its root.
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Number of names after which a thread checks for signals.
-const NAMES_BETWEEN_LOOKS: u64 = 1024;
+const NAMES_BETWEEN_CHECKS: u64 = 1024;
 
 /// Returns the modification time, ns since 1970. The types of these fields differ between systems.
 fn changed_ns(stat: &Stat) -> i128 {
@@ -98,7 +98,7 @@ pub(crate) fn find_with(
     ranks.ask(words(conditions, workers)).map_err(lost)?;
     let found = share(ranks, conditions, workers, vec![find.root.clone().into_bytes()], stop).map_err(lost)?;
     let time_s = began.elapsed().as_secs_f64();
-    let found: Vec<Found> = found.iter().map(|(_, said)| Found::read(said)).take(workers as usize).collect();
+    let found: Vec<Found> = found.iter().map(|(_, answer)| Found::read(answer)).take(workers as usize).collect();
     Ok(FindResult {
         time_s,
         error: found.iter().find_map(|found| found.error.clone()),
@@ -194,8 +194,8 @@ impl Found {
         format!("{errors} {found} {files} {names} {}", self.error.as_deref().unwrap_or_default())
     }
 
-    fn read(said: &[u8]) -> Found {
-        let text = String::from_utf8_lossy(said);
+    fn read(answer: &[u8]) -> Found {
+        let text = String::from_utf8_lossy(answer);
         let mut parts = text.splitn(5, ' ');
         let mut number = || parts.next().and_then(|number| number.parse().ok()).unwrap_or(0);
         let counts = FoundByThread { errors: number(), found: number(), files: number(), names: number() };
@@ -286,7 +286,7 @@ impl Search {
                 continue;
             }
             found.counts.names += 1;
-            if found.counts.names.is_multiple_of(NAMES_BETWEEN_LOOKS) && self.is_stopped() {
+            if found.counts.names.is_multiple_of(NAMES_BETWEEN_CHECKS) && self.is_stopped() {
                 return Ok(());
             }
             let stat = |name: &CStr| rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW);

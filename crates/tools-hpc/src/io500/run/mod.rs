@@ -409,7 +409,8 @@ fn of_ior(accesses: &[Access], wall_s: Option<f64>) -> Outcome {
         let bytes = access.bytes as f64 / transfers as f64 * at_wall as f64;
         outcome.details.push(("throughput-stonewall", format!("{:.2}", bytes / wall_s / GIB)));
     }
-    for (count, what) in [(access.wrong, "did not match the written data"), (access.short, "moved less than requested")]
+    for (count, what) in
+        [(access.mismatched, "did not match the written data"), (access.short, "moved less than requested")]
     {
         if count > 0 {
             outcome.invalid.push(format!("Transfers that {what}: {count}"));

@@ -95,8 +95,9 @@ impl Dialect for Ior {
         let Some(test) = self.tests.get(number) else {
             self.finish()?;
             // As in IOR, as far as the number fits an exit code.
-            let wrong: u64 = self.done.borrow().iter().flat_map(|done| &done.accesses).map(|access| access.wrong).sum();
-            return Err(match u8::try_from(wrong) {
+            let mismatched: u64 =
+                self.done.borrow().iter().flat_map(|done| &done.accesses).map(|access| access.mismatched).sum();
+            return Err(match u8::try_from(mismatched) {
                 Ok(0) => End::Done,
                 Ok(code) => End::DialectCode(code),
                 Err(_) => FAILED,
@@ -227,8 +228,8 @@ impl Ior {
         let verbosity = tests.first().map_or(0, |test| test.output.verbosity);
         let session =
             Session { command: command.join(" "), began: report_files::ctime(), machine: machine::machine(verbosity) };
-        let said = std::env::var("IOR_FAKE_TASK_PER_NODES").ok().and_then(|text| text.parse().ok());
-        let per_node = said.or(machine::launched().map(|launched| launched.per_node()));
+        let faked = std::env::var("IOR_FAKE_TASK_PER_NODES").ok().and_then(|text| text.parse().ok());
+        let per_node = faked.or(machine::launched().map(|launched| launched.per_node()));
         for path in tests.iter().filter_map(|test| test.output.rank_csv.as_deref()) {
             report_files::or_report(
                 report_files::write(OutputFile::named("saveRankPerformanceDetailsCSV", path), print::rank_csv_head()),
@@ -339,7 +340,7 @@ fn hints(test: &Test) -> Step<BTreeMap<String, String>> {
     if !matches!(test.api, Api::MpiIo(_)) {
         return Ok(BTreeMap::new());
     }
-    let wrong = |place: &str, error: &NotAHint| {
+    let invalid = |place: &str, error: &NotAHint| {
         error_line!("ior: {place}: {error}");
         FAILED
     };
@@ -349,13 +350,13 @@ fn hints(test: &Test) -> Step<BTreeMap<String, String>> {
     });
     let variables: Vec<String> = variables.collect();
     let of_variables = hints::hints(variables.iter().map(String::as_str));
-    let mut all = of_variables.map_err(|error| wrong("environment", &error))?;
+    let mut all = of_variables.map_err(|error| invalid("environment", &error))?;
     if let Some(path) = &test.hints.file {
         let option = "--mpiio.hintsFileName";
         let text = plumb_text::bounded::read_to_string(path)
             .map_err(DialectError::file(format!("{option}: cannot read {path}")));
         let text = report_files::or_report(text, "ior", FAILED)?;
-        all.extend(hints::hints(text.lines()).map_err(|error| wrong(path, &error))?);
+        all.extend(hints::hints(text.lines()).map_err(|error| invalid(path, &error))?);
     }
     Ok(all)
 }
@@ -402,9 +403,9 @@ impl IorProgress<'_> {
 impl Progress for IorProgress<'_> {
     fn clock_starts(&mut self, phase: &str) {
         let facts = Facts { repetition: self.repetition, ranks_per_node: self.ior.ranks_per_node, ..Facts::default() };
-        let said = print::begins(self.test, phase, &ior::lower::readers(self.test, &facts), &report_files::ctime());
-        if !said.is_empty() {
-            self.remark(&said);
+        let lines = print::begins(self.test, phase, &ior::lower::readers(self.test, &facts), &report_files::ctime());
+        if !lines.is_empty() {
+            self.remark(&lines);
         }
     }
 

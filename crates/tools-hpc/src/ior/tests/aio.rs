@@ -24,8 +24,8 @@ fn aio_lowers_to_kernel_requests() {
     let aio = lowered(&format!("-a aio {line}"));
     let vias: Vec<Via> = transfers(&aio).iter().map(|transfer| transfer.via).collect();
     assert_eq!(vias, [Via::KernelAio { depth: 128, batch: 16 }; 4], "prefill, write, write-check, read");
-    let said = lowered("-a AIO --aio.max-pending=32 -O aio.granularity=8 -w");
-    assert_eq!(transfers(&said)[0].via, Via::KernelAio { depth: 32, batch: 8 });
+    let changed = lowered("-a AIO --aio.max-pending=32 -O aio.granularity=8 -w");
+    assert_eq!(transfers(&changed)[0].via, Via::KernelAio { depth: 32, batch: 8 });
     let keys: Vec<&str> = steps(&aio, 1, 1).iter().map(Step::key).collect();
     assert_eq!(keys, ["open", "transfer", "fsync", "close"]);
     let mut posix = lowered(&format!("-a POSIX {line}")).workload;
@@ -47,7 +47,7 @@ fn aio_lowers_to_kernel_requests() {
 // Protects from values on which IOR exits, hangs or crashes, and from options that have silently no effect.
 #[test]
 fn invalid_limits_of_requests_are_refused() {
-    for (line, told) in [
+    for (line, message) in [
         ("--aio.max-pending=7", "--aio.max-pending: `7` is too few; use 8 or more"),
         ("--aio.max-pending=40000", "use 32768 or less"),
         ("--aio.max-pending=-1", "is negative"),
@@ -57,8 +57,8 @@ fn invalid_limits_of_requests_are_refused() {
         ("--aio.granularity=-3", "is negative"),
         ("-c", "-c needs MPI-IO"),
     ] {
-        let found = wrong(&format!("-a AIO {line}"));
-        assert!(found.contains(told), "{line}: {found}");
+        let found = error_of(&format!("-a AIO {line}"));
+        assert!(found.contains(message), "{line}: {found}");
     }
     let least = AioOptions { max_pending: 8, granularity: 8 };
     assert_eq!(test("-a AIO --aio.max-pending=8 --aio.granularity=8").api, Api::Aio(least));

@@ -50,7 +50,7 @@ impl Dialect for MdWorkbench {
                 machine::report_ignored(&ignored);
                 *settings
             }
-            Err(wrong) => return refuse(&format!("{TOOL}: {wrong}\n")),
+            Err(error) => return refuse(&format!("{TOOL}: {error}\n")),
         };
         let command: Vec<String> =
             std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned()).collect();

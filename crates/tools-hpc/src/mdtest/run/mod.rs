@@ -49,7 +49,7 @@ impl Dialect for Mdtest {
                 machine::report_ignored(&ignored);
                 *settings
             }
-            Err(wrong) => return refuse(&format!("mdtest: {wrong}\n")),
+            Err(error) => return refuse(&format!("mdtest: {error}\n")),
         };
         let command: Vec<String> =
             std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned()).collect();

@@ -29,7 +29,7 @@ const DRAINS: u32 = 5;
 const DRAIN_PAUSE: Duration = Duration::from_millis(10);
 
 /// Poll interval for shutdown.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Runs a test, from its connections to the server's report.
 pub(super) fn run(
@@ -47,8 +47,8 @@ pub(super) fn run(
     let from = bind.map(|bind| SocketAddr::new(bind, 0));
     // Listen before the server learns the port.
     let mut back = test.back.map(|back| BackServer::listen(settings, back, bind, to.ip(), stop)).transpose()?;
-    let told = Test { back: back.as_ref().map(BackServer::back), ..test.clone() };
-    let test = &told;
+    let with_back = Test { back: back.as_ref().map(BackServer::back), ..test.clone() };
+    let test = &with_back;
     let bounces = test.bounces.is_some();
     let (unit, enhanced, trips) = (settings.unit, settings.enhanced, test.trip_times);
     let look = Look { unit, enhanced, udp: test.udp, sends: !test.reverse, bounces, trips };
@@ -124,7 +124,7 @@ pub(super) fn run(
             sent = Some(Instant::now());
             drains.iter().for_each(|socket| _ = socket.shutdown(Shutdown::Write));
         }
-        running.look(LOOK_AGAIN);
+        running.look(POLL_INTERVAL);
         if let Some(failure) = running.flows.failure() {
             return Err(TestError::Flow(failure));
         }

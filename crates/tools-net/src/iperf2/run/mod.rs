@@ -47,8 +47,8 @@ pub fn as_iperf(call: &ToolCall<'_>) -> Result<End, Stopped> {
         Ok(Asked::Help) => return Ok(printed(&help())),
         Ok(Asked::Version) => return Ok(printed(&format!("iperf version {VERSION} (Plumb) pthreads\n"))),
         Ok(Asked::Run(settings)) => settings,
-        Err(wrong) => {
-            error_line!("iperf: {wrong}\nTry `iperf --help' for more information.");
+        Err(error) => {
+            error_line!("iperf: {error}\nTry `iperf --help' for more information.");
             return Ok(End::DialectFailed);
         }
     };

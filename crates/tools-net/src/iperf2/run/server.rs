@@ -32,10 +32,10 @@ const IDLE_PATIENCE: Duration = Duration::from_secs(10);
 const HEAD_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Poll interval for shutdown.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Poll interval for the last datagram. It bounds the precision of a stream's duration.
-const LOOK_FOR_END: Duration = Duration::from_millis(5);
+const END_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Number of reports per stream, because datagrams may be lost.
 const REPORTS: u64 = 2;
@@ -119,7 +119,7 @@ pub(super) fn serve(settings: &Iperf2Settings, bind: Option<IpAddr>, stop: StopF
         }
     }
     while shared.open.load(Acquire) > 0 {
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
@@ -132,7 +132,7 @@ fn spawn(run: impl FnOnce() + Send + 'static) {
 }
 
 fn is_readable(socket: &impl AsFd) -> bool {
-    let longest = Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN.subsec_nanos().into() };
+    let longest = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.subsec_nanos().into() };
     let mut watched = [PollFd::new(socket, PollFlags::IN)];
     // A signal also ends the poll.
     poll(&mut watched, Some(&longest)).is_ok_and(|ready| ready > 0)
@@ -207,7 +207,7 @@ fn receive_datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) -> R
     let mut running = Running::start(settings, look, &streams, flows, None, 0);
     let (mut came, mut since) = (0, Instant::now());
     while !running.flows.counts(0).datagrams.ended && !shared.stop.requested() {
-        running.look(LOOK_FOR_END);
+        running.look(END_POLL_INTERVAL);
         let now = running.bytes();
         if now != came {
             (came, since) = (now, Instant::now());
@@ -221,7 +221,7 @@ fn receive_datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) -> R
     let report = Running::report(row).bytes(ask.trip_times);
     for _ in 0..reports(length as u64, row.bytes, report.len() as u64) {
         let _ = socket.send(&report);
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
@@ -378,7 +378,7 @@ fn receive_back(listener: &TcpListener, shared: &Arc<Shared>, back: Back, server
         }
     }
     while shared.open.load(Acquire) > 0 {
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
@@ -446,7 +446,7 @@ fn move_bytes(shared: &Shared, mut socket: TcpStream, from: SocketAddr) -> Resul
             is_told = true;
             let _ = connection.shutdown(Shutdown::Write);
         }
-        running.look(LOOK_AGAIN);
+        running.look(POLL_INTERVAL);
         let now = running.bytes();
         if now != moved {
             (moved, since) = (now, Instant::now());

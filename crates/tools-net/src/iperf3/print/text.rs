@@ -118,8 +118,8 @@ impl Report {
                 false => String::new(),
             };
             text = if self.is_server && !sends && self.has_both() {
-                let (before, behind) = text.split_at(if is_first { 0 } else { SEPARATOR.len() });
-                format!("{before}{lines}{sum}{behind}")
+                let (before, after) = text.split_at(if is_first { 0 } else { SEPARATOR.len() });
+                format!("{before}{lines}{sum}{after}")
             } else {
                 text + &lines + &sum
             };

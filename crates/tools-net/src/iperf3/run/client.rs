@@ -20,7 +20,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// Longest wait without a pending event.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Timeouts for blocks to arrive, and for the server to read them.
 const ARRIVAL_PATIENCE: Duration = Duration::from_secs(2);
@@ -369,7 +369,7 @@ fn wait(
     loop {
         let end = (time_s > 0 && !running.omits()).then(|| running.ends_at(time_s));
         let next = [running.next(), end].into_iter().flatten().min();
-        let left = next.map_or(LOOK_AGAIN, |at| at.saturating_duration_since(Instant::now()).min(LOOK_AGAIN));
+        let left = next.map_or(POLL_INTERVAL, |at| at.saturating_duration_since(Instant::now()).min(POLL_INTERVAL));
         if !left.is_zero() {
             running.flows.wait(&[control.socket().as_fd()], left);
         }

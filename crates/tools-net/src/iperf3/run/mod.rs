@@ -37,9 +37,9 @@ pub fn as_iperf3(call: &ToolCall<'_>) -> Result<End, Stopped> {
         Ok(Asked::Help) => return Ok(printed(&help())),
         Ok(Asked::Version) => return Ok(printed(&format!("iperf {VERSION}\n{}\n", system()))),
         Ok(Asked::Run(settings)) => settings,
-        Err(wrong) => {
+        Err(error) => {
             error_text!(
-                "iperf3: parameter error - {wrong}\n\nUsage: iperf3 [-s|-c host] [options]\nTry `iperf3 --help' for more information.\n"
+                "iperf3: parameter error - {error}\n\nUsage: iperf3 [-s|-c host] [options]\nTry `iperf3 --help' for more information.\n"
             );
             return Ok(End::DialectFailed);
         }

@@ -29,15 +29,15 @@ pub(crate) enum UsersError {
 
 /// Reads a file that may hold a key. The returned text is zeroed on drop.
 fn text(path: &str) -> Result<Zeroizing<String>, UsersError> {
-    let file = File::open(path).map_err(|error| wrong(path, &error))?;
+    let file = File::open(path).map_err(|error| file_error(path, &error))?;
     let length = file.metadata().map_or(0, |found| found.len()).min(FILE_BYTES_MAX);
     // Reserve the full size: growing would free a buffer that still holds part of the key.
     let mut text = Zeroizing::new(String::with_capacity(length as usize + 1));
-    file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| wrong(path, &error))?;
+    file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| file_error(path, &error))?;
     Ok(text)
 }
 
-fn wrong(path: &str, why: &dyn std::fmt::Display) -> UsersError {
+fn file_error(path: &str, why: &dyn std::fmt::Display) -> UsersError {
     UsersError::File { path: path.to_owned(), why: why.to_string() }
 }
 
@@ -45,15 +45,15 @@ fn wrong(path: &str, why: &dyn std::fmt::Display) -> UsersError {
 pub(super) fn gate(server: &Server, padding: Padding) -> Result<Option<Gate>, UsersError> {
     let (Some(key), Some(users)) = (&server.key, &server.users) else { return Ok(None) };
     let known = Users::read(&text(users)?)
-        .map_err(|line| wrong(users, &format!("line {line} is not NAME,SHA-256 of {{NAME}}PASSWORD")))?;
-    let key = PrivateKey::read(&text(key)?).map_err(|error| wrong(key, &error))?;
+        .map_err(|line| file_error(users, &format!("line {line} is not NAME,SHA-256 of {{NAME}}PASSWORD")))?;
+    let key = PrivateKey::read(&text(key)?).map_err(|error| file_error(key, &error))?;
     Ok(Some(Gate::new(key, known, padding, server.skew_s)))
 }
 
 /// Returns the token of a client, if the command line requests one.
 pub(super) fn token(client: &Client, padding: Padding) -> Result<Option<String>, UsersError> {
     let (Some(user), Some(path)) = (&client.user, &client.key) else { return Ok(None) };
-    let key = PublicKey::read(&text(path)?).map_err(|error| wrong(path, &error))?;
+    let key = PublicKey::read(&text(path)?).map_err(|error| file_error(path, &error))?;
     let password = match std::env::var("IPERF3_PASSWORD") {
         Ok(password) => Zeroizing::new(password),
         Err(_) => ask().map_err(UsersError::Password)?,

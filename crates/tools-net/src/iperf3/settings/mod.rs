@@ -4,7 +4,7 @@ mod read;
 mod take;
 
 pub use read::read;
-pub(crate) use read::said;
+pub(crate) use read::split_words;
 
 use super::auth::Padding;
 use super::format::Unit;

@@ -10,7 +10,7 @@ use plumb_tools::options::{Grammar, Opt, Role, Word, Words};
 const DEVICE_BYTES_MAX: usize = 16;
 
 /// Splits arguments into options of the table with their values.
-pub(crate) fn said(words: &[String], grammar: Grammar) -> Result<Vec<(&'static Opt, String)>, Iperf3UsageError> {
+pub(crate) fn split_words(words: &[String], grammar: Grammar) -> Result<Vec<(&'static Opt, String)>, Iperf3UsageError> {
     let mut found = Vec::new();
     for word in Words::new(grammar, words) {
         let (row, value) = match word {
@@ -34,13 +34,13 @@ pub(crate) fn said(words: &[String], grammar: Grammar) -> Result<Vec<(&'static O
 /// # Errors
 /// The first error.
 pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
-    let said = said(words, GRAMMAR)?;
+    let options = split_words(words, GRAMMAR)?;
     for asked in [("help", Asked::Help), ("version", Asked::Version)] {
-        if said.iter().any(|(row, _)| row.name == asked.0) {
+        if options.iter().any(|(row, _)| row.name == asked.0) {
             return Ok(asked.1);
         }
     }
-    let has = |name: &str| said.iter().any(|(row, _)| row.name == name);
+    let has = |name: &str| options.iter().any(|(row, _)| row.name == name);
     if has("server") && has("client") {
         return Err(Iperf3UsageError::Parameter("cannot be both server and client"));
     }
@@ -61,7 +61,7 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
     let mut server = Server { one_off: has("one-off"), daemon: has("daemon"), ..Server::default() };
     let mut client = Client::new();
     (client.params.transport.udp, client.params.transport.sctp) = (has("udp"), has("sctp"));
-    for (row, value) in &said {
+    for (row, value) in &options {
         check_row(row, is_server)?;
         if let Support::Ignored(why) = row.support {
             settings.ignored.push((row.name, why));

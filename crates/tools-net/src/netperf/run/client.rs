@@ -21,7 +21,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Longest wait without a pending event.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Time that a server may exceed its test.
 const GRACE: Duration = Duration::from_secs(60);
@@ -439,8 +439,8 @@ fn wait(
     let (mut last, mut last_at, mut number) = (flows.counts(0), began, 0);
     let mut due = interim.map(|every| began + every);
     loop {
-        let to = |at: Option<Instant>| at.map_or(LOOK_AGAIN, |at| at.saturating_duration_since(Instant::now()));
-        let left = LOOK_AGAIN.min(to(due)).min(to(stops_at));
+        let to = |at: Option<Instant>| at.map_or(POLL_INTERVAL, |at| at.saturating_duration_since(Instant::now()));
+        let left = POLL_INTERVAL.min(to(due)).min(to(stops_at));
         if !left.is_zero() {
             flows.wait(&[], left);
         }

@@ -100,7 +100,7 @@ pub fn as_netperf(call: &ToolCall<'_>) -> Result<End, Stopped> {
                 }
             }
         }
-        Err(wrong) => Ok(complain("netperf", &wrong)),
+        Err(error) => Ok(complain("netperf", &error)),
     }
 }
 
@@ -115,7 +115,7 @@ pub fn as_netserver(call: &ToolCall<'_>) -> Result<End, Stopped> {
             say_poll(settings.poll_us);
             server::serve(&settings)
         }
-        Err(wrong) => Ok(complain("netserver", &wrong)),
+        Err(error) => Ok(complain("netserver", &error)),
     }
 }
 
@@ -124,14 +124,14 @@ fn printed(text: &str) -> End {
     End::Done
 }
 
-fn complain(tool: &str, wrong: &NetperfUsageError) -> End {
-    match wrong {
+fn complain(tool: &str, error: &NetperfUsageError) -> End {
+    match error {
         NetperfUsageError::NoUsualPort(_) => {
-            print(&format!("{wrong}\n"));
+            print(&format!("{error}\n"));
             return FAILED;
         }
-        NetperfUsageError::Test(_) => print(&format!("{wrong}\n")),
-        _ => error_text!("{tool}: {wrong}\nTry `{tool} -h'.\n"),
+        NetperfUsageError::Test(_) => print(&format!("{error}\n")),
+        _ => error_text!("{tool}: {error}\nTry `{tool} -h'.\n"),
     }
     End::DialectFailed
 }

@@ -40,7 +40,7 @@ const COUNTED_MAX: Duration = Duration::from_secs(86400);
 const QUIET: Duration = Duration::from_millis(200);
 
 /// Poll interval for the client's end.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Serves until the process is terminated.
 pub(super) fn serve(settings: &NetperfSettings) -> Result<End, Stopped> {
@@ -89,7 +89,7 @@ pub(super) fn serve(settings: &NetperfSettings) -> Result<End, Stopped> {
             match listener.accept() {
                 Ok((stream, peer)) => meet(&shared, stream, peer),
                 // The client is gone already, or no descriptors are left. The next one may succeed.
-                Err(_) => std::thread::sleep(LOOK_AGAIN),
+                Err(_) => std::thread::sleep(POLL_INTERVAL),
             }
         }
     }
@@ -293,12 +293,12 @@ fn test(control: &mut Control, request: &Request, peer: IpAddr, poll_us: u32) ->
 fn answer(control: &mut Control, request: &Request, socket: impl AsFd, port: u16) -> Result<[u32; 2], TestError> {
     let own = buffers(socket);
     let sizes = [request.sizes[0].unwrap_or(own[0]), request.sizes[1].unwrap_or(own[1])];
-    let told = match request.direction {
+    let sizes = match request.direction {
         Direction::ToServer => [None, Some(sizes[1])],
         Direction::ToClient => [Some(sizes[0]), None],
         Direction::RoundTrips => [Some(request.trip[1]), Some(request.trip[0])],
     };
-    let response = Response { buffers: own, sizes: told, port, service: request.service, no_delay: request.no_delay };
+    let response = Response { buffers: own, sizes: sizes, port, service: request.service, no_delay: request.no_delay };
     control.send(&response.message(request.reply()))?;
     Ok(sizes)
 }
@@ -307,7 +307,7 @@ fn answer(control: &mut Control, request: &Request, socket: impl AsFd, port: u16
 fn meet_connection(control: &Control, listener: &TcpListener, peer: Option<IpAddr>) -> Result<OwnedFd, TestError> {
     let until = Instant::now() + DATA_PATIENCE;
     while Instant::now() < until {
-        if is_readable(&[listener.as_fd(), control.socket.as_fd()], LOOK_AGAIN)[0] {
+        if is_readable(&[listener.as_fd(), control.socket.as_fd()], POLL_INTERVAL)[0] {
             let (socket, from) = listener.accept()?;
             if peer.is_none_or(|peer| peer.to_canonical() == from.ip().to_canonical()) {
                 return Ok(socket.into());
@@ -324,7 +324,7 @@ fn meet_datagrams(control: &Control, socket: &UdpSocket, peer: IpAddr) -> Result
     let until = Instant::now() + DATA_PATIENCE;
     socket.set_nonblocking(true)?;
     while Instant::now() < until {
-        if is_readable(&[socket.as_fd(), control.socket.as_fd()], LOOK_AGAIN)[0] {
+        if is_readable(&[socket.as_fd(), control.socket.as_fd()], POLL_INTERVAL)[0] {
             match socket.peek_from(&mut [0; 1]) {
                 Ok((_, from)) if from.ip().to_canonical() == peer.to_canonical() => {
                     socket.connect(from)?;
@@ -347,7 +347,7 @@ fn wait(control: &Control, request: &Request, flows: &Flows, began: Instant, tim
     let by_ops = request.direction == Direction::RoundTrips;
     let (mut ops, mut quiet) = (0, Instant::now());
     loop {
-        flows.wait(&[], LOOK_AGAIN);
+        flows.wait(&[], POLL_INTERVAL);
         let (now, done) = (Instant::now(), flows.counts(0).ops);
         if done != ops {
             (ops, quiet) = (done, now);

@@ -35,7 +35,7 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<NetperfSettings>, N
     let (poll_us, words) = busy_poll(words)?;
     let global = getopt(CLIENT_WORDS, words)?;
     let mut all = NetperfSettings::new(whole, poll_us, global.ignored);
-    for (letter, text) in &global.said {
+    for (letter, text) in &global.options {
         match letter {
             'h' => return Ok(Asked::Help),
             'V' => return Ok(Asked::Version),
@@ -53,7 +53,7 @@ fn read_test_options(mut all: NetperfSettings, words: &[String]) -> Result<Asked
         return Err(NetperfUsageError::Word(word.clone()));
     }
     all.ignored.extend(part.ignored);
-    for (letter, text) in &part.said {
+    for (letter, text) in &part.options {
         match letter {
             'h' => return Ok(Asked::Help),
             'k' | 'o' | 'O' if text == "?" => return Ok(Asked::Names),
@@ -113,7 +113,7 @@ pub fn read_server(words: &[String]) -> Result<Asked<Server>, NetperfUsageError>
         return Err(NetperfUsageError::Word(word.clone()));
     }
     let mut all = Server { port: PORT, poll_us, ignored: part.ignored, ..Server::default() };
-    for (letter, text) in &part.said {
+    for (letter, text) in &part.options {
         let value = Value(*letter, text);
         match letter {
             '4' | '6' => all.is_v6 = Some(*letter == '6'),

@@ -136,7 +136,7 @@ impl RepetitionOptions {
                 let level = value.small::<u32>(level, "95 or 99").ok().filter(|level| [95, 99].contains(level));
                 let width = value.seconds(width).ok().filter(|width| *width > 0.0);
                 self.confidence = level.zip(width);
-                self.confidence.ok_or_else(|| value.wrong("95 or 99, and the width in percent: 99,5"))?;
+                self.confidence.ok_or_else(|| value.invalid("95 or 99, and the width in percent: 99,5"))?;
                 if self.times == ONCE {
                     self.times = (3, 10);
                 }
@@ -156,7 +156,7 @@ impl OutputOptions {
             'C' => self.cpu.remote = true,
             'f' => {
                 let letter = text.chars().next().filter(|&letter| text.len() == 1 && "GMKBgmkbx".contains(letter));
-                let letter = letter.ok_or_else(|| value.wrong("one of G M K B g m k b x"))?;
+                let letter = letter.ok_or_else(|| value.invalid("one of G M K B g m k b x"))?;
                 self.unit = if letter == 'x' { Unit::OfTest } else { Unit::Letter(letter) };
             }
             'P' => self.headers = value.whole(text)? != 0,
@@ -197,7 +197,7 @@ impl TestOptions {
                 self.udp = match value.1.to_ascii_lowercase().trim_start_matches("sock_") {
                     "stream" | "tcp" => false,
                     "dgram" | "udp" => true,
-                    _ => return Err(value.wrong("stream, dgram, tcp or udp")),
+                    _ => return Err(value.invalid("stream, dgram, tcp or udp")),
                 };
             }
             // Responses over UDP always count as lost after 1 s.
@@ -265,7 +265,7 @@ fn length(value: &Value<'_>) -> Result<Length, NetperfUsageError> {
         seconds @ 1..=86400 => Ok(Length::Seconds(seconds as u32)),
         count if count < 0 => Ok(Length::Count(count.unsigned_abs().min(i32::MAX as u32))),
         0 => Ok(Length::Seconds(10)),
-        _ => Err(value.wrong("at most 86400 seconds")),
+        _ => Err(value.invalid("at most 86400 seconds")),
     }
 }
 
@@ -274,7 +274,7 @@ fn processors(value: &Value<'_>) -> Result<Pair<Option<u32>>, NetperfUsageError>
     let of = |text: Option<&str>| {
         let number = text.map(|text| value.small::<u32>(text, "a processor")).transpose()?;
         match number {
-            Some(number) if number > PROCESSOR_MAX => Err(value.wrong("a processor, from 0 to 1023")),
+            Some(number) if number > PROCESSOR_MAX => Err(value.invalid("a processor, from 0 to 1023")),
             number => Ok(number),
         }
     };
@@ -295,6 +295,6 @@ fn direction(value: &Value<'_>) -> Result<Direction, NetperfUsageError> {
         2 => Ok(Direction::ToServer),
         4 => Ok(Direction::ToClient),
         6 => Ok(Direction::RoundTrips),
-        _ => Err(value.wrong("2, 4 or 6")),
+        _ => Err(value.invalid("2, 4 or 6")),
     }
 }

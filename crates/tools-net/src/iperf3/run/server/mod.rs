@@ -41,7 +41,7 @@ const COOKIE_PATIENCE: Duration = Duration::from_secs(5);
 const SETUP_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Poll interval for shutdown.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A data connection, with its position in the order of acceptance.
 struct Arrival {
@@ -305,7 +305,7 @@ impl Sockets {
         let fds = self.tcp.iter().map(AsFd::as_fd).chain(self.udp.iter().map(AsFd::as_fd));
         let fds = fds.chain(self.other.iter().map(AsFd::as_fd));
         let mut watched: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-        let longest = Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN.subsec_nanos().into() };
+        let longest = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.subsec_nanos().into() };
         // A signal also ends the poll.
         let _ = poll(&mut watched, Some(&longest));
         let all = self.tcp.iter().map(Ready::Tcp).chain(self.udp.iter().map(Ready::Udp));
