@@ -172,7 +172,7 @@ impl ElbenchoService {
     }
 
     pub fn tick(&mut self, now: &dyn PhaseNow) {
-        self.watch.look(now.elapsed_ns(), MachineTicks::now());
+        self.watch.sample(now.elapsed_ns(), MachineTicks::now());
     }
 
     /// Adds the ops of a worker.

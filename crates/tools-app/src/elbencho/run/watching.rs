@@ -409,7 +409,7 @@ impl Progress for ElbenchoProgress<'_> {
     fn tick(&mut self, now: &dyn PhaseNow) {
         let at_ns = now.elapsed_ns();
         let times = self.cpu_times();
-        self.watch.look(at_ns, times);
+        self.watch.sample(at_ns, times);
         let every_ns = self.settings.output.live_interval_ms.saturating_mul(1_000_000);
         // A tick may come slightly early.
         if at_ns.saturating_sub(self.last.at_ns) + LOOK_NS / 10 < every_ns {

@@ -292,15 +292,15 @@ fn test(control: &mut Control, request: &Request, peer: IpAddr, poll_us: u32) ->
 /// Sends the response with the port for data. Returns the sizes of calls.
 fn answer(control: &mut Control, request: &Request, socket: impl AsFd, port: u16) -> Result<[u32; 2], TestError> {
     let own = buffers(socket);
-    let sizes = [request.sizes[0].unwrap_or(own[0]), request.sizes[1].unwrap_or(own[1])];
+    let call_sizes = [request.sizes[0].unwrap_or(own[0]), request.sizes[1].unwrap_or(own[1])];
     let sizes = match request.direction {
-        Direction::ToServer => [None, Some(sizes[1])],
-        Direction::ToClient => [Some(sizes[0]), None],
+        Direction::ToServer => [None, Some(call_sizes[1])],
+        Direction::ToClient => [Some(call_sizes[0]), None],
         Direction::RoundTrips => [Some(request.trip[1]), Some(request.trip[0])],
     };
-    let response = Response { buffers: own, sizes: sizes, port, service: request.service, no_delay: request.no_delay };
+    let response = Response { buffers: own, sizes, port, service: request.service, no_delay: request.no_delay };
     control.send(&response.message(request.reply()))?;
-    Ok(sizes)
+    Ok(call_sizes)
 }
 
 /// Accepts the client's data connection; closes those of others.

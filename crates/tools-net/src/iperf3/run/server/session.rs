@@ -4,7 +4,7 @@ use super::super::control::{Control, TestError};
 use super::super::output::Out;
 use super::super::running::{Running, blocks_of};
 use super::super::{named, now_ms, start_of, system};
-use super::{Arrival, LOOK_AGAIN, SETUP_PATIENCE, Shared, Waiting};
+use super::{Arrival, POLL_INTERVAL, SETUP_PATIENCE, Shared, Waiting};
 use crossbeam_channel::RecvTimeoutError;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use plumb_engine::net::{Flow, Flows};
@@ -249,7 +249,7 @@ fn gather(
         let mut found: Vec<Arrival> = Vec::new();
         while found.len() < count {
             let left = until.saturating_duration_since(Instant::now());
-            match arrivals.recv_timeout(left.min(LOOK_AGAIN)) {
+            match arrivals.recv_timeout(left.min(POLL_INTERVAL)) {
                 Ok(arrival) => found.push(arrival),
                 Err(RecvTimeoutError::Timeout) if !left.is_zero() && !shared.stop.requested() => {
                     control.has_state()?;
@@ -279,7 +279,8 @@ fn wait(shared: &Shared, running: &mut Running<'_>, control: &mut Control, out: 
     let until = Instant::now() + longest + Duration::from_secs(params.end.omit_s.into()) + GRACE;
     let mut meter = shared.limits.rate.map(|rate| Meter::new(rate, shared.rate_seconds, params));
     loop {
-        let left = running.next().map_or(LOOK_AGAIN, |at| at.saturating_duration_since(Instant::now()).min(LOOK_AGAIN));
+        let left =
+            running.next().map_or(POLL_INTERVAL, |at| at.saturating_duration_since(Instant::now()).min(POLL_INTERVAL));
         if !left.is_zero() {
             running.flows.wait(&[control.socket().as_fd()], left);
         }
