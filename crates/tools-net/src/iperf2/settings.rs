@@ -5,7 +5,7 @@ use super::wire::BOUNCE_BYTES_MIN;
 use crate::iperf3::Unit;
 use crate::iperf3::settings::{Iperf3UsageError, split_words};
 use plumb_tools::Support;
-use plumb_tools::options::Role;
+use plumb_tools::options::{Opt, Role};
 use plumb_workload::net::BURST_HEAD_BYTES;
 
 /// The request of a command line.
@@ -158,195 +158,261 @@ fn number(text: &str) -> Option<f64> {
 /// The first error.
 pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
     let options = split_words(words, WORDS)?;
-    let has = |name: &str| options.iter().any(|(row, _)| row.name == name);
-    for asked in [("help", Asked::Help), ("version", Asked::Version)] {
-        if has(asked.0) {
-            return Ok(asked.1);
-        }
+    let line = Line { options: &options };
+    if line.has("help") {
+        return Ok(Asked::Help);
     }
-    if has("server") == has("client") {
+    if line.has("version") {
+        return Ok(Asked::Version);
+    }
+    if line.has("server") == line.has("client") {
         return Err(Iperf3UsageError::Parameter("give either -c HOST or -s"));
     }
-    let udp = has("udp");
-    let mut test = Test {
-        udp,
-        time_s: 10.0,
-        bytes: 0,
-        block: 0,
-        rate: udp.then_some(UDP_RATE),
-        streams: 1,
-        reverse: has("reverse"),
-        full_duplex: has("full-duplex"),
-        back: None,
-        trip_times: has("trip-times"),
-        bins: None,
-        bounces: has("bounceback").then_some((10, 1.0)),
-        window: None,
-        segment: None,
-        no_delay: has("nodelay") || has("bounceback"),
-        service: 0,
-        congestion: None,
-    };
-    let mut settings = Iperf2Settings {
-        host: None,
-        port: 5001,
-        bind: None,
-        is_v6: has("ipv6_domain"),
-        interval_s: 0.0,
-        unit: Unit::Adaptive,
-        enhanced: has("enhanced") || has("histograms"),
-        csv: has("reportstyle"),
-        one: has("singleclient"),
-        daemon: has("daemon"),
-        serve_s: None,
-        test: test.clone(),
-        ignored: Vec::new(),
-    };
-    let (mut packets, mut listen_port) = (None, None);
-    for (row, value) in &options {
-        let invalid = |expected| Iperf3UsageError::Value { name: row.name, given: value.clone(), expected };
-        let within =
-            |most: f64, expected| number(value).filter(|&number| number <= most).ok_or_else(|| invalid(expected));
+    let mut settings = line.defaults();
+    let mut values = LaterValues::default();
+    for (row, value) in line.options {
         match row.support {
             Support::NotYet(why) | Support::Never(why) => return Err(Iperf3UsageError::NotYet { name: row.name, why }),
             Support::Ignored(why) => settings.ignored.push((row.name, why)),
             Support::Works => {}
         }
-        match row.role {
-            Role::Server if row.name == "daemon" && has("client") => {
-                return Err(Iperf3UsageError::Parameter("a client cannot be run as a daemon"));
-            }
-            Role::Client if has("server") => {
-                return Err(Iperf3UsageError::Parameter("some option you are trying to set is client only"));
-            }
-            Role::Server if has("client") => {
-                return Err(Iperf3UsageError::Parameter("some option you are trying to set is server only"));
-            }
-            _ => {}
-        }
-        match row.name {
-            "client" => settings.host = Some(value.clone()),
-            "port" => {
-                let port = value.parse().ok().filter(|&port| port > 0);
-                settings.port = port.ok_or_else(|| invalid("a port is from 1 to 65535"))?;
-            }
-            "listenport" => {
-                let port = value.parse::<u16>().ok().filter(|&port| port > 0);
-                listen_port = Some(port.ok_or_else(|| invalid("a port is from 1 to 65535"))?);
-            }
-            "interval" => {
-                let expected = "0, or from 0.1 to 86400 seconds";
-                settings.interval_s = within(86400.0, expected)?;
-                if settings.interval_s > 0.0 && settings.interval_s < 0.1 {
-                    return Err(invalid(expected));
-                }
-            }
-            "format" => settings.unit = Unit::of(value).ok_or_else(|| invalid("use one of k, m, g, t, K, M, G, T"))?,
-            "len" => {
-                let most = if udp { 65507.0 } else { 1_048_576.0 };
-                test.block = within(most, "at most 1M, with -u at most 65507")? as u32;
-                if test.block < if udp { 64 } else { 1 } {
-                    return Err(invalid("at least 1, with -u at least 64"));
-                }
-            }
-            "bounceback" if !value.is_empty() => {
-                let count = value.parse().ok().filter(|count| (1..=1000).contains(count));
-                test.bounces =
-                    Some((count.ok_or_else(|| invalid("from 1 to 1000"))?, test.bounces.unwrap_or_default().1));
-            }
-            "bounceback-period" => {
-                let seconds = within(86400.0, "0, or at most 86400 seconds")?;
-                let bounces = test
-                    .bounces
-                    .as_mut()
-                    .ok_or(Iperf3UsageError::Parameter("--bounceback-period needs --bounceback"))?;
-                bounces.1 = seconds;
-            }
-            "histograms" => {
-                let bins = Bins::read(value);
-                test.bins =
-                    Some(bins.ok_or_else(|| invalid("the width of a bin, and at most 10000 of them: 100u,10000"))?);
-            }
-            "window" => test.window = Some(within(536_870_912.0, "at most 512M")? as u32),
-            "bind" => settings.bind = Some(value.clone()),
-            "mss" => test.segment = Some(within(32767.0, "at most 32767")? as u32),
-            "tos" => test.service = crate::iperf3::values::byte_of(value).ok_or_else(|| invalid("from 0 to 255"))?,
-            "tcp-congestion" => test.congestion = Some(value.clone()),
-            "reportstyle" if value != "C" && value != "c" => return Err(invalid("only C")),
-            "time" => {
-                let seconds = within(86400.0, "at most 86400 seconds")?;
-                (test.time_s, settings.serve_s) = (seconds, Some(seconds).filter(|_| !settings.daemon));
-            }
-            "bandwidth" => match value.strip_suffix("pps") {
-                Some(rate) => {
-                    packets = Some(number(rate).ok_or_else(|| invalid("packets per second, such as 1000pps"))?)
-                }
-                None => test.rate = Some(within(1e15, "bits per second, such as 10m")?).filter(|&rate| rate > 0.0),
-            },
-            "num" => test.bytes = within(9e18, "bytes, such as 1G")? as u64,
-            "parallel" => {
-                test.streams = within(128.0, "from 1 to 128")? as u32;
-                if test.streams == 0 {
-                    return Err(invalid("from 1 to 128"));
-                }
-            }
-            _ => {}
+        line.check_role(row)?;
+        let given = Given { name: row.name, text: value };
+        settings.set(given)?;
+        settings.test.set(given, &mut values)?;
+        if row.name == "time" {
+            settings.serve_s = Some(settings.test.time_s).filter(|_| !settings.daemon);
         }
     }
-    if has("dualtest") || has("tradeoff") {
-        let port = listen_port.unwrap_or(settings.port);
-        test.back = Some(Back { port, at_once: has("dualtest") });
-        if udp {
-            let why = "-d and -r work with TCP only: datagrams would go to the sender of the first one";
-            return Err(Iperf3UsageError::Parameter(why));
-        }
-        if test.reverse || test.full_duplex || test.bounces.is_some() || test.trip_times {
-            return Err(Iperf3UsageError::Parameter(
-                "-d and -r cannot be combined with -R, --full-duplex, --bounceback and --trip-times",
-            ));
-        }
+    if line.has("dualtest") || line.has("tradeoff") {
+        let port = values.listen_port.unwrap_or(settings.port);
+        settings.test.back = Some(Back { port, at_once: line.has("dualtest") });
     }
-    if (test.reverse || test.full_duplex) && udp {
-        let why = "-R and --full-duplex work with TCP only: datagrams would go to the sender of the first one";
-        return Err(Iperf3UsageError::Parameter(why));
-    }
-    if test.reverse && test.full_duplex {
-        return Err(Iperf3UsageError::Parameter("-R cannot be combined with --full-duplex"));
-    }
-    if let Some((count, period_s)) = test.bounces {
-        if udp
-            || test.reverse
-            || test.full_duplex
-            || test.streams > 1
-            || test.trip_times
-            || options.iter().any(|(row, _)| row.name == "bandwidth")
-        {
-            return Err(Iperf3UsageError::Parameter(
-                "--bounceback cannot be combined with -u, -R, -P, -b, --full-duplex and --trip-times",
-            ));
-        }
-        if test.block == 0 {
-            test.block = BOUNCE_BYTES;
-        }
-        if test.block < BOUNCE_BYTES_MIN {
-            return Err(Iperf3UsageError::Parameter("--bounceback takes messages of at least 64 bytes (-l)"));
-        }
-        test.rate = Some(f64::from(count) / period_s).filter(|rate| rate.is_finite());
+    settings.test.check_directions()?;
+    if line.has("bandwidth") && settings.test.bounces.is_some() {
+        return Err(Iperf3UsageError::Parameter(BOUNCE_CONFLICT));
     }
     let is_v6 = settings.is_v6 || settings.host.as_ref().is_some_and(|host| host.contains(':'));
-    if test.block == 0 {
-        test.block = match (udp, is_v6) {
-            (false, _) => 128 << 10,
-            (true, false) => 1470,
-            (true, true) => 1450,
-        };
-    }
-    if test.trip_times && !udp && test.block < BURST_HEAD_BYTES {
-        return Err(Iperf3UsageError::Parameter("--trip-times takes blocks of at least 92 bytes (-l)"));
-    }
-    if let Some(packets) = packets {
-        test.rate = Some(packets * f64::from(test.block) * 8.0).filter(|&rate| rate > 0.0);
-    }
-    settings.test = test;
+    settings.test.finish(is_v6, values.packets)?;
     Ok(Asked::Run(Box::new(settings)))
+}
+
+const BOUNCE_CONFLICT: &str = "--bounceback cannot be combined with -u, -R, -P, -b, --full-duplex and --trip-times";
+
+/// The options of a command line, in its order.
+struct Line<'a> {
+    options: &'a [(&'static Opt, String)],
+}
+
+impl Line<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.options.iter().any(|(row, _)| row.name == name)
+    }
+
+    /// Returns the settings by the options without values, with all others at their defaults.
+    fn defaults(&self) -> Iperf2Settings {
+        let udp = self.has("udp");
+        Iperf2Settings {
+            host: None,
+            port: 5001,
+            bind: None,
+            is_v6: self.has("ipv6_domain"),
+            interval_s: 0.0,
+            unit: Unit::Adaptive,
+            enhanced: self.has("enhanced") || self.has("histograms"),
+            csv: self.has("reportstyle"),
+            one: self.has("singleclient"),
+            daemon: self.has("daemon"),
+            serve_s: None,
+            test: Test {
+                udp,
+                time_s: 10.0,
+                bytes: 0,
+                block: 0,
+                rate: udp.then_some(UDP_RATE),
+                streams: 1,
+                reverse: self.has("reverse"),
+                full_duplex: self.has("full-duplex"),
+                back: None,
+                trip_times: self.has("trip-times"),
+                bins: None,
+                bounces: self.has("bounceback").then_some((10, 1.0)),
+                window: None,
+                segment: None,
+                no_delay: self.has("nodelay") || self.has("bounceback"),
+                service: 0,
+                congestion: None,
+            },
+            ignored: Vec::new(),
+        }
+    }
+
+    /// Checks that an option is allowed on this end.
+    fn check_role(&self, row: &Opt) -> Result<(), Iperf3UsageError> {
+        let message = match row.role {
+            Role::Server if row.name == "daemon" && self.has("client") => "a client cannot be run as a daemon",
+            Role::Client if self.has("server") => "some option you are trying to set is client only",
+            Role::Server if self.has("client") => "some option you are trying to set is server only",
+            _ => return Ok(()),
+        };
+        Err(Iperf3UsageError::Parameter(message))
+    }
+}
+
+/// Values that other options change, known after the whole line.
+#[derive(Default)]
+struct LaterValues {
+    /// `-L`: port for the connection back.
+    listen_port: Option<u16>,
+    /// `-b` in packets per second.
+    packets: Option<f64>,
+}
+
+/// An option with its value.
+#[derive(Clone, Copy)]
+struct Given<'a> {
+    name: &'static str,
+    text: &'a str,
+}
+
+impl Given<'_> {
+    fn invalid(self, expected: &'static str) -> Iperf3UsageError {
+        Iperf3UsageError::Value { name: self.name, given: self.text.to_owned(), expected }
+    }
+
+    fn within(self, most: f64, expected: &'static str) -> Result<f64, Iperf3UsageError> {
+        number(self.text).filter(|&number| number <= most).ok_or_else(|| self.invalid(expected))
+    }
+
+    fn port(self) -> Result<u16, Iperf3UsageError> {
+        let port = self.text.parse().ok().filter(|&port| port > 0);
+        port.ok_or_else(|| self.invalid("a port is from 1 to 65535"))
+    }
+}
+
+impl Iperf2Settings {
+    /// Sets the option if it is one of the program's, and not of the test.
+    fn set(&mut self, given: Given<'_>) -> Result<(), Iperf3UsageError> {
+        match given.name {
+            "client" => self.host = Some(given.text.to_owned()),
+            "port" => self.port = given.port()?,
+            "interval" => {
+                let expected = "0, or from 0.1 to 86400 seconds";
+                self.interval_s = given.within(86400.0, expected)?;
+                if self.interval_s > 0.0 && self.interval_s < 0.1 {
+                    return Err(given.invalid(expected));
+                }
+            }
+            "format" => {
+                self.unit = Unit::of(given.text).ok_or_else(|| given.invalid("use one of k, m, g, t, K, M, G, T"))?;
+            }
+            "bind" => self.bind = Some(given.text.to_owned()),
+            "reportstyle" if !given.text.eq_ignore_ascii_case("c") => return Err(given.invalid("only C")),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Test {
+    /// Sets the option if it is one of the test.
+    fn set(&mut self, given: Given<'_>, later: &mut LaterValues) -> Result<(), Iperf3UsageError> {
+        match given.name {
+            "listenport" => later.listen_port = Some(given.port()?),
+            "len" => {
+                let most = if self.udp { 65507.0 } else { 1_048_576.0 };
+                self.block = given.within(most, "at most 1M, with -u at most 65507")? as u32;
+                if self.block < if self.udp { 64 } else { 1 } {
+                    return Err(given.invalid("at least 1, with -u at least 64"));
+                }
+            }
+            "bounceback" if !given.text.is_empty() => {
+                let count = given.text.parse().ok().filter(|count| (1..=1000).contains(count));
+                let count = count.ok_or_else(|| given.invalid("from 1 to 1000"))?;
+                self.bounces = Some((count, self.bounces.unwrap_or_default().1));
+            }
+            "bounceback-period" => {
+                let seconds = given.within(86400.0, "0, or at most 86400 seconds")?;
+                let missing = Iperf3UsageError::Parameter("--bounceback-period needs --bounceback");
+                self.bounces.as_mut().ok_or(missing)?.1 = seconds;
+            }
+            "histograms" => {
+                let expected = "the width of a bin, and at most 10000 of them: 100u,10000";
+                self.bins = Some(Bins::read(given.text).ok_or_else(|| given.invalid(expected))?);
+            }
+            "window" => self.window = Some(given.within(536_870_912.0, "at most 512M")? as u32),
+            "mss" => self.segment = Some(given.within(32767.0, "at most 32767")? as u32),
+            "tos" => {
+                let service = crate::iperf3::values::byte_of(given.text);
+                self.service = service.ok_or_else(|| given.invalid("from 0 to 255"))?;
+            }
+            "tcp-congestion" => self.congestion = Some(given.text.to_owned()),
+            "time" => self.time_s = given.within(86400.0, "at most 86400 seconds")?,
+            "bandwidth" => match given.text.strip_suffix("pps") {
+                Some(rate) => {
+                    let packets = number(rate);
+                    later.packets = Some(packets.ok_or_else(|| given.invalid("packets per second, such as 1000pps"))?);
+                }
+                None => {
+                    let rate = given.within(1e15, "bits per second, such as 10m")?;
+                    self.rate = Some(rate).filter(|&rate| rate > 0.0);
+                }
+            },
+            "num" => self.bytes = given.within(9e18, "bytes, such as 1G")? as u64,
+            "parallel" => {
+                self.streams = given.within(128.0, "from 1 to 128")? as u32;
+                if self.streams == 0 {
+                    return Err(given.invalid("from 1 to 128"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Checks that the directions go together.
+    fn check_directions(&self) -> Result<(), Iperf3UsageError> {
+        let both = self.reverse || self.full_duplex;
+        let message = if self.back.is_some() && self.udp {
+            "-d and -r work with TCP only: datagrams would go to the sender of the first one"
+        } else if self.back.is_some() && (both || self.bounces.is_some() || self.trip_times) {
+            "-d and -r cannot be combined with -R, --full-duplex, --bounceback and --trip-times"
+        } else if both && self.udp {
+            "-R and --full-duplex work with TCP only: datagrams would go to the sender of the first one"
+        } else if self.reverse && self.full_duplex {
+            "-R cannot be combined with --full-duplex"
+        } else if self.bounces.is_some() && (self.udp || both || self.streams > 1 || self.trip_times) {
+            BOUNCE_CONFLICT
+        } else {
+            return Ok(());
+        };
+        Err(Iperf3UsageError::Parameter(message))
+    }
+
+    /// Derives the block and the rate from other settings.
+    fn finish(&mut self, is_v6: bool, packets: Option<f64>) -> Result<(), Iperf3UsageError> {
+        if let Some((count, period_s)) = self.bounces {
+            if self.block == 0 {
+                self.block = BOUNCE_BYTES;
+            }
+            if self.block < BOUNCE_BYTES_MIN {
+                return Err(Iperf3UsageError::Parameter("--bounceback takes messages of at least 64 bytes (-l)"));
+            }
+            self.rate = Some(f64::from(count) / period_s).filter(|rate| rate.is_finite());
+        }
+        if self.block == 0 {
+            self.block = match (self.udp, is_v6) {
+                (false, _) => 128 << 10,
+                (true, false) => 1470,
+                (true, true) => 1450,
+            };
+        }
+        if self.trip_times && !self.udp && self.block < BURST_HEAD_BYTES {
+            return Err(Iperf3UsageError::Parameter("--trip-times takes blocks of at least 92 bytes (-l)"));
+        }
+        if let Some(packets) = packets {
+            self.rate = Some(packets * f64::from(self.block) * 8.0).filter(|&rate| rate > 0.0);
+        }
+        Ok(())
+    }
 }

@@ -5,9 +5,9 @@ use super::handles::{CLOSED, Handle, Known, MpiHandle, Same, State, Wants};
 use super::{aligned, mpi, picked, postmark, records};
 use crate::validate::Checker;
 use plumb_workload::limits::{DIRECT_ALIGN_BYTES, MAX_OFFSET_BYTES, MAX_SET_REQUEST_BYTES};
-use plumb_workload::program::{Each, FileOrder, Needs, OpenStep, Pick, PostmarkStep, Step};
+use plumb_workload::program::{Choice, Each, FileOrder, Held, MapStep, Needs, OpenStep, Pick, PostmarkStep, Step};
 use plumb_workload::target::Distribution;
-use plumb_workload::units::Bytes;
+use plumb_workload::units::{Bytes, Nanos};
 
 /// Maximum handle number; more files exceed a process's usual limit of open files.
 const HANDLE_MAX: u16 = 1023;
@@ -149,20 +149,7 @@ impl Walk<'_> {
         if !self.fits(step) || !self.can_choose(step) {
             return;
         }
-        match self.rules.over {
-            Over::FileSet => {
-                if let Some(pick) = picked(step) {
-                    self.pick(pick, state);
-                    let removes = matches!(step, Step::Unlink { .. }) || matches!(step, Step::Copy(copy) if copy.moves);
-                    state.same = if removes { Same::Removed } else { Same::Fine };
-                }
-            }
-            Over::Names { files } => {
-                for file in step.file().into_iter().chain(step.led_to()) {
-                    self.named(file, files);
-                }
-            }
-        }
+        self.files(step, state);
         if let Some(handle) = step.handle().filter(|handle| *handle > HANDLE_MAX) {
             self.check.problem(
                 ["handle"],
@@ -176,43 +163,21 @@ impl Walk<'_> {
                 self.opens(*handle, Handle { open: Known::Yes, writable: Known::Yes, ..CLOSED }, state);
                 state.same = Same::Fine;
             }
-            Step::Open(open) => {
-                let writable = if open.write { Known::Yes } else { Known::No };
-                let stream = open.stream.is_some();
-                let mpi = open.mpi.as_ref().map(|mpi| MpiHandle { ranks: mpi.ranks, view: mpi.view });
-                self.opens(open.handle, Handle { open: Known::Yes, writable, stream, mapped_bytes: 0, mpi }, state);
-                self.open(open);
-            }
+            Step::Open(open) => self.open(open, state),
             Step::Close { handle } => {
                 self.uses(*handle, Wants::Any, state);
                 state.handles.insert(*handle, CLOSED);
             }
-            Step::ReadWhole { handle, request } => {
-                self.uses(*handle, Wants::Any, state);
-                self.whole(*request);
-            }
-            Step::WriteWhole { handle, request } => {
-                self.uses(*handle, Wants::Writing, state);
-                self.whole(*request);
-            }
+            Step::ReadWhole { handle, request } => self.whole_file(*handle, Wants::Any, *request, state),
+            Step::WriteWhole { handle, request } => self.whole_file(*handle, Wants::Writing, *request, state),
             Step::Copy(copy) => self.whole(copy.request),
-            Step::ReadRandom { handle, size } => {
-                self.uses(*handle, Wants::Any, state);
-                self.sizes(size);
-            }
-            Step::ReadAt { handle, offset, size } => {
-                self.uses(*handle, Wants::Any, state);
-                self.offset(*offset);
-                self.sizes(size);
-            }
+            Step::ReadRandom { handle, size } => self.request(*handle, Wants::Any, None, size, state),
+            Step::ReadAt { handle, offset, size } => self.request(*handle, Wants::Any, Some(*offset), size, state),
             Step::WriteRandom { handle, size } | Step::Append { handle, size } => {
-                self.uses(*handle, Wants::Writing, state);
-                self.sizes(size);
+                self.request(*handle, Wants::Writing, None, size, state);
             }
             Step::WriteAt { handle, offset, size } => {
-                self.uses(*handle, Wants::Writing, state);
-                self.offset(*offset);
-                self.sizes(size);
+                self.request(*handle, Wants::Writing, Some(*offset), size, state);
             }
             Step::Fsync { handle } => self.uses(*handle, Wants::Any, state),
             Step::Fdatasync { handle }
@@ -222,101 +187,29 @@ impl Walk<'_> {
                 self.uses(*handle, Wants::Any, state);
                 self.has_descriptor(*handle, state);
             }
-            Step::Truncate { handle, size } | Step::Fallocate { handle, size } => {
-                self.uses(*handle, Wants::Writing, state);
-                self.has_descriptor(*handle, state);
-                let empty_is_fine = matches!(step, Step::Truncate { .. });
-                self.check.inside("size", |check| {
-                    check.distribution(size, |check, keys, size| {
-                        if size.0 > MAX_OFFSET_BYTES {
-                            check.length(keys, size.0);
-                        }
-                    });
-                    if !empty_is_fine && *size == Distribution::Fixed(Bytes(0)) {
-                        check.problem(["fixed"], "the size to allocate is 0", "use a size above 0");
-                    }
-                });
-            }
-            Step::Map(map) => {
-                self.uses(map.handle, Wants::Any, state);
-                self.has_descriptor(map.handle, state);
-                self.check.length(["length"], map.length.0);
-                state.change(map.handle, |handle| handle.mapped_bytes = map.length.0);
-            }
-            Step::Unmap { handle } => state.change(*handle, |handle| handle.mapped_bytes = 0),
-            Step::Msync { handle } => {
-                if state.handle(*handle).mapped_bytes == 0 {
-                    let message = format!("handle {handle} has no mapping at this step");
-                    self.check.problem([], message, "put a `map` before it");
+            Step::Truncate { handle, size } => self.length(*handle, size, state),
+            Step::Fallocate { handle, size } => {
+                self.length(*handle, size, state);
+                if *size == Distribution::Fixed(Bytes(0)) {
+                    self.check.problem(["size", "fixed"], "the size to allocate is 0", "use a size above 0");
                 }
             }
+            Step::Map(map) => self.map(map, state),
+            Step::Unmap { handle } => state.change(*handle, |handle| handle.mapped_bytes = 0),
+            Step::Msync { handle } => self.msync(*handle, state),
             Step::Transfer(transfer) => {
                 self.uses(transfer.handle, Wants::Any, state);
                 records::transfer(self.check, transfer, state.handle(transfer.handle));
             }
             Step::OfFile(step) => records::file(self.check, step),
-            Step::HoldDirectories(held) => {
-                self.check.positive(["count"], "the number of directories", held.count.into(), "use at least 1");
-                let per_directory = held.per_directory.into();
-                self.check.positive(["per-directory"], "the number of files", per_directory, "use at least 1");
-            }
+            Step::HoldDirectories(held) => self.hold_directories(held),
             Step::Postmark(step) => self.postmark(step, state),
             Step::Trees(step) => records::trees(self.check, step, self.rules.items_each),
-            Step::Delay { time } => {
-                if self.rules.over == Over::FileSet {
-                    self.check.positive(["time"], "the delay", time.0, "leave the step out for no delay");
-                }
-            }
-            Step::Command { line } => {
-                if line.trim().is_empty() {
-                    self.check.problem(["line"], "there is no command", "name one, or leave the step out");
-                }
-            }
             Step::Each(each) => self.each(each, state),
-            Step::Loop { times, steps } => {
-                self.check.positive(["times"], "the number of times", *times, "use at least 1, or leave the loop out");
-                self.not_empty(steps, "the loop");
-                self.steps("steps", steps, state);
-                if *times > 1 && self.rounds == Rounds::Two {
-                    self.rounds = Rounds::One;
-                    self.steps("steps", steps, state);
-                    self.rounds = Rounds::Two;
-                }
-            }
-            Step::Mix { choices } => {
-                if choices.is_empty() {
-                    self.check.problem(
-                        ["choices"],
-                        "the mix has no choices",
-                        "add choices of `{ weight = 1.0, steps = [ … ] }`",
-                    );
-                }
-                let before = state.clone();
-                let mut after: Option<State> = None;
-                self.inside("choices", |walk| {
-                    walk.check.sum(choices.iter().map(|choice| choice.weight));
-                    for (index, choice) in choices.iter().enumerate() {
-                        walk.inside(index, |walk| {
-                            walk.check.above_zero(
-                                ["weight"],
-                                "the weight",
-                                choice.weight,
-                                "leave out what should never be chosen",
-                            );
-                            walk.not_empty(&choice.steps, "the choice");
-                            let mut way = before.clone();
-                            walk.steps("steps", &choice.steps, &mut way);
-                            after = Some(match after.take() {
-                                None => way,
-                                Some(other) => other.joined(&way),
-                            });
-                        });
-                    }
-                });
-                if let Some(after) = after {
-                    *state = after;
-                }
-            }
+            Step::Loop { times, steps } => self.repeat(*times, steps, state),
+            Step::Mix { choices } => self.mix(choices, state),
+            Step::Delay { time } => self.delay(*time),
+            Step::Command { line } => self.command(line),
             Step::Stat { .. }
             | Step::Access { .. }
             | Step::Utimens { .. }
@@ -337,6 +230,125 @@ impl Walk<'_> {
             | Step::LoadFile(_)
             // A step for another kind of target, which is already reported.
             | Step::Shared(_) => {}
+        }
+    }
+
+    /// Checks the files that a step selects.
+    fn files(&mut self, step: &Step, state: &mut State) {
+        match self.rules.over {
+            Over::FileSet => {
+                if let Some(pick) = picked(step) {
+                    self.pick(pick, state);
+                    let removes = matches!(step, Step::Unlink { .. }) || matches!(step, Step::Copy(copy) if copy.moves);
+                    state.same = if removes { Same::Removed } else { Same::Fine };
+                }
+            }
+            Over::Names { files } => {
+                for file in step.file().into_iter().chain(step.led_to()) {
+                    self.named(file, files);
+                }
+            }
+        }
+    }
+
+    fn delay(&mut self, time: Nanos) {
+        if self.rules.over == Over::FileSet {
+            self.check.positive(["time"], "the delay", time.0, "leave the step out for no delay");
+        }
+    }
+
+    fn command(&mut self, line: &str) {
+        if line.trim().is_empty() {
+            self.check.problem(["line"], "there is no command", "name one, or leave the step out");
+        }
+    }
+
+    fn hold_directories(&mut self, held: &Held) {
+        self.check.positive(["count"], "the number of directories", held.count.into(), "use at least 1");
+        let per_directory = held.per_directory.into();
+        self.check.positive(["per-directory"], "the number of files", per_directory, "use at least 1");
+    }
+
+    fn map(&mut self, map: &MapStep, state: &mut State) {
+        self.uses(map.handle, Wants::Any, state);
+        self.has_descriptor(map.handle, state);
+        self.check.length(["length"], map.length.0);
+        state.change(map.handle, |handle| handle.mapped_bytes = map.length.0);
+    }
+
+    fn whole_file(&mut self, handle: u16, wants: Wants, request: Bytes, state: &mut State) {
+        self.uses(handle, wants, state);
+        self.whole(request);
+    }
+
+    fn request(&mut self, handle: u16, wants: Wants, offset: Option<Bytes>, size: &Distribution, state: &mut State) {
+        self.uses(handle, wants, state);
+        if let Some(offset) = offset {
+            self.offset(offset);
+        }
+        self.sizes(size);
+    }
+
+    /// Checks a step that sets or reserves the length of a file.
+    fn length(&mut self, handle: u16, size: &Distribution, state: &mut State) {
+        self.uses(handle, Wants::Writing, state);
+        self.has_descriptor(handle, state);
+        self.check.inside("size", |check| {
+            check.distribution(size, |check, keys, size| {
+                if size.0 > MAX_OFFSET_BYTES {
+                    check.length(keys, size.0);
+                }
+            });
+        });
+    }
+
+    fn msync(&mut self, handle: u16, state: &State) {
+        if state.handle(handle).mapped_bytes == 0 {
+            let message = format!("handle {handle} has no mapping at this step");
+            self.check.problem([], message, "put a `map` before it");
+        }
+    }
+
+    fn repeat(&mut self, times: u64, steps: &[Step], state: &mut State) {
+        self.check.positive(["times"], "the number of times", times, "use at least 1, or leave the loop out");
+        self.not_empty(steps, "the loop");
+        self.steps("steps", steps, state);
+        if times > 1 && self.rounds == Rounds::Two {
+            self.rounds = Rounds::One;
+            self.steps("steps", steps, state);
+            self.rounds = Rounds::Two;
+        }
+    }
+
+    /// Walks every choice from the state before the mix, and joins the states after them.
+    fn mix(&mut self, choices: &[Choice], state: &mut State) {
+        if choices.is_empty() {
+            self.check.problem(
+                ["choices"],
+                "the mix has no choices",
+                "add choices of `{ weight = 1.0, steps = [ … ] }`",
+            );
+        }
+        let before = state.clone();
+        let mut after: Option<State> = None;
+        self.inside("choices", |walk| {
+            walk.check.sum(choices.iter().map(|choice| choice.weight));
+            for (index, choice) in choices.iter().enumerate() {
+                walk.inside(index, |walk| {
+                    let help = "leave out what should never be chosen";
+                    walk.check.above_zero(["weight"], "the weight", choice.weight, help);
+                    walk.not_empty(&choice.steps, "the choice");
+                    let mut chosen = before.clone();
+                    walk.steps("steps", &choice.steps, &mut chosen);
+                    after = Some(match after.take() {
+                        None => chosen,
+                        Some(other) => other.joined(&chosen),
+                    });
+                });
+            }
+        });
+        if let Some(after) = after {
+            *state = after;
         }
     }
 
@@ -397,8 +409,20 @@ impl Walk<'_> {
         state.handles.insert(handle, opened);
     }
 
+    fn open(&mut self, open: &OpenStep, state: &mut State) {
+        let opened = Handle {
+            open: Known::Yes,
+            writable: if open.write { Known::Yes } else { Known::No },
+            stream: open.stream.is_some(),
+            mapped_bytes: 0,
+            mpi: open.mpi.as_ref().map(|mpi| MpiHandle { ranks: mpi.ranks, view: mpi.view }),
+        };
+        self.opens(open.handle, opened, state);
+        self.open_options(open);
+    }
+
     /// Checks the options for opening a named file.
-    fn open(&mut self, open: &OpenStep) {
+    fn open_options(&mut self, open: &OpenStep) {
         if self.rules.over == Over::FileSet {
             return;
         }
