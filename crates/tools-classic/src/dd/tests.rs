@@ -26,7 +26,7 @@ fn copy_of(line: &str) -> CopySpec {
     }
 }
 
-/// GNU dd 9.1's output for each, as observed.
+/// Output of GNU dd 9.1 for each, as observed.
 #[test]
 fn gnu_numbers_are_gnus() {
     let value = |text| number::gnu(text).map(|number| number.value);
@@ -90,7 +90,7 @@ fn bsd_numbers_are_the_bsds() {
 }
 
 proptest! {
-    /// No input ends in a panic.
+    /// No input causes a panic.
     #[test]
     fn any_text_is_a_number_or_none(text in "\\PC{0,12}") {
         let _ = number::gnu(&text);
@@ -102,7 +102,7 @@ proptest! {
         let _ = read(&[text], Marks::Straight);
     }
 
-    /// A factor and a suffix multiply, whatever they are.
+    /// A factor and a suffix multiply, for any values.
     #[test]
     fn suffixes_multiply(digits in 0u64..1_000_000, power in 0usize..4, times in 1u64..100) {
         let suffix = ["", "K", "M", "G"][power];
@@ -115,7 +115,7 @@ proptest! {
         prop_assert_eq!(si, Ok(digits * 1000u64.pow(power as u32)));
     }
 
-    /// An amount is never off by more than half of its last digit.
+    /// A printed amount is off by at most half of its last digit.
     #[test]
     fn amounts_are_near_what_they_tell(amount in 0u64..u64::MAX) {
         for (base, factor) in [(Base::Si, 1000.0f64), (Base::Iec, 1024.0)] {
@@ -131,7 +131,7 @@ proptest! {
     }
 }
 
-/// Last lines of real runs, of GNU dd 9.1.
+/// Last lines of real runs of GNU dd 9.1.
 #[test]
 fn amounts_and_rates_read_as_dds() {
     for (bytes, si, iec) in [
@@ -193,7 +193,7 @@ fn the_last_lines_are_each_personalitys() {
     );
 }
 
-/// Progress goes over its own line; an error, and the end, begin a new one.
+/// A progress line overwrites the previous one; an error, and the end, begin a new line.
 #[test]
 fn progress_is_one_line() {
     let mut reporter = Reporter::new(&read_line("status=progress of=big").unwrap(), "dd");
@@ -230,7 +230,7 @@ fn what_is_wrong_is_said_in_dds_words() {
     assert_eq!(straight.unwrap_err().text("dd"), "dd: invalid number: '1m'\n");
 }
 
-// Protects those who type a published command: its slips of print are explained, and what is not a slip is not.
+// Protects users who type a published command: its misprints are explained, and correct arguments are not.
 #[test]
 fn slips_of_print_are_explained() {
     let meant = |line: &str| read_line(line).unwrap_err().meant;
@@ -268,7 +268,7 @@ fn a_command_line_is_a_copy() {
     assert_eq!(read_line("status=progress").unwrap().status, Status::Progress);
 }
 
-/// Where all storage is gone to bypassing the page cache, so is the phase.
+/// A phase is direct if all its storage is opened directly.
 #[test]
 fn direct_is_what_storage_is_opened_as() {
     let cache = |line: &str| lower::lower(&read_line(line).unwrap()).phase[0].cache;
@@ -278,7 +278,7 @@ fn direct_is_what_storage_is_opened_as() {
     assert_eq!(cache("if=/dev/zero of=/dev/null"), CachePolicy::AsIs);
 }
 
-/// Numbers are the same whoever reads them again.
+/// Plain numbers are the same in both syntaxes.
 #[test]
 fn plain_numbers_are_plain() {
     assert_eq!(number::gnu("12"), Ok(Number { value: 12, counts_bytes: false, is_zero_multiplier: false }));

@@ -8,7 +8,7 @@ fn settings(words: &str) -> Result<ZcavSettings, Refusal> {
     ZcavSettings::read("zcav", &words)
 }
 
-/// What the real one answers with its usage, and what it takes.
+/// Arguments that the real tool accepts, and those that it answers with its usage.
 #[test]
 fn words_are_read_as_the_tool_reads_them() {
     for words in ["", "-b 0 a", "-b 2:4 a", "-c 0 a", "-s 1 a", "-s 30 a", "-b 8:1 -r 0:64 a", "-x a"] {
@@ -23,7 +23,7 @@ fn words_are_read_as_the_tool_reads_them() {
     assert!(said.writes && said.loops == 3 && said.group.as_deref() == Some("sys"));
 }
 
-/// Blocks of a file of 21 MiB, as the real one reads them.
+/// Blocks of a file of 21 MiB, as the real tool reads them.
 #[test]
 fn a_course_has_the_tools_blocks() {
     let plan = |words: &str| {
@@ -37,7 +37,7 @@ fn a_course_has_the_tools_blocks() {
     assert_eq!(plan("-b 64 a"), (vec![], Some((0, 21 * MIB))));
 }
 
-/// Times of a slowed run, in the real one's own lines, once and as the middle of several loops.
+/// Times of a slowed run in the real tool's format: of one loop, and as the middle of several.
 #[test]
 fn times_become_the_tools_lines() {
     let told = |words: &str, ops_ms: &[u64]| {
@@ -57,7 +57,7 @@ fn times_become_the_tools_lines() {
         "#block offset (GiB), MiB/s, time\n0.00 1.24 1.610\n#0.00 ++++ 0.200\n0.00 1.25 1.604\n\
          # Read 6 megs in 3 seconds, 1 megabytes per second.\n"
     );
-    // The middle of 1, 2 and 9 s; what is after the last whole block is in no line.
+    // The middle of 1, 2 and 9 s. The rest after the last whole block has no line.
     assert_eq!(
         told("-b 1 -r 1 -c 3 a", &[1000, 9000, 2000]),
         "# Read 1 megs in 1 seconds, 1 megabytes per second.\n# Read 1 megs in 9 seconds, 0 megabytes per second.\n\
@@ -66,7 +66,7 @@ fn times_become_the_tools_lines() {
     );
     let tail = told("-b 20 a", &[100; 21]);
     assert!(tail.contains("# Read 20 megs in 2 seconds, 9 megabytes"), "{tail}");
-    // What it counts of the range's beginning, and what is so.
+    // The tool's count at the start of the range, and the correct one.
     assert!(told("-b 1 -r 1:2 a", &[1000]).contains("# Read 1 megs"));
     assert!(told("--compat=strict -b 1 -r 1:2 a", &[1000]).contains("# Read 2 megs"));
 }

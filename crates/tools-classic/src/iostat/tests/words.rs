@@ -1,4 +1,4 @@
-//! The command line.
+//! Tests of the command line.
 
 use super::goldens::Described;
 use crate::iostat::{
@@ -18,7 +18,7 @@ fn settings(line: &str) -> IostatSettings {
     }
 }
 
-// Protects: which words mean what, with the defaults that depend on each other.
+// Protects: the meaning of each argument, and defaults that depend on other arguments.
 #[test]
 fn words_and_what_they_mean() {
     let plain = settings("");
@@ -40,7 +40,7 @@ fn words_and_what_they_mean() {
     assert_eq!(said("-dV -Q"), Ok(Action::Version));
 }
 
-// Protects: what iostat refuses is refused, and the reason names the word.
+// Protects: arguments that iostat refuses are refused, with a reason that names the word.
 #[test]
 fn what_is_refused() {
     for (line, word) in [
@@ -70,7 +70,7 @@ fn what_is_refused() {
     assert!(USAGE.starts_with("Usage: iostat [ options ]") && USAGE.lines().count() == 7);
 }
 
-// Protects: what completion offers can be said.
+// Protects: the parser accepts everything that completion offers.
 #[test]
 fn every_option_of_the_table_is_known() {
     for option in OPTIONS {

@@ -1,4 +1,4 @@
-//! IOzone's text: the table of single-process tests, and the blocks of throughput tests.
+//! Parses IOzone's text: the table of single-process tests, and the blocks of throughput tests.
 
 use super::{number, sizes};
 use crate::iozone::pass::Pass;
@@ -7,16 +7,16 @@ use crate::iozone::settings::Rate;
 use plumb_result::PublishedNumber;
 use plumb_result::published::Unread;
 
-/// What heads the columns of rates, in the order of [`Pass::ALL`].
+/// Column headings of rates, in the order of [`Pass::ALL`].
 const HEADS: [&str; 17] = [
     "write", "rewrite", "read", "reread", "read", "write", "read", "rewrite", "read", "fwrite", "frewrite", "fread",
     "freread", "pwrite", "repwrite", "pread", "repread",
 ];
 
-/// A longer number is two that have run into each other: no column is wider.
+/// Maximum width of a column. A longer number is two numbers without a blank between them.
 const DIGITS_MAX: usize = 10;
 
-/// The numbers of all tables and blocks, in their order.
+/// Returns the numbers of all tables and blocks, in order.
 pub(super) fn numbers(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
     let rate = rate(text);
     let mut found = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn numbers(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
     Ok(found)
 }
 
-/// The unit of rates in the text.
+/// Returns the unit of rates in the text.
 pub(super) fn rate(text: &str) -> Rate {
     let says = |words: &str| text.lines().any(|line| line.trim().trim_matches('"').starts_with(words));
     if says("OPS Mode") || says("Output is in ops/sec") {
@@ -54,7 +54,7 @@ pub(super) fn rate(text: &str) -> Rate {
     }
 }
 
-/// The words of a line, each with the column that it ends before.
+/// Returns the words of a line, each with the column after its end.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let mut at = 0;
     let mut found = Vec::new();
@@ -69,7 +69,7 @@ fn words(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// Where the columns end that the head of a table names; those of the sizes first.
+/// Returns the ends of the columns in a table's header; those of the sizes first.
 fn head(text: &str) -> Option<Vec<usize>> {
     let words = words(text);
     let (sizes, rates) = words.split_at_checked(2)?;
@@ -86,7 +86,7 @@ fn is_row(text: &str) -> bool {
     first.is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The numbers of a row: each stands under the head that ends nearest to it.
+/// Returns the numbers of a row. Each belongs to the heading that ends nearest to it.
 fn row(text: &str, ends: &[usize], rate: Rate) -> Result<Vec<PublishedNumber>, Unread> {
     let wrong = |word: &str, what: &str| Unread {
         place: String::new(),
@@ -120,7 +120,7 @@ fn row(text: &str, ends: &[usize], rate: Rate) -> Result<Vec<PublishedNumber>, U
     Ok(found)
 }
 
-/// What each of several processes works on.
+/// Describes the work of each of several processes.
 fn each(said: &str) -> String {
     let mut numbers = said.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
     match numbers.next() {
@@ -129,7 +129,7 @@ fn each(said: &str) -> String {
     }
 }
 
-/// `  2 initial writers  = 1035802.88 kB/sec`: what all processes did together.
+/// Parses `  2 initial writers  = 1035802.88 kB/sec`, the total of all processes.
 fn block(said: &str, of_each: &str, rate: Rate) -> Option<PublishedNumber> {
     let (who_text, value) = said.split_once('=')?;
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! Checks and conclusions over all options: conflicts, and the sizes to run.
+//! Checks across all options: conflicts, and the sizes to run.
 
 use super::{IozoneSettings, RECORD_MAX_BYTES, Rate, Seen, TestMode, Trouble, WrittenContent};
 use crate::iozone::IozoneUsageError;
@@ -9,7 +9,7 @@ fn trouble(code: u8, message: &str) -> Option<Trouble> {
     Some(Trouble { message: message.to_owned(), error: String::new(), code, behind_table: false })
 }
 
-/// What does not go together, in IOzone's order.
+/// Returns the first conflict, in IOzone's order.
 fn contradiction(settings: &IozoneSettings, seen: &Seen, auto: bool) -> Option<Trouble> {
     let telemetry = settings.telemetry.writes.is_some() || settings.telemetry.reads.is_some();
     if let (Some(least), Some(most)) = (seen.sizes.min_record, seen.sizes.max_record)
@@ -105,7 +105,7 @@ pub(super) fn conclude(settings: &mut IozoneSettings, mut seen: Seen) -> Result<
         settings.calls.mapped = Some(seen.calls.mapped_sync);
     }
     if seen.content.duplicate.is_some() || seen.content.compress.is_some() {
-        // IOzone's duplicates are of data that can be halved, unless -+a says otherwise.
+        // IOzone's duplicates consist of data that can be halved, unless -+a says otherwise.
         settings.buffers.content = WrittenContent::Reducible {
             compress: seen.content.compress.unwrap_or(50),
             duplicate: seen.content.duplicate.unwrap_or(0),
@@ -156,7 +156,6 @@ pub(super) fn conclude(settings: &mut IozoneSettings, mut seen: Seen) -> Result<
     Ok(())
 }
 
-/// The sizes of `-a`.
 fn sweep(settings: &mut IozoneSettings, seen: &Seen) -> SizeSweep {
     let (first_kb, last_kb) = match (seen.sizes.files_kb.first(), seen.sizes.files_kb.last()) {
         (Some(first), Some(last)) => (*first, *last),
@@ -189,7 +188,7 @@ fn sweep(settings: &mut IozoneSettings, seen: &Seen) -> SizeSweep {
     SizeSweep::new(&SweepRange { files_kb, records, crossover_kb })
 }
 
-/// Tests that IOzone skips silently.
+/// Records the tests that IOzone skips silently.
 fn silent(settings: &mut IozoneSettings, seen: &Seen) {
     let mut said: Vec<String> =
         seen.missing.iter().map(|what| format!("{what} is not in Debian's IOzone 3.489")).collect();
@@ -210,7 +209,7 @@ fn silent(settings: &mut IozoneSettings, seen: &Seen) {
     }
 }
 
-/// Telemetry is of the first two tests.
+/// Limits telemetry to the first two tests.
 fn telemetry_tests(settings: &mut IozoneSettings) {
     if settings.telemetry.writes.is_none() && settings.telemetry.reads.is_none() {
         return;

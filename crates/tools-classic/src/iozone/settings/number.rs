@@ -1,4 +1,4 @@
-//! Numbers of the command line.
+//! Numbers on the command line.
 
 use super::{IozoneSettings, RECORD_MAX_BYTES};
 use crate::iozone::IozoneUsageError;

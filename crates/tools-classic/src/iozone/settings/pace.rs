@@ -31,7 +31,7 @@ pub struct TimingOptions {
     pub compute_counts: bool,
 }
 
-/// Takes an option about pauses or timing; `false` if it is not about them.
+/// Handles an option about pauses or timing; returns `false` for any other option.
 pub(super) fn take(settings: &mut IozoneSettings, _seen: &mut Seen, given: &Given) -> Result<bool, IozoneUsageError> {
     let (pace, timing, messages) = (&mut settings.pace, &mut settings.timing, &mut settings.messages);
     let number = given.number();

@@ -1,4 +1,4 @@
-//! Reads the command line, option by option.
+//! Parses the command line, option by option.
 
 use super::conclude::conclude;
 use super::sizes::SizesSeen;
@@ -7,7 +7,7 @@ use super::{IozoneSettings, Seen};
 use crate::iozone::getopt::{ReadOption, Words};
 use crate::iozone::{Action, IozoneUsageError, Machine, help};
 
-/// What Plumb does not do, and why.
+/// Returns the reason why Plumb does not support an option, if so.
 fn refusal(name: &str) -> Option<&'static str> {
     Some(match name {
         "+m" | "+c" | "+s" | "+i" | "+h" => "cluster mode (-+m) is not supported yet; run it on each machine",
@@ -18,9 +18,10 @@ fn refusal(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Reads a command line without the program's name.
+/// Parses a command line without the program's name.
 ///
 /// # Errors
+///
 /// The error, with IOzone's exit code.
 pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, IozoneUsageError> {
     let mut settings = IozoneSettings::new();
@@ -99,7 +100,7 @@ fn named_files(
     Ok(())
 }
 
-/// As many names as there are children, from a file.
+/// Reads the names of the children's files from a file.
 fn listed_files(
     settings: &mut IozoneSettings,
     seen: &mut Seen,
@@ -109,7 +110,7 @@ fn listed_files(
 ) -> Result<(), IozoneUsageError> {
     let path = said.value.as_deref().unwrap_or_default();
     let text = machine.file(path).map_err(|why| {
-        // It names the word that follows; Plumb adds the file and why.
+        // IOzone prints the word that follows; Plumb adds the file and the reason.
         let next = parted.take(1).pop().unwrap_or_else(|| "(null)".to_owned());
         IozoneUsageError {
             out: format!("Failed to stat the iozone input file: {next}\n"),

@@ -1,4 +1,4 @@
-//! Hands each option to the group that it belongs to.
+//! Dispatches each option to its group.
 
 use super::telemetry::telemetry;
 use super::{IozoneSettings, Seen, buffers, calls, children, files, pace, pattern, reports, selection, sizes};
@@ -14,7 +14,7 @@ pub(super) struct Given<'a> {
 }
 
 impl Given<'_> {
-    /// The value as a number, as atoi(3) reads it.
+    /// Returns the value as a number, parsed like atoi(3).
     pub(super) fn number(&self) -> i64 {
         whole(self.word)
     }
