@@ -118,11 +118,11 @@ impl Row {
 fn colour(rows: &mut [Row], column: usize) {
     let kind = holds(column);
     let ranks: Vec<f64> = rows.iter().map(|row| row.rank(column)).collect();
-    let mut told: Vec<f64> = ranks.iter().copied().filter(|&rank| rank != 0.0).collect();
-    told.sort_unstable_by(f64::total_cmp);
-    told.dedup();
+    let mut values: Vec<f64> = ranks.iter().copied().filter(|&rank| rank != 0.0).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values.dedup();
     let wide = (kind == Holds::Latency).then(|| "colspan=\"2\"".to_owned());
-    let (Some(&least), Some(&most), true) = (told.first(), told.last(), told.len() > 1) else {
+    let (Some(&least), Some(&most), true) = (values.first(), values.last(), values.len() > 1) else {
         if wide.is_some() {
             rows.iter_mut().for_each(|row| row.marks[column].clone_from(&wide));
         }

@@ -65,15 +65,15 @@ impl<'a> Options<'a> {
 }
 
 /// Splits at colons and skips empty pieces; the last of `most` pieces contains the rest. Source: strtok(3).
-pub(super) fn fields(said: &str, most: usize) -> Vec<&str> {
+pub(super) fn fields(text: &str, most: usize) -> Vec<&str> {
     let mut found = Vec::new();
-    let mut rest = said;
+    let mut rest = text;
     while found.len() + 1 < most {
         rest = rest.trim_start_matches(':');
         match rest.split_once(':') {
-            Some((field, behind)) => {
+            Some((field, after)) => {
                 found.push(field);
-                rest = behind;
+                rest = after;
             }
             None => break,
         }
@@ -85,11 +85,11 @@ pub(super) fn fields(said: &str, most: usize) -> Vec<&str> {
 }
 
 /// Returns the number at the start of the text, if any.
-pub(super) fn leading(said: &str) -> Option<i64> {
-    let said = said.trim_start();
-    let (sign, digits) = match said.strip_prefix('-') {
+pub(super) fn leading(text: &str) -> Option<i64> {
+    let text = text.trim_start();
+    let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
-        None => (1, said.strip_prefix('+').unwrap_or(said)),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
     };
     let end = digits.find(|digit: char| !digit.is_ascii_digit()).unwrap_or(digits.len());
     let digits = &digits[..end];
@@ -98,16 +98,16 @@ pub(super) fn leading(said: &str) -> Option<i64> {
 }
 
 /// Returns the number at the start of the text, or 0. Source: atoi(3).
-pub(super) fn number(said: &str) -> i64 {
-    leading(said).unwrap_or(0)
+pub(super) fn number(text: &str) -> i64 {
+    leading(text).unwrap_or(0)
 }
 
 /// Parses a number with one of these units after it. Each unit is 1024 times the previous one.
-pub(super) fn sized(said: &str, units: &str) -> i64 {
-    let last = said.chars().last().map(|last| last.to_ascii_lowercase());
+pub(super) fn sized(text: &str, units: &str) -> i64 {
+    let last = text.chars().last().map(|last| last.to_ascii_lowercase());
     let unit = last.and_then(|last| units.chars().position(|unit| unit == last));
     let factor = unit.map_or(1, |unit| 1i64 << (10 * (unit + 1)));
-    number(said).saturating_mul(factor)
+    number(text).saturating_mul(factor)
 }
 
 /// Removes Plumb's own `--compat=strict|true`; returns whether it is strict, and the other arguments.

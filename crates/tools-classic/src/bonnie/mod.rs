@@ -2,9 +2,9 @@
 //!
 //! 1. [`BonnieSettings::read`]: parses a command line like the chosen version.
 //! 2. [`lower::lower`]: creates one phase for each of its twelve tests, with the names, sizes and positions that its
-//!   generator draws.
+//!    generator draws.
 //! 3. [`print`]: prints its table and CSV lines. [`html`] and [`table`] are the tool's own readers of CSV lines, and
-//!   [`published`] is Plumb's.
+//!    [`published`] is Plumb's.
 //!
 //! Version 2.00a prints some wrong values. The correct ones are printed unless [`BonnieSettings::is_exact`].
 

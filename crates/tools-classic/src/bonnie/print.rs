@@ -320,12 +320,12 @@ fn rate(settings: &BonnieSettings, test: Test, took: Took, form: Form) -> String
     if test > Test::Seeks {
         let files = f64::from(settings.files());
         // The tool passes a double to an integer conversion, which prints the last integer argument instead.
-        let told = if settings.is_exact && settings.version == Version::V200 && form == Form::Table {
+        let shown = if settings.is_exact && settings.version == Version::V200 && form == Form::Table {
             files
         } else {
             per_second(files)
         };
-        return (told as i64).to_string();
+        return (shown as i64).to_string();
     }
     let mib = if matches!(test, Test::BytesOut | Test::BytesIn) {
         settings.large.per_char_mib

@@ -215,7 +215,7 @@ mod tests {
                        7391,6,+++++,+++,7504,7,6742,6,+++++,+++,6150,8,141ms,91929us,97899us,93502us,88236us,156ms,\
                        94183us,78209us,96806us,94413us,90936us,92668us\n";
 
-    fn told(text: &str) -> Vec<(CellMetric, String, f64, String)> {
+    fn parse(text: &str) -> Vec<(CellMetric, String, f64, String)> {
         let numbers = published(text).unwrap_or_else(|unread| panic!("{unread}"));
         numbers.into_iter().map(|one| (one.kind, one.printed, one.value, one.conditions)).collect()
     }
@@ -223,7 +223,7 @@ mod tests {
     // Protects: each number is assigned to the test that printed it, byte rates are in KiB, and `+++++` has no number.
     #[test]
     fn lines_of_all_versions_are_read() {
-        let old = told(OLD);
+        let old = parse(OLD);
         let kinds: Vec<CellMetric> = old.iter().map(|one| one.0).collect();
         use CellMetric::*;
         assert_eq!(kinds, [CharWrite, CharRead, Create, Delete, RandomCreate, RandomDelete]);
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(old[2], of_files);
 
         // Text around a line is skipped, and so is its header.
-        let new = told(&format!("Version 2.00a, of a machine\nname,{OLD}{NEW}"));
+        let new = parse(&format!("Version 2.00a, of a machine\nname,{OLD}{NEW}"));
         let kinds: Vec<CellMetric> = new.iter().map(|one| one.0).collect();
         assert_eq!(
             kinds,
@@ -245,7 +245,7 @@ mod tests {
 
         // 1.96 has no number of seeks in its line.
         let older = NEW.replacen("1.98,2.00a", "1.96,1.96", 1).replacen(",8192,5,", ",", 1);
-        assert_eq!(told(&older), new);
+        assert_eq!(parse(&older), new);
     }
 
     // Protects importers: a test that was too short has no rate, a test that did not run is missing,
@@ -275,8 +275,8 @@ mod tests {
     fn what_is_no_line_of_values_is_told_with_its_place() {
         let cut = published(&format!("\n{}", OLD.replacen(",8:4096:0/8", "", 1))).unwrap_err();
         assert_eq!((cut.place.as_str(), cut.message.as_str()), ("line 2", "a line of 26 values"));
-        let wrong = published(&OLD.replacen("26807", "26k", 1)).unwrap_err();
-        assert!(wrong.place == "line 1" && wrong.message.contains("`26k` is not a number (test `putc`)"), "{wrong}");
+        let error = published(&OLD.replacen("26807", "26k", 1)).unwrap_err();
+        assert!(error.place == "line 1" && error.message.contains("`26k` is not a number (test `putc`)"), "{wrong}");
         assert!(published("nothing").unwrap_err().help.contains("CSV lines"));
     }
 

@@ -150,8 +150,8 @@ impl BonnieSettings {
             _ => "bc:d:f::g:l:m:n:p:qr:s:u:x:y:z:Z:D",
         };
         let mut options = Options::new(called, letters, &own.rest);
-        while let Some(said) = options.next() {
-            let (letter, value) = said.map_err(|wrong| settings.usage(&wrong.to_string()))?;
+        while let Some(next) = options.next() {
+            let (letter, value) = next.map_err(|error| settings.usage(&error.to_string()))?;
             settings.letters.push(letter);
             settings.take(letter, value.as_deref())?;
         }
@@ -190,40 +190,40 @@ impl BonnieSettings {
     }
 
     fn take(&mut self, letter: char, value: Option<&str>) -> Result<(), Refusal> {
-        let said = value.unwrap_or_default();
+        let text = value.unwrap_or_default();
         match letter {
             'b' => self.flushes = true,
-            'c' => self.concurrency = number(said),
-            'd' => self.directory = Some(said.to_owned()),
+            'c' => self.concurrency = number(text),
+            'd' => self.directory = Some(text.to_owned()),
             'f' => self.large.per_char_mib = value.map_or(0, number),
             'g' if self.run_as.group.is_some() => return Err(self.usage("")),
-            'g' => self.run_as.group = Some(said.to_owned()),
-            'm' => said.clone_into(&mut self.machine.name),
-            'n' => self.take_files(said),
+            'g' => self.run_as.group = Some(text.to_owned()),
+            'm' => text.clone_into(&mut self.machine.name),
+            'n' => self.take_files(text),
             'p' => {
                 self.makes_and_waits |= matches!(self.meeting, Meeting::Wait | Meeting::Prompt);
-                self.meeting = match number(said) {
+                self.meeting = match number(text) {
                     0 => self.meeting,
                     -1 => Meeting::Remove,
                     count => Meeting::Make(count.clamp(i32::MIN.into(), i32::MAX.into()) as i32),
                 };
             }
             'q' => self.quiet = true,
-            'r' => self.machine.ram_mib = number(said),
-            's' => self.take_size(said),
+            'r' => self.machine.ram_mib = number(text),
+            's' => self.take_size(text),
             'u' => {
-                let (user, group) = said.split_once(':').map_or((said, None), |(user, group)| (user, Some(group)));
+                let (user, group) = text.split_once(':').map_or((text, None), |(user, group)| (user, Some(group)));
                 if self.run_as.user.is_some() || (group.is_some() && self.run_as.group.is_some()) {
                     return Err(self.usage(""));
                 }
                 self.run_as.user = Some(user.to_owned());
                 self.run_as.group = group.map(str::to_owned).or(self.run_as.group.take());
             }
-            'x' => self.runs = Some(number(said)),
+            'x' => self.runs = Some(number(text)),
             'y' => {
                 self.makes_and_waits |= matches!(self.meeting, Meeting::Make(_) | Meeting::Remove);
                 if !self.makes_and_waits {
-                    self.meeting = match said.chars().next() {
+                    self.meeting = match text.chars().next() {
                         Some('p' | 'P') => Meeting::Prompt,
                         Some('s' | 'S') => Meeting::Wait,
                         _ if self.version == Version::V103 => Meeting::Wait,
@@ -232,20 +232,20 @@ impl BonnieSettings {
                 }
             }
             'z' => {
-                if let Some(seed) = leading(said) {
+                if let Some(seed) = leading(text) {
                     self.seed = Seed::Number(seed as u32);
                 }
             }
-            'Z' => self.seed = Seed::File(said.to_owned()),
+            'Z' => self.seed = Seed::File(text.to_owned()),
             'D' => self.direct = true,
             _ => {}
         }
         Ok(())
     }
 
-    fn take_size(&mut self, said: &str) {
+    fn take_size(&mut self, text: &str) {
         let old = self.version == Version::V103;
-        let parts = fields(said, if old { 2 } else { 4 });
+        let parts = fields(text, if old { 2 } else { 4 });
         let mut parts = parts.into_iter();
         self.large.size_mib = parts.next().map_or(0, |size| sized(size, if old { "g" } else { "gt" }));
         if let Some(chunk) = parts.next() {
@@ -259,10 +259,10 @@ impl BonnieSettings {
         }
     }
 
-    fn take_files(&mut self, said: &str) {
+    fn take_files(&mut self, text: &str) {
         let old = self.version == Version::V103;
         let units = if old { "" } else { "kmg" };
-        let mut parts = fields(said, if old { 4 } else { 5 }).into_iter();
+        let mut parts = fields(text, if old { 4 } else { 5 }).into_iter();
         self.small.files_ki = parts.next().map_or(0, |count| sized(count, if old { "" } else { "m" }));
         if let Some(most) = parts.next() {
             self.small.max_bytes = sized(most, units);
@@ -279,7 +279,7 @@ impl BonnieSettings {
     }
 
     fn fill_in(&mut self) {
-        if self.machine.ram_mib != 0 && !self.says('s') {
+        if self.machine.ram_mib != 0 && !self.has('s') {
             self.large.size_mib = self.large.size_mib.max(self.machine.ram_mib.saturating_mul(2));
             if self.large.size_mib % 1024 > 512 {
                 self.large.size_mib += 1024 - self.large.size_mib % 1024;
@@ -357,7 +357,7 @@ impl BonnieSettings {
     }
 
     /// Whether an option was given.
-    pub fn says(&self, letter: char) -> bool {
+    pub fn has(&self, letter: char) -> bool {
         self.letters.contains(&letter)
     }
 
@@ -408,8 +408,8 @@ impl BonnieSettings {
     }
 
     /// Returns the usage, after the error.
-    pub fn usage(&self, wrong: &str) -> Refusal {
-        Refusal(format!("{wrong}{}\nVersion: {}\n", usage_of(self.version), self.version.name()))
+    pub fn usage(&self, error: &str) -> Refusal {
+        Refusal(format!("{error}{}\nVersion: {}\n", usage_of(self.version), self.version.name()))
     }
 }
 

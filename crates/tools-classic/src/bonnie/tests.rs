@@ -12,13 +12,13 @@ fn machine() -> Machine {
     Machine { ram_mib: 24104, node: "golden".to_owned(), pid: 100, time_s: 5 }
 }
 
-fn said(words: &str) -> Result<BonnieSettings, Refusal> {
+fn parse(words: &str) -> Result<BonnieSettings, Refusal> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     BonnieSettings::read("bonnie++", &words, &machine())
 }
 
 fn settings(words: &str) -> BonnieSettings {
-    said(words).unwrap()
+    parse(words).unwrap()
 }
 
 // Protects callers that ask which tests a command line runs: they are the phases of its workload.
@@ -36,7 +36,7 @@ fn the_tests_of_settings_are_the_phases() {
         let phases: Vec<Option<Test>> = workload.phase.iter().map(|phase| Test::of_phase(&phase.name)).collect();
         let tests: Vec<Option<Test>> = settings.tests().into_iter().map(Some).collect();
         assert_eq!(phases, tests, "{words}");
-        assert!(settings.says('n') && settings.says('s') && !settings.says('x'));
+        assert!(settings.has('n') && settings.has('s') && !settings.has('x'));
     }
 }
 
@@ -71,7 +71,7 @@ fn sizes_are_read_as_the_tool_reads_them() {
     // Without -s: twice the memory, rounded up from half a GiB on.
     assert_eq!(settings("-r 700").large.size_mib, 1400);
     assert_eq!(settings("-r 800").large.size_mib, 2048);
-    assert_eq!(said("-r 0 -z 4294967295").unwrap().seed.text(), "4294967295");
+    assert_eq!(parse("-r 0 -z 4294967295").unwrap().seed.text(), "4294967295");
 }
 
 #[test]
@@ -81,24 +81,25 @@ fn what_is_wrong_is_told_as_the_tool_tells_it() {
                  [-m machine-name] [-r ram-size-in-MiB]\n      \
                  [-x number-of-tests] [-u uid-to-use:gid-to-use] [-g gid-to-use]\n      \
                  [-q] [-f] [-b] [-p processes | -y] [-z seed | -Z random-file]\n      [-D]\n\nVersion: 2.00a\n";
-    let told = |words: &str| said(words).and_then(|found| found.check()).unwrap_err().0;
-    assert_eq!(told("-d . -u root -r 0 -s 64 -n 0 -f 2"), usage);
-    assert_eq!(told("-r 0 -s 64 -y"), format!("bonnie++: option requires an argument -- 'y'\n{usage}"));
-    assert_eq!(told("-h"), format!("bonnie++: invalid option -- 'h'\n{usage}"));
+    let refusal = |words: &str| parse(words).and_then(|found| found.check()).unwrap_err().0;
+    assert_eq!(refusal("-d . -u root -r 0 -s 64 -n 0 -f 2"), usage);
+    assert_eq!(refusal("-r 0 -s 64 -y"), format!("bonnie++: option requires an argument -- 'y'\n{usage}"));
+    assert_eq!(refusal("-h"), format!("bonnie++: invalid option -- 'h'\n{usage}"));
     let ram = "File size should be double RAM for good results, RAM is 24104M.\n";
-    assert_eq!(told("-s 256 -n 0"), format!("{ram}{usage}"));
-    for wrong in
+    assert_eq!(refusal("-s 256 -n 0"), format!("{ram}{usage}"));
+    for line in
         ["-r 0 -s 0 -n 0", "-r 0 -s 8:100", "-r 0 -s 8:300", "-c 0", "-c 201", "-r 0 -p 3 -y s", "-r 0 -n 1:5:9"]
     {
-        assert_eq!(told(wrong), usage, "{wrong}");
+        assert_eq!(refusal(wrong), usage, "{wrong}");
     }
     assert!(
-        told("--as-version=1.03 -h").starts_with("bonnie++: invalid option -- 'h'\nusage: bonnie++ [-d scratch-dir]")
+        refusal("--as-version=1.03 -h")
+            .starts_with("bonnie++: invalid option -- 'h'\nusage: bonnie++ [-d scratch-dir]")
     );
-    assert_eq!(told("--as-version=1.03 -s 256 -n 0"), ram);
-    assert!(told("--as-version 3").contains("use 2.00, 1.97 or 1.03"));
-    assert!(told("--compat=loose").contains("strict"));
-    assert!(told("-r 1 -s 2 -n 16").starts_with("When testing 16K of files in 1 MiB of RAM"));
+    assert_eq!(refusal("--as-version=1.03 -s 256 -n 0"), ram);
+    assert!(refusal("--as-version 3").contains("use 2.00, 1.97 or 1.03"));
+    assert!(refusal("--compat=loose").contains("strict"));
+    assert!(refusal("-r 1 -s 2 -n 16").starts_with("When testing 16K of files in 1 MiB of RAM"));
 }
 
 /// Version 1.03 has other letters: `-y` takes no value, and `-f` takes no attached one.
@@ -110,7 +111,7 @@ fn versions_have_their_own_letters() {
         (Meeting::Wait, 16384, 3, 8)
     );
     assert_eq!(old.large.per_char_mib, 16, "the whole file");
-    assert!(said("--as-version=1.03 -c 2").is_err());
+    assert!(parse("--as-version=1.03 -c 2").is_err());
     assert_eq!(settings("-r 0 -y s").meeting, Meeting::Wait);
     assert_eq!(settings("-r 0 -y prompt").meeting, Meeting::Prompt);
     assert_eq!(settings("-p 3").meeting, Meeting::Make(3));

@@ -36,8 +36,8 @@ pub fn help(program: &str, personality: Personality) -> String {
     text
 }
 
-fn list<T>(text: &mut String, words: &'static [Word<T>], personality: Personality, behind: &str) {
+fn list<T>(text: &mut String, words: &'static [Word<T>], personality: Personality, suffix: &str) {
     for word in words.iter().filter(|word| word.who.has(personality) && !word.help.is_empty()) {
-        let _ = writeln!(text, "  {:<12} {}", format!("{}{behind}", word.name), word.help);
+        let _ = writeln!(text, "  {:<12} {}", format!("{}{suffix}", word.name), word.help);
     }
 }

@@ -179,8 +179,8 @@ fn conversion(dd: &Dd) -> Conversion {
     }
 }
 
-fn flags(said: &[Flag]) -> CopyFlags {
-    let has = |flag: Flag| said.contains(&flag);
+fn flags(flags: &[Flag]) -> CopyFlags {
+    let has = |flag: Flag| flags.contains(&flag);
     CopyFlags {
         append: has(Flag::Append),
         direct: has(Flag::Direct),

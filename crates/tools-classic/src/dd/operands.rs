@@ -140,11 +140,11 @@ pub fn read(words: &[String], marks: Marks) -> Result<Dd, DdUsageError> {
     if matches!(dd.action, Action::Help | Action::Version) {
         return Ok(dd);
     }
-    let mut said = Vec::new();
+    let mut seen = Vec::new();
     for word in operands {
-        dd.operand(word, marks, &mut said).map_err(|mut wrong| {
-            wrong.lines.splice(0..0, dd.warnings.drain(..));
-            wrong
+        dd.operand(word, marks, &mut seen).map_err(|mut error| {
+            error.lines.splice(0..0, dd.warnings.drain(..));
+            error
         })?;
     }
     dd.check()?;
@@ -211,7 +211,7 @@ impl Dd {
         Ok(())
     }
 
-    pub(super) fn operand(&mut self, word: &str, marks: Marks, said: &mut Vec<Operand>) -> Result<(), DdUsageError> {
+    pub(super) fn operand(&mut self, word: &str, marks: Marks, seen: &mut Vec<Operand>) -> Result<(), DdUsageError> {
         let is_bsd = self.personality == Personality::FreeBsd;
         let Some((name, value)) = word.split_once('=') else {
             return Err(self.unknown_operand(word, word, marks));
@@ -223,18 +223,18 @@ impl Dd {
             if value.is_empty() {
                 return Err(DdUsageError::plain(format!("no value specified for {name}")));
             }
-            let is_again = said.contains(&operand) && !matches!(operand, Operand::Conversions);
+            let is_again = seen.contains(&operand) && !matches!(operand, Operand::Conversions);
             let block = |one: &Operand| matches!(one, Operand::InputBlock | Operand::OutputBlock);
             let clashes = match operand {
-                Operand::Block => said.iter().any(block),
-                Operand::InputBlock | Operand::OutputBlock => said.contains(&Operand::Block),
+                Operand::Block => seen.iter().any(block),
+                Operand::InputBlock | Operand::OutputBlock => seen.contains(&Operand::Block),
                 _ => false,
             };
             if is_again || clashes {
                 return Err(DdUsageError::plain(format!("{name}: illegal argument combination or already set")));
             }
         }
-        said.push(operand);
+        seen.push(operand);
         match operand {
             Operand::Input => self.input = Some(value.to_owned()),
             Operand::Output => self.output = Some(value.to_owned()),
@@ -264,10 +264,10 @@ impl Dd {
                         true => DdUsageError::plain(format!("unknown status {value}")),
                         false => {
                             // Because of the way dd compares flags, it names the part before the comma, or everything.
-                            let wrong = value.split(',').find(|part| find(LEVELS, part, self.personality).is_none());
+                            let unknown = value.split(',').find(|part| find(LEVELS, part, self.personality).is_none());
                             DdUsageError::hinting(format!(
                                 "invalid status level: {}",
-                                marks.quote(wrong.unwrap_or(value))
+                                marks.quote(unknown.unwrap_or(value))
                             ))
                         }
                     }
@@ -398,7 +398,7 @@ impl Dd {
         // Showing lines includes showing counts.
         let to_records = [Conv::Block, Conv::Ebcdic, Conv::Ibm].into_iter().any(has);
         let from_records = [Conv::Unblock, Conv::Ascii].into_iter().any(has);
-        let wrong = if several(&[Conv::Ascii, Conv::Ebcdic, Conv::Ibm]) {
+        let conflict = if several(&[Conv::Ascii, Conv::Ebcdic, Conv::Ibm]) {
             "cannot combine any two of {ascii,ebcdic,ibm}"
         } else if to_records && from_records && self.record.is_some() {
             "cannot combine block and unblock"
@@ -414,6 +414,6 @@ impl Dd {
         } else {
             return self.check_memory();
         };
-        Err(DdUsageError::plain(wrong.to_owned()))
+        Err(DdUsageError::plain(conflict.to_owned()))
     }
 }

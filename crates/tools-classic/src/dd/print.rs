@@ -22,7 +22,7 @@ pub struct Reporter {
     /// Bytes in the last progress line.
     told_bytes: Option<u64>,
     has_failed: bool,
-    lost_its_reader: bool,
+    reader_is_gone: bool,
     /// Whether an end could not be closed, which is dd's last message.
     is_over: bool,
 }
@@ -45,7 +45,7 @@ impl Reporter {
             progress_length: 0,
             told_bytes: None,
             has_failed: false,
-            lost_its_reader: false,
+            reader_is_gone: false,
             is_over: false,
         }
     }
@@ -56,8 +56,8 @@ impl Reporter {
     }
 
     /// Whether the reader of the output is gone, which ends dd silently.
-    pub fn lost_its_reader(&self) -> bool {
-        self.lost_its_reader
+    pub fn reader_is_gone(&self) -> bool {
+        self.reader_is_gone
     }
 
     /// Returns the text to print for an event; may be empty.
@@ -73,7 +73,7 @@ impl Reporter {
             CopyEvent::Second => String::new(),
             // A slow flush after the last line would look like a stalled copy.
             CopyEvent::Flushes if self.status == Status::Progress => match self.told_bytes {
-                Some(told) if told < counts.written_bytes => {
+                Some(printed) if printed < counts.written_bytes => {
                     self.progress(counts, elapsed_ns, &general(elapsed_ns as f64 / 1e9))
                 }
                 _ => String::new(),
@@ -89,11 +89,11 @@ impl Reporter {
                 self.message(&format!("warning: partial read ({bytes} {unit}); suggest iflag=fullblock"))
             }
             CopyEvent::Failed { what: CopyStep::Write | CopyStep::WriteBlock, errno: EPIPE } => {
-                self.lost_its_reader = true;
+                self.reader_is_gone = true;
                 String::new()
             }
             CopyEvent::Failed { what, errno } => self.failed(what, errno),
-            CopyEvent::Ended if self.lost_its_reader => String::new(),
+            CopyEvent::Ended if self.reader_is_gone => String::new(),
             CopyEvent::Asked | CopyEvent::PassesOver | CopyEvent::Ended | CopyEvent::Interrupted => {
                 self.summary(counts, elapsed_ns)
             }
@@ -114,7 +114,7 @@ impl Reporter {
         }
         let name = quote::file(self.name_of(what));
         let plain = quote::file_if_needed(self.name_of(what));
-        let said = match what {
+        let subject = match what {
             CopyStep::LookAtInput | CopyStep::LookAtOutput => format!("cannot fstat {name}"),
             CopyStep::Skip => format!("{plain}: cannot skip"),
             CopyStep::Seek | CopyStep::PassOver => format!("{plain}: cannot seek"),
@@ -129,7 +129,7 @@ impl Reporter {
             CopyStep::CloseInput => format!("closing input file {name}"),
             CopyStep::CloseOutput => format!("closing output file {name}"),
         };
-        self.message(&format!("{said}: {reason}"))
+        self.message(&format!("{subject}: {reason}"))
     }
 
     fn name_of(&self, what: CopyStep) -> &str {

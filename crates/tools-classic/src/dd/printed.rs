@@ -94,9 +94,9 @@ mod tests {
     fn only_what_is_wrong_is_refused() {
         let right = printed("if=a of=b bs=1M count=3 conv=fsync status=none");
         assert_eq!((right.refused.len(), right.only_bsd.len()), (0, 0));
-        let wrong = printed("bs=0 bs=4k count=many -x --bad=1 count=2");
-        assert_eq!(wrong.refused, ["bs=0", "count=many", "-x", "--bad=1"]);
-        assert_eq!((wrong.dd.block, wrong.dd.count.map(|count| count.value)), (Some(4096), Some(2)));
+        let command = printed("bs=0 bs=4k count=many -x --bad=1 count=2");
+        assert_eq!(command.refused, ["bs=0", "count=many", "-x", "--bad=1"]);
+        assert_eq!((command.dd.block, command.dd.count.map(|count| count.value)), (Some(4096), Some(2)));
     }
 
     proptest! {

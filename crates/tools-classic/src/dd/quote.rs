@@ -14,9 +14,9 @@ impl Marks {
     /// Derives the marks from environment variables: the first non-empty one of
     /// `LC_ALL`, `LC_CTYPE` and `LANG` decides. Source: locale(7).
     pub fn of_locale(variable: impl Fn(&str) -> Option<String>) -> Marks {
-        let said =
+        let locale =
             ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| variable(name).filter(|text| !text.is_empty()));
-        let is_utf8 = said.is_some_and(|text| {
+        let is_utf8 = locale.is_some_and(|text| {
             let text = text.to_ascii_lowercase();
             text.contains("utf-8") || text.contains("utf8")
         });

@@ -119,14 +119,14 @@ proptest! {
     #[test]
     fn amounts_are_near_what_they_tell(amount in 0u64..u64::MAX) {
         for (base, factor) in [(Base::Si, 1000.0f64), (Base::Iec, 1024.0)] {
-            let told = human::bytes(amount, base);
-            let (number, unit) = told.split_once(' ').unwrap();
+            let printed = human::bytes(amount, base);
+            let (number, unit) = printed.split_once(' ').unwrap();
             let letter = unit.chars().next().unwrap().to_ascii_uppercase();
             let power = "BKMGTPEZY".find(letter).unwrap() as i32;
             let value: f64 = number.parse().unwrap();
             let step = if number.contains('.') { 0.05 } else { 0.5 };
             let off = (value - amount as f64 / factor.powi(power)).abs();
-            prop_assert!(off <= step * 1.000_001, "{} told as {}", amount, told);
+            prop_assert!(off <= step * 1.000_001, "{} printed as {}", amount, printed);
         }
     }
 }
@@ -201,7 +201,7 @@ fn progress_is_one_line() {
     assert_eq!(first, "\r94613209088 bytes (95 GB, 88 GiB) copied, 1 s, 94.6 GB/s");
     let shorter = reporter.hear(CopyEvent::Second, &counts(1, 0, 9), 2_000_100_000);
     assert_eq!(shorter.trim_end(), "\r9 bytes copied, 2 s, 0.0 kB/s");
-    assert_eq!(shorter.len(), first.len(), "what was there is wiped");
+    assert_eq!(shorter.len(), first.len(), "the old line is erased");
     let failed = reporter.hear(CopyEvent::Failed { what: CopyStep::Write, errno: 28 }, &counts(1, 0, 5), 3);
     assert_eq!(failed, "\ndd: error writing 'big': No space left on device\n");
     assert!(reporter.has_failed());
@@ -210,20 +210,20 @@ fn progress_is_one_line() {
 
 #[test]
 fn what_is_wrong_is_said_in_dds_words() {
-    let said = |line: &str| read_line(line).unwrap_err().text("dd");
+    let message = |line: &str| read_line(line).unwrap_err().text("dd");
     let hint = "Try 'dd --help' for more information.\n";
-    assert_eq!(said("bs=1m"), "dd: invalid number: ‘1m’\n");
-    assert_eq!(said("bs=9E"), "dd: invalid number: ‘9E’: Value too large for defined data type\n");
-    assert_eq!(said("oag=dsync"), format!("dd: unrecognized operand ‘oag=dsync’\n{hint}"));
-    assert_eq!(said("oflag/dsync"), format!("dd: unrecognized operand ‘oflag/dsync’\n{hint}"));
-    assert_eq!(said("oflag=fullblock"), format!("dd: invalid output flag: ‘fullblock’\n{hint}"));
-    assert_eq!(said("conv=a,swab"), format!("dd: invalid conversion: ‘a’\n{hint}"));
-    assert_eq!(said("conv=lcase,ucase"), "dd: cannot combine lcase and ucase\n");
-    assert_eq!(said("--foo"), format!("dd: unrecognized option '--foo'\n{hint}"));
-    assert_eq!(said("--as-version=gnu --as-version=freebsd bs=1q"), "dd: bs: illegal numeric value\n");
-    assert_eq!(said("--as-version freebsd bs=1k ibs=2"), "dd: ibs: illegal argument combination or already set\n");
+    assert_eq!(message("bs=1m"), "dd: invalid number: ‘1m’\n");
+    assert_eq!(message("bs=9E"), "dd: invalid number: ‘9E’: Value too large for defined data type\n");
+    assert_eq!(message("oag=dsync"), format!("dd: unrecognized operand ‘oag=dsync’\n{hint}"));
+    assert_eq!(message("oflag/dsync"), format!("dd: unrecognized operand ‘oflag/dsync’\n{hint}"));
+    assert_eq!(message("oflag=fullblock"), format!("dd: invalid output flag: ‘fullblock’\n{hint}"));
+    assert_eq!(message("conv=a,swab"), format!("dd: invalid conversion: ‘a’\n{hint}"));
+    assert_eq!(message("conv=lcase,ucase"), "dd: cannot combine lcase and ucase\n");
+    assert_eq!(message("--foo"), format!("dd: unrecognized option '--foo'\n{hint}"));
+    assert_eq!(message("--as-version=gnu --as-version=freebsd bs=1q"), "dd: bs: illegal numeric value\n");
+    assert_eq!(message("--as-version freebsd bs=1k ibs=2"), "dd: ibs: illegal argument combination or already set\n");
     assert_eq!(
-        said("bs=0x10"),
+        message("bs=0x10"),
         "dd: warning: ‘0x’ is a zero multiplier; use ‘00x’ if that is intended\ndd: invalid number: ‘0x10’\n"
     );
     let straight = read(&["bs=1m".to_owned()], Marks::of_locale(|_| Some("C".to_owned())));

@@ -89,7 +89,7 @@ impl DeviceList {
     }
 
     /// Adds a sample of the devices.
-    pub(super) fn look(&mut self, devices: &[BlockDevice], which: Which) {
+    pub(super) fn add_sample(&mut self, devices: &[BlockDevice], which: Which) {
         for entry in &mut self.entries {
             entry.before = if entry.seen { entry.now } else { BlockStat::default() };
             entry.seen = false;
@@ -99,12 +99,12 @@ impl DeviceList {
             self.look_at_named(devices, order);
         }
         for device in devices {
-            let is_told = match which {
+            let is_reported = match which {
                 Which::Named => false,
                 Which::Whole => device.extent == BlockExtent::Whole,
                 Which::Everything => true,
             };
-            if is_told {
+            if is_reported {
                 self.see(device, order);
             }
         }
@@ -151,7 +151,7 @@ impl DeviceList {
                     continue;
                 }
             }
-            if settings.tells(&entry.now, &entry.before) {
+            if settings.shows(&entry.now, &entry.before) {
                 let name = entry.shown(settings, names);
                 rows.push(row(name, &entry.now, &entry.before, 1, settings.compat));
             }
@@ -181,7 +181,7 @@ impl DeviceList {
                     // The later parts begin with an empty sum, which the next report uses as the previous one.
                     *last = if settings.has_parts() { BlockStat::default() } else { group.now };
                 }
-                if settings.tells(&now, &before) {
+                if settings.shows(&now, &before) {
                     rows.push(row(name, &now, &before, *divisor, Compat::Strict));
                 }
             }
@@ -190,7 +190,7 @@ impl DeviceList {
 }
 
 impl IostatSettings {
-    fn tells(&self, now: &BlockStat, before: &BlockStat) -> bool {
+    fn shows(&self, now: &BlockStat, before: &BlockStat) -> bool {
         let ops = |stat: &BlockStat| [stat.reads, stat.writes, stat.discards, stat.flushes].map(|one| one.ops);
         (self.never_used || !now.is_idle()) && !(self.omit_idle && ops(now) == ops(before))
     }

@@ -119,33 +119,33 @@ struct DeviceOptions {
 ///
 /// Arguments that iostat would refuse, with the reason.
 pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames) -> Result<Action, IostatUsageError> {
-    let mut said = GivenOptions::default();
+    let mut given = GivenOptions::default();
     let mut words = words.iter().map(String::as_str).peekable();
     while let Some(word) = words.next() {
         match word {
             "-p" => match words.next_if(|next| !next.starts_with('-') && !is_number(next)) {
-                Some(list) => said.partitions_of(list, names),
-                None => said.devices.everything = true,
+                Some(list) => given.partitions_of(list, names),
+                None => given.devices.everything = true,
             },
             "-g" => {
                 let Some(name) = words.next() else { return usage("-g needs a group name: -g NAME DEVICE …") };
-                said.devices.groups = true;
-                said.devices.list.add_group(name);
+                given.devices.groups = true;
+                given.devices.list.add_group(name);
             }
-            "--human" => said.layout.human = true,
-            "--pretty" => said.layout.pretty = true,
-            "--compact" => said.layout.compact = true,
-            "--compat=meant" => said.compat = Compat::Meant,
-            "--compat=strict" => said.compat = Compat::Strict,
+            "--human" => given.layout.human = true,
+            "--pretty" => given.layout.pretty = true,
+            "--compact" => given.layout.compact = true,
+            "--compat=meant" => given.compat = Compat::Meant,
+            "--compat=strict" => given.compat = Compat::Strict,
             "-f" | "+f" => {
-                let directory = words.next().filter(|path| said.other_place.is_none() && names.is_directory(path));
+                let directory = words.next().filter(|path| given.other_place.is_none() && names.is_directory(path));
                 let Some(directory) = directory else {
                     return usage(format!(
                         "{word} needs an existing directory and can be given once: {word} DIRECTORY"
                     ));
                 };
                 let place = if word == "-f" { OtherPlace::Instead } else { OtherPlace::Beside };
-                said.other_place = Some(place(directory.into()));
+                given.other_place = Some(place(directory.into()));
             }
             "-j" => {
                 let Some(kind) = words.next() else {
@@ -155,19 +155,19 @@ pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames
                 if lower.contains('/') || !names.has_type(&lower) {
                     return Err(IostatUsageError::PersistentType { given: kind.to_owned() });
                 }
-                said.devices.persistent = Some(lower);
-                said.layout.pretty = true;
+                given.devices.persistent = Some(lower);
+                given.layout.pretty = true;
             }
             "-o" => match words.next() {
-                Some("JSON") => said.layout.json = true,
+                Some("JSON") => given.layout.json = true,
                 other => {
                     return usage(format!("unknown output format `{}`; use -o JSON", other.unwrap_or_default()));
                 }
             },
             word if word.starts_with("--dec=") => match word {
-                "--dec=0" => said.layout.decimals = Some(0),
-                "--dec=1" => said.layout.decimals = Some(1),
-                "--dec=2" => said.layout.decimals = Some(2),
+                "--dec=0" => given.layout.decimals = Some(0),
+                "--dec=1" => given.layout.decimals = Some(1),
+                "--dec=2" => given.layout.decimals = Some(2),
                 _ => return usage(format!("`{word}`: use 0, 1 or 2 decimals")),
             },
             word if word.starts_with("--") => return usage(format!("unknown option `{word}`")),
@@ -176,14 +176,14 @@ pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames
                     if letter == 'V' {
                         return Ok(Action::Version);
                     }
-                    said.letter(letter)?;
+                    given.letter(letter)?;
                 }
             }
-            word if !is_number(word) => said.device(word, names),
-            word => said.number(word)?,
+            word if !is_number(word) => given.device(word, names),
+            word => given.number(word)?,
         }
     }
-    said.settings(posixly_correct)
+    given.settings(posixly_correct)
 }
 
 /// Whether a word has only digits; the empty word counts as well.

@@ -30,8 +30,8 @@ impl Session {
     }
 
     /// Returns the report since the last sample, or since boot; empty if it is omitted.
-    pub fn report(&mut self, look: &MachineLook, time: String, names: &mut dyn DeviceNames) -> String {
-        let report = self.measure(look, time, names);
+    pub fn report(&mut self, sample: &MachineLook, time: String, names: &mut dyn DeviceNames) -> String {
+        let report = self.measure(sample, time, names);
         if self.skip {
             return String::new();
         }
@@ -39,11 +39,11 @@ impl Session {
         print::report(&report, &self.settings, &self.environment)
     }
 
-    fn measure(&mut self, look: &MachineLook, time: String, names: &mut dyn DeviceNames) -> Report {
-        self.settings.list.look(&look.devices, self.settings.which);
-        let cpu = shares(&look.cpu, &self.cpu);
-        let interval_cs = look.uptime_cs.saturating_sub(self.uptime_cs).max(1);
-        (self.cpu, self.uptime_cs) = (look.cpu, look.uptime_cs);
+    fn measure(&mut self, sample: &MachineLook, time: String, names: &mut dyn DeviceNames) -> Report {
+        self.settings.list.add_sample(&sample.devices, self.settings.which);
+        let cpu = shares(&sample.cpu, &self.cpu);
+        let interval_cs = sample.uptime_cs.saturating_sub(self.uptime_cs).max(1);
+        (self.cpu, self.uptime_cs) = (sample.cpu, sample.uptime_cs);
         let parts = if self.settings.has_parts() { 4 } else { 1 };
         let mut list = std::mem::take(&mut self.settings.list);
         let rows = (1..=parts).map(|part| list.rows(&self.settings, part, names)).collect();

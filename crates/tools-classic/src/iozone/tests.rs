@@ -61,9 +61,9 @@ fn settings(line: &str) -> IozoneSettings {
     }
 }
 
-fn wrong(line: &str) -> IozoneUsageError {
+fn refusal(line: &str) -> IozoneUsageError {
     match read(&words(line), &mut FakeMachine) {
-        Err(wrong) => wrong,
+        Err(error) => error,
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -92,7 +92,7 @@ fn what_is_measured_is_what_has_phases() {
     assert_eq!(settings("iozone -a -g 1g").file_kb_max(), 1 << 20);
 }
 
-fn behind_date(golden: &str) -> &str {
+fn after_date(golden: &str) -> &str {
     let date = golden.find("\tRun began").unwrap();
     golden[date..].split_once("\n\n").unwrap().1
 }
@@ -180,7 +180,7 @@ fn streams_of_their_own_print_the_same_table_and_report() {
         ),
         ("iozone -E -s 4m -r 64k -f f", include_str!("../../golden/iozone/ext_E.out")),
     ] {
-        assert_eq!(stream(line, golden), without_clock(behind_date(golden)), "{line}");
+        assert_eq!(stream(line, golden), without_clock(after_date(golden)), "{line}");
     }
 }
 
@@ -238,7 +238,7 @@ fn throughput_tests_print_the_same_blocks_and_report() {
     }
     text.push_str(&ThroughputReport::of(&settings, &all).text());
     text.push_str("\niozone test complete.\n");
-    assert_eq!(shape(&text), shape(behind_date(golden)));
+    assert_eq!(shape(&text), shape(after_date(golden)));
 }
 
 /// IOzone ignores a first child with 0 when it computes the minimum.
@@ -335,10 +335,10 @@ fn large_files_have_no_small_records_unless_somebody_says_so() {
 
 #[test]
 fn what_is_wrong_is_told_with_iozones_words_and_codes() {
-    assert_eq!(wrong("iozone").code, 255);
-    assert!(wrong("iozone").out.contains("Usage: For usage information type iozone -h"));
-    assert_eq!(wrong("iozone -? -Y").err, "iozone: invalid option -- '?'\n");
-    assert_eq!(wrong("iozone -? -Y").out, "Unsupported option -> (null) <-\n");
+    assert_eq!(refusal("iozone").code, 255);
+    assert!(refusal("iozone").out.contains("Usage: For usage information type iozone -h"));
+    assert_eq!(refusal("iozone -? -Y").err, "iozone: invalid option -- '?'\n");
+    assert_eq!(refusal("iozone -? -Y").out, "Unsupported option -> (null) <-\n");
     for (line, code) in [
         ("iozone -t 2 -F a b -f c", 10),
         ("iozone -t 2 -f a -F b c", 11),
@@ -352,14 +352,14 @@ fn what_is_wrong_is_told_with_iozones_words_and_codes() {
         ("iozone -t 3 -+R names", 13),
         ("iozone -t 2 -+R nowhere", 2),
     ] {
-        assert_eq!(wrong(line).code, code, "{line}");
+        assert_eq!(refusal(line).code, code, "{line}");
     }
     for refused in
         ["+m list", "+c host", "+s", "+i 1", "+h host", "+t", "+H host", "+P 1", "+M", "+Q 4096", "+S 1", "+W 10"]
     {
-        let wrong = wrong(&format!("iozone -{refused}"));
-        assert_eq!(wrong.code, 2, "{refused}");
-        assert!(wrong.err.len() > "iozone: \n".len(), "{refused} is refused without a reason");
+        let error = refusal(&format!("iozone -{refused}"));
+        assert_eq!(error.code, 2, "{refused}");
+        assert!(error.err.len() > "iozone: \n".len(), "{refused} is refused without a reason");
     }
     for (line, code) in [
         ("iozone -N -t 2", 17),
@@ -531,19 +531,19 @@ fn a_throughput_test_without_a_rate_is_a_zero() {
 // Protects text that scripts look for: IOzone's lines about its options, including oddities.
 #[test]
 fn options_are_told_as_by_iozone() {
-    let told = |line: &str| settings(line).messages.echo.concat();
-    assert_eq!(told("iozone -+a 50 -s 64k"), "\tZero Percent 50\n \tFile size set to 64 kB\n");
-    let wrong = |line: &str| {
+    let echo = |line: &str| settings(line).messages.echo.concat();
+    assert_eq!(echo("iozone -+a 50 -s 64k"), "\tZero Percent 50\n \tFile size set to 64 kB\n");
+    let refusal = |line: &str| {
         let words: Vec<String> = line.split_whitespace().skip(1).map(str::to_owned).collect();
-        let Err(wrong) = read(&words, &mut FakeMachine) else { panic!("{line} is right") };
-        (wrong.out, wrong.code)
+        let Err(error) = read(&words, &mut FakeMachine) else { panic!("{line} is valid") };
+        (error.out, error.code)
     };
     let unread = |which| (format!("Unable to open {which} telemetry file \"nofile\"\n"), 174);
-    assert_eq!(wrong("iozone -Y nofile"), unread("read"));
-    assert_eq!(wrong("iozone -X nofile"), unread("write"));
+    assert_eq!(refusal("iozone -Y nofile"), unread("read"));
+    assert_eq!(refusal("iozone -X nofile"), unread("write"));
     let unlisted = |next| (format!("Failed to stat the iozone input file: {next}\n"), 2);
-    assert_eq!(wrong("iozone -+R nofile -t 2"), unlisted("-t"));
-    assert_eq!(wrong("iozone -t 2 -+R nofile"), unlisted("(null)"));
+    assert_eq!(refusal("iozone -+R nofile -t 2"), unlisted("-t"));
+    assert_eq!(refusal("iozone -t 2 -+R nofile"), unlisted("(null)"));
 }
 
 // Protects the lines around `-M`. IOzone prints 80 bytes and then, without a terminator, the next line. A shorter

@@ -158,10 +158,10 @@ fn positive(text: &str) -> Option<u32> {
     u32::try_from(leading_number(text)).ok().filter(|number| *number > 0)
 }
 
-fn number(setting: &mut u32, value: Option<&str>, wrong: &str) -> Vec<Answer> {
+fn number(setting: &mut u32, value: Option<&str>, message: &str) -> Vec<Answer> {
     match value.and_then(positive) {
         Some(number) => *setting = number,
-        None => return complain(wrong),
+        None => return complain(message),
     }
     Vec::new()
 }
@@ -204,7 +204,7 @@ fn set_report(settings: &mut PostmarkSettings, value: Option<&str>) -> Vec<Answe
 
 fn set_location(settings: &mut PostmarkSettings, value: Option<&str>) -> Vec<Answer> {
     let locations = &mut settings.locations;
-    let (sign, said) = match value {
+    let (sign, text) = match value {
         // Without a name, files would be created in the root directory.
         None | Some("" | "+" | "-") => return complain("no directory name specified"),
         Some(value) => match value.strip_prefix(['+', '-']) {
@@ -213,17 +213,17 @@ fn set_location(settings: &mut PostmarkSettings, value: Option<&str>) -> Vec<Ans
         },
     };
     if sign == Some('-') {
-        match locations.iter().position(|location| location.path == said) {
+        match locations.iter().position(|location| location.path == text) {
             Some(place) => drop(locations.remove(place)),
-            None => return complain(format!("cannot find location '{said}'")),
+            None => return complain(format!("cannot find location '{text}'")),
         }
         return Vec::new();
     }
-    let (path, weight) = match said.rsplit_once(' ') {
+    let (path, weight) = match text.rsplit_once(' ') {
         Some((path, weight)) => (path, Err(weight)),
-        None => (said, Ok(1)),
+        None => (text, Ok(1)),
     };
-    let (weight, told) = match weight {
+    let (weight, answers) = match weight {
         Ok(weight) => (weight, Vec::new()),
         Err(text) => match positive(text) {
             Some(weight) => (weight, Vec::new()),
@@ -237,7 +237,7 @@ fn set_location(settings: &mut PostmarkSettings, value: Option<&str>) -> Vec<Ans
         locations.clear();
     }
     locations.push(Location { path: path.to_owned(), weight });
-    told
+    answers
 }
 
 /// Returns the help for all commands, or for those with this prefix.
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_given_as_they_were_said() {
+    fn actions_keep_their_order() {
         let orders = |line: &str| Language::default().obey(line);
         assert_eq!(orders("run"), [Answer::Run(None)]);
         assert_eq!(orders("run out.txt"), [Answer::Run(Some("out.txt".to_owned()))]);

@@ -111,8 +111,8 @@ impl GetcPutcSettings {
             quiet: false,
         };
         let mut options = Options::new(called, "d:s:m:u:g:q", &words);
-        while let Some(said) = options.next() {
-            let (letter, value) = said.map_err(|wrong| usage(&wrong.to_string()))?;
+        while let Some(next) = options.next() {
+            let (letter, value) = next.map_err(|error| usage(&error.to_string()))?;
             let value = value.as_deref().unwrap_or_default();
             match letter {
                 'd' => settings.directory = Some(value.to_owned()),
@@ -155,9 +155,9 @@ impl GetcPutcSettings {
 }
 
 /// Returns the usage, after the error.
-pub fn usage(wrong: &str) -> Refusal {
+pub fn usage(error: &str) -> Refusal {
     Refusal(format!(
-        "{wrong}usage:\ngetc_putc [-d scratch-dir] [-s size(KiB)] [-m machine-name]\n\
+        "{error}usage:\ngetc_putc [-d scratch-dir] [-s size(KiB)] [-m machine-name]\n\
          [-u uid-to-use:gid-to-use] [-g gid-to-use]\n\nVersion: {VERSION}\n"
     ))
 }

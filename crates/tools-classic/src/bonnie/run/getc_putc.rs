@@ -79,7 +79,7 @@ fn prepared(call: &ToolCall<'_>) -> Result<(GetcPutcSettings, KeptStore), Refusa
     if settings.user.is_some() || settings.group.is_some() {
         let became = user::become_user(settings.user.as_deref(), settings.group.as_deref(), common)?;
         if !settings.quiet {
-            error_text!("{}", became.told);
+            error_text!("{}", became.message);
         }
         kept = became.kept;
     } else if !is_simulated && rustix::process::geteuid().is_root() {

@@ -40,7 +40,7 @@ pub(super) fn prepared(call: &ToolCall<'_>) -> Result<Prepared, Refusal> {
     if settings.run_as.user.is_some() || settings.run_as.group.is_some() {
         let became = become_user(settings.run_as.user.as_deref(), settings.run_as.group.as_deref(), common)?;
         if !settings.quiet {
-            error_text!("{}", became.told);
+            error_text!("{}", became.message);
         }
         kept = became.kept;
     } else if !is_simulated && rustix::process::geteuid().is_root() {

@@ -13,7 +13,7 @@ use std::process::Command;
 /// The user that the process runs as.
 pub(crate) struct Became {
     /// Bonnie++'s message about it.
-    pub told: String,
+    pub message: String,
     /// The named database, opened before switching users because the new user may lack access.
     pub kept: KeptStore,
 }
@@ -41,14 +41,14 @@ pub(crate) fn become_user(user: Option<&str>, group: Option<&str>, common: &Comm
     let ids = wanted(user, group)?;
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let group = ids.group.unwrap_or(gid);
-    let told = format!("Using uid:{}, gid:{group}.\n", ids.user);
+    let message = format!("Using uid:{}, gid:{group}.\n", ids.user);
     if (ids.user, group) == (uid, gid) {
-        return Ok(Became { told, kept: KeptStore::default() });
+        return Ok(Became { message, kept: KeptStore::default() });
     }
     if cfg!(target_os = "linux") && common.db.is_some() && !common.no_store {
         let store = session::store(common).map_err(|stopped| Refusal(format!("{}\n", stopped.message)))?;
         change(ids.user, group).map_err(|error| Refusal(format!("Can't set uid to {}: {error}\n", ids.user)))?;
-        return Ok(Became { told, kept: KeptStore(RefCell::new(Some(Box::new(store)))) });
+        return Ok(Became { message, kept: KeptStore(RefCell::new(Some(Box::new(store)))) });
     }
     let refused = |error| Refusal(format!("Can't set uid to {}: {error}\n", ids.user));
     let program = std::env::current_exe().map_err(refused)?;

@@ -102,7 +102,7 @@ fn prepared(call: &ToolCall<'_>) -> Result<(ZcavSettings, Vec<ZcavBlocks>, KeptS
     let settings = ZcavSettings::read(called, words)?;
     if settings.user.is_some() || settings.group.is_some() {
         let became = user::become_user(settings.user.as_deref(), settings.group.as_deref(), common)?;
-        error_text!("{}", became.told);
+        error_text!("{}", became.message);
         kept = became.kept;
     }
     let plan = |device: &ZcavDevice| {

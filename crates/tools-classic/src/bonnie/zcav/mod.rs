@@ -83,14 +83,14 @@ impl ZcavSettings {
         let mut operands = 0;
         let mut options = Options::new(called, "b:c:f:g:l:r:s:u:w", &words);
         loop {
-            let said = options.next();
+            let next = options.next();
             // A log's name applies only to the next file.
             for path in &options.operands()[operands..] {
                 settings.devices.push(ZcavDevice { path: path.clone(), log: log.take() });
             }
             operands = options.operands().len();
-            let Some(said) = said else { break };
-            let (letter, value) = said.map_err(|wrong| usage(&wrong.to_string()))?;
+            let Some(next) = next else { break };
+            let (letter, value) = next.map_err(|error| usage(&error.to_string()))?;
             match (letter, value.unwrap_or_default()) {
                 ('f', path) => settings.devices.push(ZcavDevice { path, log: log.take() }),
                 ('l', path) => log = Some(path),
@@ -151,7 +151,7 @@ impl ZcavSettings {
     /// Returns a sentence about what 2.00a counts wrongly for these settings.
     pub fn correction(&self) -> Option<&'static str> {
         (!self.is_exact && self.first_block() > 0)
-            .then_some("what lies before the range of -r is not told as read, as zcav 2.00a does")
+            .then_some("blocks before the range of -r are not reported as read; zcav 2.00a reports them")
     }
 
     fn first_block(&self) -> u64 {
@@ -194,9 +194,9 @@ impl ZcavBlocks {
 }
 
 /// Returns the usage, after the error.
-pub fn usage(wrong: &str) -> Refusal {
+pub fn usage(error: &str) -> Refusal {
     Refusal(format!(
-        "{wrong}Usage: zcav [-b block-size[:chunk-size]] [-c count]
+        "{error}Usage: zcav [-b block-size[:chunk-size]] [-c count]
             [-r [start offset:]end offset] [-w]
             [-u uid-to-use:gid-to-use] [-g gid-to-use]
             [-s skip rate]

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub struct Copying {
-    said: dd::Dd,
+    dd: dd::Dd,
     /// The program's name, which precedes each message.
     called: String,
 }
@@ -37,24 +37,24 @@ impl Dialect for Copying {
     fn read(call: &ToolCall<'_>) -> Step<Copying> {
         let called = call.called;
         let marks = Marks::of_locale(|name| std::env::var(name).ok());
-        let said = match dd::read(call.words, marks) {
-            Ok(said) => said,
-            Err(wrong) => {
-                error_text!("{}", wrong.text(called));
-                if let Some(meant) = &wrong.meant {
+        let dd = match dd::read(call.words, marks) {
+            Ok(dd) => dd,
+            Err(error) => {
+                error_text!("{}", error.text(called));
+                if let Some(meant) = &error.meant {
                     error_line!("plumb: {meant}");
                 }
                 return Err(End::DialectFailed.into());
             }
         };
-        for warning in &said.warnings {
+        for warning in &dd.warnings {
             error_line!("{called}: {warning}");
         }
-        match said.action {
-            Action::Help => page(&help::help(called, said.personality)),
+        match dd.action {
+            Action::Help => page(&help::help(called, dd.personality)),
             Action::Version => page(help::VERSION),
-            Action::Plan => page(&lower::plan(&said)),
-            Action::Translate => match native::to_toml(&lower::lower(&said)) {
+            Action::Plan => page(&lower::plan(&dd)),
+            Action::Translate => match native::to_toml(&lower::lower(&dd)) {
                 Ok(text) => page(&format!("# Translated from a dd command line.\n{text}")),
                 Err(error) => {
                     error_line!("{called}: {error}");
@@ -64,17 +64,17 @@ impl Dialect for Copying {
             Action::Run => {
                 // An early SIGUSR1 must not end the program.
                 signals::hear_questions().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
-                Ok(Copying { said, called: called.to_owned() })
+                Ok(Copying { dd, called: called.to_owned() })
             }
         }
     }
 
     fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
-        if let Some(unreachable) = lower::unreachable(&self.said) {
-            error_text!("{}", Reporter::new(&self.said, &self.called).cannot_reach(&unreachable));
+        if let Some(unreachable) = lower::unreachable(&self.dd) {
+            error_text!("{}", Reporter::new(&self.dd, &self.called).cannot_reach(&unreachable));
             return Err(End::DialectFailed.into());
         }
-        Ok(lower::lower(&self.said))
+        Ok(lower::lower(&self.dd))
     }
 
     /// The copy is made even if its result cannot be stored.
@@ -92,18 +92,18 @@ impl Dialect for Copying {
     }
 
     fn listen<'a>(&'a self, _run: &'a Workload, bench: &mut Bench) -> Step<Hearing> {
-        if let Some(allow) = &self.said.allow {
+        if let Some(allow) = &self.dd.allow {
             bench.engine.permissions.extend(Permissions::parse(allow));
         }
-        let teller = Mutex::new(Reporter::new(&self.said, &self.called));
+        let teller = Mutex::new(Reporter::new(&self.dd, &self.called));
         let held = Mutex::new(None);
-        let listener = Arc::new(Listener { teller, held, stop: bench.stop, unheard: AtomicBool::new(false) });
+        let listener = Arc::new(Listener { teller, held, stop: bench.stop, lost_output: AtomicBool::new(false) });
         bench.engine.copy_listener = Some(Arc::clone(&listener) as Arc<dyn CopyListener>);
         Ok(Hearing(listener))
     }
 
     fn line_place(&self) -> LinePlace {
-        if self.said.status == Status::None { LinePlace::Nowhere } else { LinePlace::BeforeReport }
+        if self.dd.status == Status::None { LinePlace::Nowhere } else { LinePlace::BeforeReport }
     }
 
     fn print<'a>(&'a self, _run: &'a Workload, hearing: Hearing, ended: &RunEnded) -> Step<()> {
@@ -116,11 +116,11 @@ impl Dialect for Copying {
             return Err(Cut::Signal(signal));
         }
         let teller = listener.teller();
-        if teller.lost_its_reader() {
+        if teller.reader_is_gone() {
             return Err(Cut::Signal(StopSignal::BrokenPipe));
         }
         // When dd closes standard error, it checks that all output arrived.
-        let failed = teller.has_failed() || listener.unheard.load(Ordering::Relaxed);
+        let failed = teller.has_failed() || listener.lost_output.load(Ordering::Relaxed);
         Err(if failed { End::DialectFailed } else { End::Done }.into())
     }
 }
@@ -144,7 +144,7 @@ pub struct Listener {
     held: Mutex<Option<String>>,
     stop: StopFlag,
     /// Whether a write to standard error failed.
-    unheard: AtomicBool,
+    lost_output: AtomicBool,
 }
 
 impl Listener {
@@ -154,9 +154,9 @@ impl Listener {
         // everything. Progress overwrites the current line.
         let (over, data) = text.strip_prefix('\r').map_or(("", text), |data| ("\r", data));
         let shown = format!("{over}{}", plumb_text::visible(data));
-        let told = || !streams::was_closed(Stream::Error) && std::io::stderr().write_all(shown.as_bytes()).is_ok();
-        if !text.is_empty() && !told() {
-            self.unheard.store(true, Ordering::Relaxed);
+        let written = || !streams::was_closed(Stream::Error) && std::io::stderr().write_all(shown.as_bytes()).is_ok();
+        if !text.is_empty() && !written() {
+            self.lost_output.store(true, Ordering::Relaxed);
         }
     }
 

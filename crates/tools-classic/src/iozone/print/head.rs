@@ -92,12 +92,12 @@ pub fn rest(settings: &IozoneSettings) -> String {
 /// Describes the computing between ops.
 fn compute(settings: &IozoneSettings) -> String {
     let seconds = settings.pace.compute.0 as f64 / 1e9;
-    let says = settings.pace.says_compute;
+    let computes = settings.pace.has_compute;
     match (&settings.telemetry.reads, &settings.telemetry.writes) {
-        (None, None) if says => format!("\tCompute time {seconds:.6} seconds for reads and writes.\n"),
+        (None, None) if computes => format!("\tCompute time {seconds:.6} seconds for reads and writes.\n"),
         (None, None) => String::new(),
         (reads, writes) => {
-            let line = |what: &str, has_delays: Option<bool>| match (has_delays, says) {
+            let line = |what: &str, has_delays: Option<bool>| match (has_delays, computes) {
                 (Some(true), _) => format!("\tCompute time from telemetry files for {what}.\n"),
                 (_, true) => format!("\tCompute time {seconds:.6} seconds for {what}.\n"),
                 (Some(false), false) if reads.is_some() && writes.is_some() => {

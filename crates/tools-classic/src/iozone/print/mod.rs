@@ -98,7 +98,7 @@ impl MeasuredPass {
     }
 
     /// Returns the rate as in the table and the report: truncated to a whole number.
-    pub fn told(&self, unit: Rate) -> u64 {
+    pub fn whole_rate(&self, unit: Rate) -> u64 {
         self.rate(unit) as u64
     }
 

@@ -58,7 +58,8 @@ fn surfaces_of_all_sizes(settings: &IozoneSettings, measured: &[MeasuredPass]) -
         measured.iter().find(|one| one.pass == pass && one.point == entry.point && one.children == 0)
     };
     let rates = passes.iter().map(|pass| {
-        let value = |entry: &ReportEntry| find(*pass, entry).map_or(0.0, |one| one.told(settings.reports.rate) as f64);
+        let value =
+            |entry: &ReportEntry| find(*pass, entry).map_or(0.0, |one| one.whole_rate(settings.reports.rate) as f64);
         surface(settings, *pass, &value, false)
     });
     let cpu = passes.iter().filter(|_| settings.reports.cpu).map(|pass| {

@@ -54,7 +54,7 @@ pub fn columns(settings: &IozoneSettings, test: Test, measured: &dyn Fn(Pass) ->
 pub fn row(settings: &IozoneSettings, point: SizePoint, measured: &[MeasuredPass], unit: Rate) -> String {
     let find = |pass: Pass| {
         let found = measured.iter().find(|one| one.pass == pass && one.point == point && one.children == 0);
-        found.map(|one| one.told(unit))
+        found.map(|one| one.whole_rate(unit))
     };
     let columns: String = settings.table().iter().map(|test| columns(settings, *test, &find)).collect();
     format!("{}{columns}\n", begin(settings, point))

@@ -66,7 +66,7 @@ fn fields(text: &str) -> Option<Vec<Value>> {
     let mut found = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() {
-        let (field, behind) = match rest.strip_prefix('"') {
+        let (field, after) = match rest.strip_prefix('"') {
             Some(inner) => inner.split_once('"')?,
             None => rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len())),
         };
@@ -74,7 +74,7 @@ fn fields(text: &str) -> Option<Vec<Value>> {
             Ok(value) => Value::Number(value, field.trim().to_owned()),
             Err(_) => Value::Text(field.to_owned()),
         });
-        rest = behind.trim_start();
+        rest = after.trim_start();
     }
     Some(found)
 }

@@ -31,10 +31,10 @@ pub(super) fn numbers(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
             found.extend(row(text, ends, rate).map_err(|unread| Unread { place: format!("line {line}"), ..unread })?);
         } else {
             columns = None;
-            let said = text.trim();
-            if said.starts_with("Each ") && said.contains(" writes a ") {
-                of_each = each(said);
-            } else if let Some(of_all) = said.strip_prefix("Children see throughput for") {
+            let line = text.trim();
+            if line.starts_with("Each ") && line.contains(" writes a ") {
+                of_each = each(line);
+            } else if let Some(of_all) = line.strip_prefix("Children see throughput for") {
                 found.extend(block(of_all, &of_each, rate));
             }
         }
@@ -44,10 +44,10 @@ pub(super) fn numbers(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
 
 /// Returns the unit of rates in the text.
 pub(super) fn rate(text: &str) -> Rate {
-    let says = |words: &str| text.lines().any(|line| line.trim().trim_matches('"').starts_with(words));
-    if says("OPS Mode") || says("Output is in ops/sec") {
+    let has_line = |words: &str| text.lines().any(|line| line.trim().trim_matches('"').starts_with(words));
+    if has_line("OPS Mode") || has_line("Output is in ops/sec") {
         Rate::Ops
-    } else if says("Microseconds/op Mode") {
+    } else if has_line("Microseconds/op Mode") {
         Rate::Usec
     } else {
         Rate::Kb
@@ -88,15 +88,15 @@ fn is_row(text: &str) -> bool {
 
 /// Returns the numbers of a row. Each belongs to the heading that ends nearest to it.
 fn row(text: &str, ends: &[usize], rate: Rate) -> Result<Vec<PublishedNumber>, Unread> {
-    let wrong = |word: &str, what: &str| Unread {
+    let error = |word: &str, what: &str| Unread {
         place: String::new(),
         message: format!("`{word}` {what}"),
         help: "give the table as IOzone printed it, or its `-R` report alone".to_owned(),
     };
     let words = words(text);
     let size = |at: usize| match words.get(at) {
-        Some((_, word)) => word.parse::<u64>().map_err(|_| wrong(word, "is not a size in kB")),
-        None => Err(wrong(text.trim(), "has no record size")),
+        Some((_, word)) => word.parse::<u64>().map_err(|_| error(word, "is not a size in kB")),
+        None => Err(error(text.trim(), "has no record size")),
     };
     let (file_kb, record_kb) = (size(0)?, size(1)?);
     let mut found = Vec::new();
@@ -104,15 +104,15 @@ fn row(text: &str, ends: &[usize], rate: Rate) -> Result<Vec<PublishedNumber>, U
     for (end, word) in words.iter().skip(2) {
         let value: f64 = match word.parse() {
             Ok(value) if word.starts_with(|digit: char| digit.is_ascii_digit()) => value,
-            _ => return Err(wrong(word, "is not a number")),
+            _ => return Err(error(word, "is not a number")),
         };
         if word.len() > DIGITS_MAX {
-            return Err(wrong(word, "is two numbers run together"));
+            return Err(error(word, "is two numbers run together"));
         }
         let column = (next..ends.len()).min_by_key(|column| ends[*column].abs_diff(*end));
         let pass = column.and_then(|column| Pass::ALL.get(column - 2));
         let (Some(column), Some(pass)) = (column, pass) else {
-            return Err(wrong(word, "is not below any column"));
+            return Err(error(word, "is not below any column"));
         };
         next = column + 1;
         found.extend(number(*pass, word, value, rate, sizes(file_kb, record_kb)));
@@ -121,8 +121,8 @@ fn row(text: &str, ends: &[usize], rate: Rate) -> Result<Vec<PublishedNumber>, U
 }
 
 /// Describes the work of each of several processes.
-fn each(said: &str) -> String {
-    let mut numbers = said.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
+fn each(line: &str) -> String {
+    let mut numbers = line.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
     match numbers.next() {
         Some(file_kb) => sizes(file_kb, numbers.next().unwrap_or(0)),
         None => String::new(),
@@ -130,8 +130,8 @@ fn each(said: &str) -> String {
 }
 
 /// Parses `  2 initial writers  = 1035802.88 kB/sec`, the total of all processes.
-fn block(said: &str, of_each: &str, rate: Rate) -> Option<PublishedNumber> {
-    let (who_text, value) = said.split_once('=')?;
+fn block(line: &str, of_each: &str, rate: Rate) -> Option<PublishedNumber> {
+    let (who_text, value) = line.split_once('=')?;
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let who_text = plain(who_text);
     let count: u32 = who_text.split(' ').next()?.parse().ok()?;

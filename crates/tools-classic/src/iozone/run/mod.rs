@@ -31,7 +31,7 @@ impl Dialect for Iozone {
     type Listener<'a> = IozoneProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Iozone> {
-        let words = behind(call.words);
+        let words = join_values(call.words);
         match iozone::read(&words, &mut Here) {
             Ok(Action::Print(text)) => page(&text),
             Ok(Action::Run(settings)) => {
@@ -68,7 +68,7 @@ impl Dialect for Iozone {
 }
 
 /// Turns `--xlsx FILE` and `--repeat N` into `--xlsx=FILE` and `--repeat=N`.
-fn behind(words: &[String]) -> Vec<String> {
+fn join_values(words: &[String]) -> Vec<String> {
     let mut words = words.iter();
     let mut joined = Vec::new();
     while let Some(word) = words.next() {

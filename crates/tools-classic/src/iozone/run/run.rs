@@ -44,7 +44,7 @@ pub(super) fn begin(settings: &IozoneSettings, command: &[String]) -> Step<Lower
     output::print(&head::settings(settings, command));
     let in_table = !matches!(settings.mode, TestMode::Throughput { .. });
     if let Some(trouble) = &settings.messages.trouble {
-        if trouble.behind_table {
+        if trouble.after_table_head {
             output::print(&(head::rest(settings) + &table::head(settings)));
         }
         output::print(&trouble.message);

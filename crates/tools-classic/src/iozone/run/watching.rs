@@ -96,7 +96,7 @@ impl<'a> IozoneProgress<'a> {
     }
 
     /// Prints complete passes; nothing before the last round.
-    fn tell(&mut self, phase: &LoweredPhase) -> Result<(), DialectError> {
+    fn print_complete(&mut self, phase: &LoweredPhase) -> Result<(), DialectError> {
         if phase.round + 1 < self.settings.repeat {
             return Ok(());
         }
@@ -147,7 +147,7 @@ impl<'a> IozoneProgress<'a> {
         let find = |pass: Pass| {
             let all = self.measured.iter().rev();
             let mut same = all.filter(|one| one.pass == pass && one.point == phase.point);
-            same.next().map(|one| one.told(self.settings.reports.rate))
+            same.next().map(|one| one.whole_rate(self.settings.reports.rate))
         };
         for test in table.iter().take(until).skip(self.columns) {
             text.push_str(&table::columns(self.settings, *test, &find));
@@ -296,11 +296,11 @@ impl Progress for IozoneProgress<'_> {
             self.gather(phase, round(measured, phase));
         }
         if self.failure.is_none() {
-            let told = match self.settings.reports.histograms && phase.children > 0 {
+            let stored = match self.settings.reports.histograms && phase.children > 0 {
                 true => self.histograms(phase, measured),
                 false => Ok(()),
             };
-            if let Err(error) = told.and_then(|()| self.tell(phase)) {
+            if let Err(error) = stored.and_then(|()| self.print_complete(phase)) {
                 self.fail(TestFailure::Other(error.to_string()));
             }
         }

@@ -110,8 +110,8 @@ fn draw(
 ) -> Result<(), WorkbookError> {
     sheet.text(0, 0, &surface.title(), &bold())?;
     sheet.text(1, 0, command.trim_end(), &plain())?;
-    let says = format!("{}; the top row is record sizes in kB, the left column is file sizes in kB", unit.name);
-    sheet.text(2, 0, &says, &plain())?;
+    let legend = format!("{}; the top row is record sizes in kB, the left column is file sizes in kB", unit.name);
+    sheet.text(2, 0, &legend, &plain())?;
     for (column, record_kb) in (1u16..).zip(&surface.records_kb) {
         sheet.number(HEAD_ROW, column, *record_kb as f64, &bold_whole())?;
     }

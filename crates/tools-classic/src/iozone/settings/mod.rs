@@ -108,7 +108,7 @@ pub struct Trouble {
     pub error: String,
     pub code: u8,
     /// Whether the table's header is printed before it.
-    pub behind_table: bool,
+    pub after_table_head: bool,
 }
 
 impl IozoneSettings {
@@ -183,7 +183,7 @@ impl IozoneSettings {
                 compute: Nanos(0),
                 rest: Nanos(0),
                 burst: None,
-                says_compute: false,
+                has_compute: false,
                 records_per_second: None,
             },
             telemetry: TelemetryFiles { writes: None, reads: None },

@@ -11,7 +11,7 @@ pub struct PaceOptions {
     /// `-J`: computing time before each op.
     pub compute: Nanos,
     /// Whether `-J` was given.
-    pub says_compute: bool,
+    pub has_compute: bool,
     /// `-+q`: pause between tests.
     pub rest: Nanos,
     /// `-+b`: bytes of a burst, and the pause after it.
@@ -46,7 +46,7 @@ pub(super) fn take(settings: &mut IozoneSettings, _seen: &mut Seen, given: &Give
         }
         "J" => {
             pace.compute = Nanos((number.max(0) as u64).saturating_mul(1_000_000));
-            pace.says_compute = true;
+            pace.has_compute = true;
         }
         "+b" => pace.burst = Some(burst(given.word)?),
         "+J" => {

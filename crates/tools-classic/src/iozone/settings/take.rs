@@ -37,10 +37,10 @@ const GROUPS: [TakeGroup; 9] = [
 pub(super) fn take(
     settings: &mut IozoneSettings,
     seen: &mut Seen,
-    said: &ReadOption,
+    option: &ReadOption,
     machine: &mut dyn Machine,
 ) -> Result<(), IozoneUsageError> {
-    let given = Given { name: said.name, word: said.value.as_deref().unwrap_or_default() };
+    let given = Given { name: option.name, word: option.value.as_deref().unwrap_or_default() };
     match given.name {
         "M" => settings.messages.echo.push(format!("\n\tMachine = {}\n", machine.uname().trim_end())),
         "X" => {

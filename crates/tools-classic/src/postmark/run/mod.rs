@@ -122,7 +122,7 @@ impl Dialect for Shell {
     }
 
     fn print<'a>(&'a self, run: &'a Run, listener: PostmarkProgress<'a>, ended: &RunEnded) -> Step<()> {
-        self.told(run, listener, ended)
+        self.print_report(run, listener, ended)
     }
 }
 

@@ -56,7 +56,7 @@ impl Shell {
     }
 
     /// Prints the report of a run, or the reason why there is none.
-    pub(super) fn told(&self, run: &Run, watching: PostmarkProgress<'_>, ended: &RunEnded) -> Step<()> {
+    pub(super) fn print_report(&self, run: &Run, watching: PostmarkProgress<'_>, ended: &RunEnded) -> Step<()> {
         let PostmarkProgress { began, has_begun, remover, .. } = watching;
         let plan = &run.plan;
         let outcome = match &ended.result {
