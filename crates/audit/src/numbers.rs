@@ -216,8 +216,8 @@ fn thousands(prefix: &str) -> Option<u8> {
     }
 }
 
-/// Returns the base of a tool's ambiguous prefixes. Bonnie++, IOzone and PostMark use 1024; `dd` and most others use
-/// 1000. Sources: the tools' own code; IOzone shifts by 10, PostMark's "megabytes" are 2^20.
+/// Returns the base of a tool's ambiguous prefixes: 1024 for Bonnie++, IOzone and PostMark, 1000 for `dd` and most
+/// others. Sources: the tools' own code; IOzone shifts by 10, PostMark's "megabytes" are 2^20.
 pub(crate) fn base_of_tool(tool: &str) -> Base {
     match tool.to_lowercase().as_str() {
         "bonnie++" | "bonnie" | "iozone" | "postmark" => Base::Binary,

@@ -2,7 +2,7 @@
 
 use crate::common::Common;
 use crate::exit::Stopped;
-use crate::live_screen::{LiveScreen, hindrance};
+use crate::live_screen::{LiveScreen, screen_obstacle};
 use crate::progress::{LiveLine, LiveWarnings};
 use crate::session;
 use crate::stream::{StandardOutput, StreamArguments, Streams};
@@ -33,15 +33,15 @@ impl Outlets {
     /// # Errors
     /// A stream cannot be opened.
     pub fn open(arguments: &LiveArguments, common: &Common) -> Result<Outlets, Stopped> {
-        let hindrance = hindrance().filter(|_| arguments.live);
-        let has_screen = arguments.live && hindrance.is_none();
+        let screen_obstacle = screen_obstacle().filter(|_| arguments.live);
+        let has_screen = arguments.live && screen_obstacle.is_none();
         let standard_output = match (has_screen, common.json) {
             (true, _) => StandardOutput::Screen,
             (false, true) => StandardOutput::Json,
             (false, false) => StandardOutput::Page,
         };
         let streams = Streams::open(&arguments.stream, standard_output)?;
-        if let Some(why) = hindrance {
+        if let Some(why) = screen_obstacle {
             session::announce(&format!("note: --live is off here: {why}"));
         }
         Ok(Outlets { streams, has_screen })

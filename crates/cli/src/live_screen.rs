@@ -47,7 +47,7 @@ impl Shared {
 }
 
 /// Returns the reason why there is no screen here, or `None` if there can be one.
-pub(crate) fn hindrance() -> Option<&'static str> {
+pub(crate) fn screen_obstacle() -> Option<&'static str> {
     if !io::stdout().is_terminal() || !io::stderr().is_terminal() {
         return Some("standard output and standard error are not both a terminal");
     }
@@ -94,7 +94,7 @@ impl LiveScreen {
     }
 
     /// Shows a line from the preparation of a run.
-    pub fn heard(&self, line: &str) {
+    pub fn show_preparation(&self, line: &str) {
         self.change(|picture| {
             // Lines during a phase are shown as findings.
             if picture.phase.is_empty() {

@@ -77,7 +77,7 @@ fn part_of(share: Option<ReplayShare>, clones: u32) -> Result<ReplayPart, Replay
 }
 
 /// Reopens a recording from its start.
-type Opens<'a> = dyn Fn() -> Result<Box<dyn Recorded + Send>, ReplayError> + 'a;
+type Reopen<'a> = dyn Fn() -> Result<Box<dyn Recorded + Send>, ReplayError> + 'a;
 
 /// Threads or files that belong to one of several processes.
 struct Own {
@@ -99,7 +99,7 @@ impl Own {
     }
 
     /// Divides reads and writes by thread, or by file if there are too few threads.
-    fn of_ops(share: ReplayShare, path: &Path, open: &Opens<'_>) -> Result<Own, ReplayError> {
+    fn of_ops(share: ReplayShare, path: &Path, open: &Reopen<'_>) -> Result<Own, ReplayError> {
         let taken = |apart| shares(open()?, |_| true, apart, share.of).map_err(cannot_read);
         let by_thread = taken(Apart::Threads)?;
         if by_thread.parts >= share.of {
@@ -113,7 +113,7 @@ impl Own {
     }
 
     /// Divides calls as their order allows.
-    fn of_calls(share: ReplayShare, replay: &Replay, below: &Below, open: &Opens<'_>) -> Result<Own, ReplayError> {
+    fn of_calls(share: ReplayShare, replay: &Replay, below: &Below, open: &Reopen<'_>) -> Result<Own, ReplayError> {
         let shares = shares_of_calls(share.of, replay, below, open)?;
         Ok(Own::new(shares, share.number, false))
     }
@@ -128,7 +128,7 @@ fn too_few(why: &'static str, path: &Path, shares: &Shares, ranks: u32, other: &
     ReplayError::TooFewParts { path: path.to_owned(), why, found: shares.parts, ranks, instead }
 }
 
-fn shares_of_calls(ranks: u32, replay: &Replay, below: &Below, open: &Opens<'_>) -> Result<Shares, ReplayError> {
+fn shares_of_calls(ranks: u32, replay: &Replay, below: &Below, open: &Reopen<'_>) -> Result<Shares, ReplayError> {
     let (apart, why, other) = match replay.order {
         ReplayOrder::None | ReplayOrder::Thread => (Apart::Threads, "a thread stays whole", ""),
         ReplayOrder::Resource => {
@@ -198,7 +198,7 @@ impl<'a> Asked<'a> {
 /// Directories whose files are never replayed.
 const NO_FILES: [&str; 3] = ["/dev/", "/proc/", "/sys/"];
 
-fn is_no_file(path: &str) -> bool {
+fn is_pseudo_file(path: &str) -> bool {
     NO_FILES.iter().any(|place| path.starts_with(place)) && !path.starts_with("/dev/shm/")
 }
 
@@ -228,7 +228,7 @@ impl Below {
     fn path(&self, file: &FileName) -> Option<String> {
         match file {
             // Terminals, null devices and pseudo-files of the kernel belong to no file system.
-            FileName::Path(path) if is_no_file(path) => None,
+            FileName::Path(path) if is_pseudo_file(path) => None,
             FileName::Path(path) => {
                 let names = path_names(path);
                 let rest = self.0.iter().zip(&names).all(|(one, other)| one == other) && names.len() >= self.0.len();

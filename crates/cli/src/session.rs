@@ -69,7 +69,7 @@ pub fn store(common: &Common) -> Result<Store, Stopped> {
 /// Opens the store for commands that only read. A named database must exist, because its name may be mistyped. Opens a
 /// database that cannot be written, because the disk is full or another process has locked it, without marking killed runs.
 pub fn store_to_read(common: &Common) -> Result<Store, Stopped> {
-    must_be_there(common)?;
+    require_existing(common)?;
     let mut store = Store::open_to_read(&database(common)?)?;
     if let Some(link) = common.db.as_ref().filter(|path| path.is_symlink()) {
         store.take_in_queue_of_link(link);
@@ -83,14 +83,14 @@ pub fn store_to_read(common: &Common) -> Result<Store, Stopped> {
 
 /// Opens the store for commands that change it.
 pub fn store_to_change(common: &Common) -> Result<Store, Stopped> {
-    must_be_there(common)?;
+    require_existing(common)?;
     store(common)
 }
 
 /// Time that a command that only reads waits for the lock to mark killed runs.
 const BUSY_WHILE_READING: Duration = Duration::from_millis(200);
 
-fn must_be_there(common: &Common) -> Result<(), Stopped> {
+fn require_existing(common: &Common) -> Result<(), Stopped> {
     match &common.db {
         Some(path) if !path.exists() => Err(Stopped::usage(format!(
             "there is no database {}; check `--db` and PLUMB_DB, or leave them out",

@@ -3,8 +3,8 @@
 //! ratatui finds changed cells, and crossterm writes them. Three of their parts are not used:
 //!
 //! - crossterm's events. After the terminal is gone, `event::poll` uses 100 % of a processor and never returns, despite
-//! its timeout (crossterm issue 793, open in 0.29). Half of a sequence, as Alt-[ sends, blocks it until the next key.
-//! Its SIGWINCH handler stays installed, and interrupts system calls of workers.
+//!   its timeout (crossterm issue 793, open in 0.29). Half of a sequence, as Alt-[ sends, blocks it until the next key.
+//!   Its SIGWINCH handler stays installed, and interrupts system calls of workers.
 //! - crossterm's size, which is that of `/dev/tty`. Output may go to another terminal, and without a terminal it runs `tput`.
 //! - `ratatui::Terminal`, which needs that size, and prints to standard error if it is dropped without a terminal.
 

@@ -61,7 +61,7 @@ fn command() -> u8 {
     if called.file_name().is_some_and(|name| name == "init") && std::process::id() == 1 {
         return exit_code(commands::agent::init(), false);
     }
-    if is_agent_of_a_machine() {
+    if is_far_end() {
         return exit_code(commands::agent::far_end(&FarEndArguments::parse_from(std::env::args_os().skip(1))), false);
     }
     match ranks::join(&mut commands::tool::TakesPart) {
@@ -96,7 +96,7 @@ fn command() -> u8 {
 
 /// Returns `true` if another Plumb process started this one as a host's far end. A typed `plumb agent`
 /// is parsed like any other command.
-fn is_agent_of_a_machine() -> bool {
+fn is_far_end() -> bool {
     const NOT_TYPED: [&str; 8] =
         ["--rank", "--with-parent", "--gently", "--port", "--state", "--silence", "--vm", "--detached"];
     let mut words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());

@@ -1,5 +1,5 @@
-//! The languages of Filebench, elbencho, sysbench, fs_mark, dbench, vdbench and IOMeter: options, workloads and printed results. Nothing here touches the system;
-//! `run.rs` is the root of the half that does.
+//! Dialects of Filebench, elbencho, sysbench, fs_mark, dbench, vdbench and IOMeter: options, workloads and printed
+//! results. Nothing in this crate touches the system; `run.rs` is the root of the crate that does.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

@@ -1,4 +1,5 @@
-//! Runs the command lines of Filebench, elbencho, sysbench, fs_mark, dbench, vdbench and IOMeter. A tool's half that touches the system is in its folder `run`.
+//! Runs the command lines of Filebench, elbencho, sysbench, fs_mark, dbench, vdbench and IOMeter. The code that
+//! touches the system is in each tool's `run` folder.
 // Only `plumb_cli::output` writes to standard output and standard error.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files

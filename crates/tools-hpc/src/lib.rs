@@ -1,5 +1,5 @@
-//! The languages of IOR, mdtest, md-workbench and IO500: options, workloads and printed results. Nothing here touches the system;
-//! `run.rs` is the root of the half that does.
+//! Dialects of IOR, mdtest, md-workbench and IO500: options, workloads and printed results. Nothing in this crate
+//! touches the system; `run.rs` is the root of the crate that does.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

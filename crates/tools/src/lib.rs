@@ -1,4 +1,5 @@
-//! What the languages of several tools share. Nothing here touches the system; `run.rs` is the root of the half that runs.
+//! Code that several tool dialects share. Nothing in this crate touches the system; `run.rs` is the root of the crate
+//! that runs tools.
 
 mod file_error;
 pub mod options;

@@ -1,14 +1,14 @@
-//! Commands of the shell that a script or a command line holds: they are run where the user allows it.
+//! Permission to run shell commands that a script or a command line contains. They run only with `--allow-system`.
 
-/// The option that allows them.
+/// Option that allows shell commands.
 pub const ALLOW_SYSTEM: &str = "--allow-system";
 
-/// Says that a command is not run, whatever names it.
+/// Returns the message for a command that is not run; `by` is the option or statement that contains it.
 pub fn refused(by: &str, line: &str) -> String {
     format!("{by} is refused: it would run `{line}`")
 }
 
-/// The way out.
+/// Returns the hint that names the option.
 pub fn way_out() -> String {
     format!("add {ALLOW_SYSTEM} to run it")
 }

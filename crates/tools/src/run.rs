@@ -1,4 +1,4 @@
-//! What runs the command lines of several tools: a tool is a [`runner::Dialect`], and the runner does the rest.
+//! Runs the command lines of several tools: a tool implements [`runner::Dialect`], and the runner does the rest.
 // Only `plumb_cli::output` writes to standard output and standard error.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files

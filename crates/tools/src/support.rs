@@ -1,19 +1,19 @@
-//! What several tools share: whether an option is supported, how C prints a number.
+//! Whether an option is supported, and C's number format.
 
-/// What Plumb does with an option, or with an engine.
+/// Support for an option or an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
-    /// It does what it does in the tool.
+    /// Works as in the tool.
     Works,
     /// Accepted without effect, for this reason.
     Ignored(&'static str),
-    /// Not supported yet, for this reason, or with what to do instead; who uses it is refused.
+    /// Not supported yet; the text is the reason or an alternative. Using it is an error.
     NotYet(&'static str),
-    /// Will not be supported, for this reason; who uses it is refused.
+    /// Will never be supported, for this reason. Using it is an error.
     Never(&'static str),
 }
 
-/// As C's `%.Ng` prints a number that is not very small or large: so many digits, without zeros at the end.
+/// Formats a number like C's `%.Ng`, without trailing zeros. Very small and very large numbers are not supported.
 pub fn significant(value: f64, digits: usize) -> String {
     let before = if value >= 1.0 { value.log10().floor() as usize + 1 } else { 1 };
     let text = format!("{value:.*}", digits.saturating_sub(before));

@@ -320,7 +320,7 @@ pub static FAULTS: &[Fault] = &[
     },
     Fault {
         name: "serial",
-        about: "a worker has one op in flight, whatever depth it asks for",
+        about: "a worker has one op in flight at any requested depth",
         largest_share: None,
         knob: |device| Knob::Switch(&mut device.serial),
     },

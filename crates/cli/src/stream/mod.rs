@@ -127,10 +127,10 @@ impl Streams {
         match (on_standard_output.as_slice(), standard_output) {
             ([], _) => {}
             ([_], StandardOutput::Page) => output::page_to_standard_error(),
-            ([_], StandardOutput::Json) => return Err(taken("--json")),
-            ([_], StandardOutput::Tool) => return Err(taken("the tool")),
-            ([_], StandardOutput::Screen) => return Err(taken("--live")),
-            ([_, other, ..], _) => return Err(taken(&format!("--stream {other}"))),
+            ([_], StandardOutput::Json) => return Err(standard_output_conflict("--json")),
+            ([_], StandardOutput::Tool) => return Err(standard_output_conflict("the tool")),
+            ([_], StandardOutput::Screen) => return Err(standard_output_conflict("--live")),
+            ([_, other, ..], _) => return Err(standard_output_conflict(&format!("--stream {other}"))),
         }
         let mut open = Vec::new();
         for spec in &arguments.streams {
@@ -225,7 +225,7 @@ impl Drop for Streams {
     }
 }
 
-fn taken(by: &str) -> Stopped {
+fn standard_output_conflict(by: &str) -> Stopped {
     Stopped::usage(format!("a stream and {by} cannot both have standard output; name a file for the stream"))
 }
 

@@ -94,7 +94,7 @@ fn a_mapping_beyond_its_file_is_an_error_instead_of_a_crash() {
         let workers = format!("run-as = \"{run_as}\"\nbackend = \"mmap\"\nwork.blocks.mix = {{ {mix} }}");
         let text = text("1MiB", "", &workers).replace("size =", "prepare = \"nothing\"\nsize =");
         let error = Place::new().try_run(&text, &mut Nobody).unwrap_err().to_string();
-        assert!(error.contains("shorter") && error.contains("prepare"), "{error}");
+        assert!(error.contains("has 0 bytes") && error.contains("prepare"), "{error}");
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &CompareArguments, common: &Common) -> Result<End, 
     if let Some(factor) = varying.filter(|factor| !common.json && factor.is_hard())
         && sides.iter().any(|side| side.plots.len() == 1)
     {
-        session::announce(&no_claim_ahead(factor.name));
+        session::announce(&no_claim_warning(factor.name));
     }
     let DataSizes { file_bytes, files } = sizes;
     let standard = StopRule::default();
@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &CompareArguments, common: &Common) -> Result<End, 
     let outcome = outcome?;
     show(&outcome.comparison, common)?;
     arguments.report_file.comparison(&outcome.comparison, bench.results.store.as_ref())?;
-    let nothing_left = outcome.rejected > 0 && is_too_little(&outcome.comparison, &rule);
+    let nothing_left = outcome.rejected > 0 && has_too_few_left(&outcome.comparison, &rule);
     Ok(if unstored {
         End::Io
     } else if outcome.interrupted {
@@ -125,7 +125,7 @@ fn from_store(arguments: &CompareArguments, varying: Option<&'static Factor>, co
     })?;
     show(&comparison, common)?;
     arguments.report_file.comparison(&comparison, Some(&store))?;
-    let nothing_left = !comparison.left_out.is_empty() && is_too_little(&comparison, &StopRule::default());
+    let nothing_left = !comparison.left_out.is_empty() && has_too_few_left(&comparison, &StopRule::default());
     Ok(if nothing_left { End::Rejected } else { End::Done })
 }
 
@@ -138,7 +138,7 @@ fn show(comparison: &Comparison, common: &Common) -> Result<(), Stopped> {
 }
 
 /// Returns `true` if the checks rejected most runs and too few are left. Otherwise the numbers are too noisy.
-fn is_too_little(comparison: &Comparison, rule: &StopRule) -> bool {
+fn has_too_few_left(comparison: &Comparison, rule: &StopRule) -> bool {
     comparison.contrasts.iter().filter(|contrast| !contrast.rejected).all(|contrast| match contrast.unit {
         Replicate::Block | Replicate::Run => contrast.blocks < rule.blocks_min,
         Replicate::Plot | Replicate::Stretch => contrast.blocks < PLOTS_MIN,
@@ -150,7 +150,7 @@ pub(super) fn warnings(findings: &[Finding]) -> Vec<Finding> {
 }
 
 /// Warns before the time is spent that one place per side gives no verdict about a factor.
-fn no_claim_ahead(factor: &str) -> String {
+fn no_claim_warning(factor: &str) -> String {
     format!(
         "note: one place a side is one sample of {factor}, however often it is measured: the page will show numbers, but no \
          verdict about {factor}. Name two or three places for each side, with commas (`--plots 3` for simulated devices), \

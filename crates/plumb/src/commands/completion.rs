@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 /// Returns the addition to a shell's script for `plumb as fio`, `plumb as iostat` and links with
 /// these names. Empty for other shells.
-pub(crate) fn of_fio(shell: Shell) -> String {
+pub(crate) fn tool_completions(shell: Shell) -> String {
     match shell {
         Shell::Bash => bash(),
         Shell::Fish => fish(),

@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &FitForArguments, common: &Common) -> Result<End, S
     let mut live_output = LiveOutput::open(&arguments.live_output, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
     if judged_by.is_empty() {
-        session::announce(&without_limit(wanted));
+        session::announce(&no_limit_warning(wanted));
     }
     bench.asked = Asked {
         time_ns: asked::time_ns(&workload),
@@ -153,7 +153,7 @@ fn workload(wanted: &Use, location: &Location, seed: u64) -> Result<Workload, St
 }
 
 /// Warns that there will be no answer, before a minute is spent on measuring.
-fn without_limit(wanted: &Use) -> String {
+fn no_limit_warning(wanted: &Use) -> String {
     format!(
         "note: nobody has published a limit for {}: this measures its numbers, and answers neither yes nor no. Give a limit of your own \
          with --limit, such as `PHASE/read.bw >= 400MB/s`.",

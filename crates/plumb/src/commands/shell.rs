@@ -13,7 +13,7 @@ use std::path::Path;
 pub(crate) fn completions(shell: Shell) -> Result<End, Stopped> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "plumb", &mut script);
-    output::print(&format!("{}{}", String::from_utf8_lossy(&script), completion::of_fio(shell)));
+    output::print(&format!("{}{}", String::from_utf8_lossy(&script), completion::tool_completions(shell)));
     Ok(End::Done)
 }
 

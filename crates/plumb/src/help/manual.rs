@@ -117,14 +117,14 @@ pub(crate) fn pages() -> io::Result<Vec<Page>> {
 
 fn add_pages(command: &Command, path: &str, pages: &mut Vec<Page>) -> io::Result<()> {
     pages.push(Page { file: file_of(path), text: text_of(command, path)? });
-    for sub in people_s(command) {
+    for sub in visible_subcommands(command) {
         add_pages(sub, &below(path, sub.get_name()), pages)?;
     }
     Ok(())
 }
 
 /// Returns the subcommands without clap's `help` and without hidden ones.
-fn people_s(command: &Command) -> impl Iterator<Item = &Command> {
+fn visible_subcommands(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set())
 }
 
@@ -170,11 +170,11 @@ fn text_of(command: &Command, path: &str) -> io::Result<String> {
 }
 
 fn commands_section(roff: &mut Roff, command: &Command, path: &str) {
-    if people_s(command).next().is_none() {
+    if visible_subcommands(command).next().is_none() {
         return;
     }
     roff.control("SH", ["COMMANDS"]);
-    for sub in people_s(command) {
+    for sub in visible_subcommands(command) {
         roff.control("TP", []);
         roff.text([bold(format!("{}(1)", name_of(&below(path, sub.get_name()))))]);
         roff.text([roman(sub.get_about().map(ToString::to_string).unwrap_or_default())]);
@@ -244,7 +244,7 @@ fn see_also_section(roff: &mut Roff, command: &Command, path: &str) {
     if let Some((above, _)) = path.rsplit_once(' ') {
         names.push(name_of(above));
     }
-    names.extend(people_s(command).map(|sub| name_of(&below(path, sub.get_name()))));
+    names.extend(visible_subcommands(command).map(|sub| name_of(&below(path, sub.get_name()))));
     roff.control("SH", ["SEE ALSO"]);
     let last = names.len().saturating_sub(1);
     let mut line = Vec::new();

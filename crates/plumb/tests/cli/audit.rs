@@ -49,7 +49,7 @@ fn published_studies_are_rejected_with_their_findings() {
 #[test]
 fn a_sound_study_is_accepted() {
     let home = Home::new();
-    let text = block("toml part")
+    let text = block("ini study.toml")
         .replace("order = \"fixed\"", "order = \"randomised\"")
         .replace("repetitions = 1", "repetitions = 8\nspread-is = \"standard-deviation\"")
         .replace("6.1.0-32", "6.1.0-30")
@@ -67,7 +67,7 @@ fn a_sound_study_is_accepted() {
 #[test]
 fn a_file_that_is_no_study_is_refused() {
     let home = Home::new();
-    home.file("study.toml", &block("toml part").replace("side = \"b\"", "side = \"c\""));
+    home.file("study.toml", &block("ini study.toml").replace("side = \"b\"", "side = \"c\""));
     let said = home.with(["audit", &study("mirrors.toml"), "study.toml", "nothing.toml"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     for words in ["study.toml:", "unknown side `c`", "cannot read nothing.toml"] {

@@ -236,7 +236,7 @@ fn fio_itself_agrees() {
 #[test]
 fn typographic_dashes_are_pointed_out() {
     let home = Home::new();
-    let hint = "begins with a typographic dash, and is no option; use";
+    let hint = "begins with a typographic dash and is not an option; use";
     let said = home.plumb("as iozone –Ra -s 64k -i 0 -r 64k").expect(0);
     assert!(said.err.contains(&format!("`–Ra` {hint} `-Ra`")), "{}", said.err);
     assert!(said.out.contains("Command line used: iozone –Ra"), "it runs as the tool would: {}", said.out);

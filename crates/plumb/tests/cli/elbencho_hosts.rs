@@ -233,7 +233,7 @@ fn a_service_has_rules_of_its_own() {
         .lead("-w -s 1m /tmp/plumb-elbencho-none")
         .expect(1)
         .complains(&["the service does not allow", "PLUMB_AGENT_ALLOW"]);
-    services.lead("-w -s 1m --dropcache f").expect(1).complains(&["--dropcache: a service drops no caches"]);
+    services.lead("-w -s 1m --dropcache f").expect(1).complains(&["--dropcache: a service does not drop caches"]);
     services.lead("-w -s 1k -b 1k -t 5000 .").expect(1).complains(&["more than a service runs"]);
     services.lead("-w -s 1m sim:ssd").expect(1).complains(&["no simulated devices"]);
     services.lead("-r -s 1m none/f").expect(1).complains(&["none/f does not exist"]);
@@ -303,7 +303,7 @@ fn a_service_with_keys_serves_those_who_have_them() {
     lead("--nolive -w -s 1m -b 64k f").expect(0).says(&["WRITE"]);
     home.plumb(&format!("as elbencho --port {port} --hosts 127.0.0.1 --quit"))
         .expect(1)
-        .complains(&["who has its keys"]);
+        .complains(&["that have its keys"]);
     lead("--quit").expect(0).says(&[&format!("127.0.0.1:{port}: OK")]);
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
 }

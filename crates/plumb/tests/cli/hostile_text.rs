@@ -183,7 +183,9 @@ fn queries_have_limits() {
     home.plumb("run random-read --at sim:ssd --set time=200ms --set size=64MiB").ran();
     home.with(["query", "SELECT randomblob(1000000000)"]).expect(2).complains(&["larger than 64 MiB"]);
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
-    home.with(["query", "--timeout", "300ms", endless]).expect(2).complains(&["ended after 300ms", "--timeout"]);
+    home.with(["query", "--timeout", "300ms", endless])
+        .expect(2)
+        .complains(&["exceeded its time limit of 300ms", "--timeout"]);
     let wide =
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000) SELECT zeroblob(1000000) FROM n";
     home.with(["query", wide]).expect(2).complains(&["the answer", "LIMIT"]);

@@ -274,7 +274,7 @@ fn wrong_data_is_invalid() {
     std::fs::write(&path, bytes).unwrap();
     let reads = ["mdtest-easy", "mdtest-hard", "find", "ior-easy", "ior-hard-write", "ior-rnd4K-easy-read"];
     let said = run(&home, &format!("{SMALL}{}", off(&reads)), "--timestamp=t1").expect(0);
-    said.says(&["ERROR INVALID Transfers that were not what was written: 1"]);
+    said.says(&["ERROR INVALID Transfers that did not match the written data: 1"]);
     assert!(path.exists(), "data of another run is removed");
 }
 

@@ -64,7 +64,7 @@ fn tests_follow_one_another() {
 fn what_cannot_be_run_says_why() {
     let home = Home::new();
     home.file("windows.icf", &config("C: \"\"", 16_384));
-    home.plumb("as iometer /c windows.icf").expect(1).complains(&["is a drive of Windows", "write the path"]);
+    home.plumb("as iometer /c windows.icf").expect(1).complains(&["is a Windows drive", "write the path"]);
     home.file("full.icf", &config(".", 0));
     home.plumb("as iometer /c full.icf").expect(1).complains(&["a maximum size of 0 would fill the disk"]);
     let listed = home.plumb("as iometer /l").expect(0);

@@ -326,7 +326,7 @@ fn what_fails_says_so() {
     if !std::fs::read_to_string("/proc/net/protocols").unwrap().contains("SCTP") {
         home.plumb("as iperf3 -c 127.0.0.1 --sctp").expect(1).complains(&["this kernel has no SCTP", "modprobe sctp"]);
     }
-    home.plumb("as iperf3 -c 127.0.0.1 --sctp -u").expect(1).complains(&["--sctp goes with none of -u"]);
+    home.plumb("as iperf3 -c 127.0.0.1 --sctp -u").expect(1).complains(&["--sctp cannot be combined with -u"]);
     home.plumb("as iperf3 -c 127.0.0.1 -s").expect(1).complains(&["cannot be both server and client"]);
     let said = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -t 1")).expect(1);
     said.complains(&["unable to connect to server", "Connection refused"]);
@@ -540,7 +540,7 @@ fn ends_of_plumb_prove_themselves() {
     let print = net["server_certificate"].as_str().unwrap();
     assert!(made.contains(print) && known.contains(print), "{print}");
     crate::commands::fits(&home, "net", &net);
-    home.plumb(&line).expect(4).complains(&["serves only who has its token", "--keys FILE"]);
+    home.plumb(&line).expect(4).complains(&["serves only clients with its token", "--keys FILE"]);
     home.plumb(&format!("{line} --keys other/client.keys")).expect(4).complains(&[print, "was expected"]);
     home.plumb(&format!("{line} --keys keys/mixed.keys")).expect(4).complains(&["refused the token"]);
     home.plumb(&format!("{line} --keys keys/server.keys")).expect(2).complains(&["fingerprint = …", "is missing"]);

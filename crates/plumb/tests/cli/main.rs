@@ -13,6 +13,7 @@ mod anonymise;
 mod audit;
 mod bonnie;
 mod commands;
+mod comments;
 mod compare;
 mod dbench;
 mod dd;

@@ -535,7 +535,7 @@ fn mpi_io_works_alone_with_a_library() {
     }
     home.file("hints", "IOR_HINT__MPI__cb_nodes\n");
     let wrong = "as ior -a MPIIO -o f --mpiio.hintsFileName=hints";
-    ran("off", wrong).expect(255).complains(&["hints: `IOR_HINT__MPI__cb_nodes` is no hint"]);
+    ran("off", wrong).expect(255).complains(&["hints: `IOR_HINT__MPI__cb_nodes` is not a hint"]);
     assert!(!home.work().join("f").exists());
 }
 

@@ -179,7 +179,7 @@ fn only_whom_it_is_told_to_serve() {
     assert_eq!(net["interface"], "eth0");
     assert_eq!(net["interface_mtu"], 1500);
     assert!(net["server_certificate"].is_string(), "{net}");
-    Said::of(hosts.plumb(0, &home, &line)).expect(4).complains(&["serves only who has its token"]);
+    Said::of(hosts.plumb(0, &home, &line)).expect(4).complains(&["serves only clients with its token"]);
 }
 
 // Protects users who expose a server by mistake: every server without authentication prints a warning. Before, only iperf3 did.

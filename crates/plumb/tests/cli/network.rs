@@ -207,7 +207,7 @@ fn what_cannot_be_is_refused() {
     refused("work.net.stream = { protocol = \"udp\", block = 15 }", &["15 bytes", "16 to 65507"]);
     refused("work.net.rr = { request = 0 }", &["0 bytes", "1 to 1048576"]);
     refused("work.net.rr = { protocol = \"udp\", response = \"1KiB\" }", &["never answered by a longer one"]);
-    refused("work.net.crr = { protocol = \"udp\" }", &["connection of their own"]);
+    refused("work.net.crr = { protocol = \"udp\" }", &["over new connections"]);
     refused("work.net.rr = { protocol = \"unix\" }", &["is not an address of unix", "unix:PATH"]);
     refused("work.net.stream = { protocol = \"sctp\" }", &["SCTP", "use tcp"]);
     refused("work.blocks.block = \"4KiB\"", &["is a host, and has no files"]);

@@ -222,7 +222,7 @@ fn more_than_a_gibibyte_of_zeros_is_somebodys() {
     file.write_all_at(&[0], GIB).unwrap();
     drop(file);
     let line = format!("as fio --output=out --name=m --filename={} --rw=randwrite --size=1m", path.display());
-    home.plumb(&line).expect(1).complains(&["more than the 1024 MiB that are read"]);
+    home.plumb(&line).expect(1).complains(&["more than the 1024 MiB that are searched for data"]);
     File::options().write(true).open(&path).unwrap().set_len(GIB).unwrap();
     home.plumb(&line).expect(0);
 }

@@ -25,17 +25,17 @@ const PHRASES: &[(&str, &str)] = &[
     ("tells the truth", "says what it measured"),
 ];
 
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
 }
 
-/// Where a text has one of the phrases, also across a line break: a line for each, with what to write instead.
-fn found(place: &str, text: &str) -> Vec<String> {
+/// Returns a line for each phrase in a text, also across a line break, with its plain form.
+pub(crate) fn found(place: &str, text: &str, phrases: &[(&str, &str)]) -> Vec<String> {
     // Bytes stay where they are, so that a position in one is a position in the other.
     let flat: String = text.chars().map(|c| if c == '\n' { ' ' } else { c.to_ascii_lowercase() }).collect();
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let mut hits = Vec::new();
-    for (phrase, instead) in PHRASES {
+    for (phrase, instead) in phrases {
         for (at, _) in flat.match_indices(phrase) {
             let (before, after) = (&flat[..at], &flat[at + phrase.len()..]);
             if !is_word(before.chars().next_back()) && !is_word(after.chars().next()) {
@@ -53,7 +53,7 @@ fn assert_plain(hits: Vec<String>) {
 }
 
 /// Files below a folder with this extension; the folder itself may be a file.
-fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -67,7 +67,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-fn named(path: &Path) -> String {
+pub(crate) fn named(path: &Path) -> String {
     path.strip_prefix(root()).unwrap().display().to_string()
 }
 
@@ -94,7 +94,7 @@ fn documents_are_plain() {
             true => text.lines().filter(|line| !line.starts_with('|')).map(|line| format!("{line}\n")).collect(),
             false => text,
         };
-        found(&named(page), &text)
+        found(&named(page), &text, PHRASES)
     });
     assert_plain(hits.collect());
 }
@@ -108,7 +108,7 @@ fn help_is_plain() {
     while let Some(command) = open.pop() {
         let line = format!("{command} --help").trim().to_owned();
         let help = home.plumb(&line).expect(0).out;
-        hits.extend(found(&format!("plumb {line}"), &help));
+        hits.extend(found(&format!("plumb {line}"), &help, PHRASES));
         open.extend(commands(&help).into_iter().map(|name| format!("{command} {name}").trim().to_owned()));
         seen += 1;
     }
@@ -124,7 +124,7 @@ fn help_is_plain() {
     ] {
         let help = home.plumb(line).expect(0).out;
         assert!(help.lines().count() > 10, "{line}: {help}");
-        hits.extend(found(&format!("plumb {line}"), &help));
+        hits.extend(found(&format!("plumb {line}"), &help, PHRASES));
     }
     assert_plain(hits);
 }
@@ -209,9 +209,9 @@ fn explanations_are_plain() {
     assert!(codes.len() > 40, "{codes:?}");
     let explained = codes.iter().flat_map(|code| {
         let page = home.plumb(&format!("explain {code}")).expect(0).out;
-        found(&format!("plumb explain {code}"), &page)
+        found(&format!("plumb explain {code}"), &page, PHRASES)
     });
-    assert_plain(explained.chain(found("plumb explain", &list)).collect());
+    assert_plain(explained.chain(found("plumb explain", &list, PHRASES)).collect());
 }
 
 /// Texts between quotation marks in the program's source: errors, findings and everything else that it prints.
@@ -223,7 +223,7 @@ fn messages_are_plain() {
     let mut hits = Vec::new();
     for path in sources.iter().filter(|path| !is_test(path.strip_prefix(root()).unwrap())) {
         let text = std::fs::read_to_string(path).unwrap();
-        hits.extend(found(&named(path), &quoted(&text)));
+        hits.extend(found(&named(path), &quoted(&text), PHRASES));
     }
     assert_plain(hits);
 }
@@ -259,7 +259,10 @@ fn quoted(source: &str) -> String {
 #[test]
 fn phrases_are_found_across_lines_and_not_inside_words() {
     let text = "It is fine.\nWhat a job\nis\ntold here.\nthis toldo is no\nsettings, looked ate";
-    assert_eq!(found("page", text), ["page:3: `is told`; write is printed, is reported, is given"]);
+    assert_eq!(found("page", text, PHRASES), ["page:3: `is told`; write is printed, is reported, is given"]);
     let source = "// what is wrong\nlet a = \"what is \\\n    wrong\"; let b = '\"'; is_told();\n";
-    assert_eq!(found("a.rs", &quoted(source)), ["a.rs:2: `what is wrong`; write the problem, the error, the finding"]);
+    assert_eq!(
+        found("a.rs", &quoted(source), PHRASES),
+        ["a.rs:2: `what is wrong`; write the problem, the error, the finding"]
+    );
 }

@@ -1,4 +1,4 @@
-//! From settings to a workload.
+//! Lowers settings to a workload.
 
 use super::settings::DbenchSettings;
 use plumb_workload::files::Names;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 const TARGET: &str = "clients";
 
-/// The workload of a command line.
+/// Returns the workload of a command line.
 pub fn lower(settings: &DbenchSettings) -> Workload {
     let step = LoadFileStep {
         path: PathBuf::from(&settings.load),

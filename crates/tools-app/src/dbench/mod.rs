@@ -1,7 +1,8 @@
-//! dbench: clients of a file server, as load files say. Written from what dbench 4.00 says and does.
+//! dbench: clients of a file server that replay a load file. Based on the documentation and the observed behavior of
+//! dbench 4.00.
 //!
-//! [`read`] understands a command line, [`lower`](fn@lower) turns it into a workload, and [`print`](mod@print) prints dbench's lines. A
-//! load file itself is a [`LoadFile`] of the workload language.
+//! [`read`] parses a command line, [`lower`](fn@lower) turns it into a workload, and [`print`](mod@print) prints
+//! dbench's output. The load file itself is a [`LoadFile`] of the workload language.
 
 mod lower;
 pub mod print;

@@ -1,4 +1,4 @@
-//! What dbench prints.
+//! dbench's output.
 
 use super::settings::DbenchSettings;
 use plumb_result::PhaseMeasurement;
@@ -8,7 +8,6 @@ use plumb_tools::support::significant;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
-/// The first lines.
 pub fn head(settings: &DbenchSettings) -> String {
     format!(
         "dbench version 4.00 (plumb)\n\nRunning for {} seconds with load '{}' and minimum warmup {} secs\n",
@@ -18,13 +17,13 @@ pub fn head(settings: &DbenchSettings) -> String {
     )
 }
 
-/// When all clients are there.
+/// Formats the lines printed when all clients have started.
 pub fn released(settings: &DbenchSettings) -> String {
     let clients = settings.clients;
     format!("{clients} of {clients} processes prepared for launch   0 sec\nreleasing clients\n")
 }
 
-/// Operations in dbench's order, by its names.
+/// Operations in dbench's order, with its names.
 const OPERATIONS: [(&str, OpKind); 17] = [
     ("NTCreateX", OpKind::Open),
     ("Close", OpKind::Close),
@@ -45,7 +44,7 @@ const OPERATIONS: [(&str, OpKind); 17] = [
     ("Flush", OpKind::Fsync),
 ];
 
-/// What was done up to some moment.
+/// Totals up to some moment of the run.
 #[derive(Debug, Clone, Default)]
 pub struct Done {
     count: u64,
@@ -54,7 +53,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Of these ops.
+    /// Sums up the measurements of all ops.
     pub fn of(ops: &BTreeMap<OpKind, OpMeasurement>) -> Done {
         let mut done = Done::default();
         for measured in ops.values() {
@@ -74,7 +73,7 @@ fn ms(ns: Option<u64>) -> f64 {
     ns.unwrap_or(0) as f64 / 1e6
 }
 
-/// A line amid a run, at this time; `last` is what was done when the one before was printed.
+/// Formats the line of one second. `last` holds the totals at the previous line.
 pub fn line(settings: &DbenchSettings, seconds: f64, done: &Done, last: &Done) -> String {
     format!(
         "{:>4}  {:>8}  {:>7.2} MB/sec  execute {seconds:>3.0} sec  latency {:.3} ms\n",
@@ -85,7 +84,7 @@ pub fn line(settings: &DbenchSettings, seconds: f64, done: &Done, last: &Done) -
     )
 }
 
-/// Behind the last line.
+/// Formats the summary at the end.
 pub fn report(settings: &DbenchSettings, phase: &PhaseMeasurement) -> String {
     let mut text =
         "\n Operation      Count    AvgLat    MaxLat\n ----------------------------------------\n".to_owned();

@@ -1,25 +1,24 @@
-//! From words to settings.
+//! Parses arguments into settings.
 
 use plumb_tools::Support::NotYet;
 use plumb_tools::options::Takes::{Nothing, Value};
 use plumb_tools::options::{DoubleDash, Grammar, Opt, Table, Word, Words, both, long};
 
-/// Where Debian's package has dbench's own load file.
+/// Path of dbench's own load file in Debian's package.
 const LOAD_FILE: &str = "/usr/share/dbench/client.txt";
 
-/// Most clients.
 const CLIENTS_MAX: u32 = 4096;
 
-/// All of them. Source: the help of dbench 4.00.
+/// All options. Source: the help of dbench 4.00.
 #[rustfmt::skip]
 const OPTIONS: &[Opt] = &[
-    both('t', "timelimit", Value("SECONDS"), "how long, behind a fifth of it as a warm-up (600)"),
+    both('t', "timelimit", Value("SECONDS"), "measured time, after a fifth of it as a warm-up (600)"),
     both('c', "loadfile", Value("FILE"), "load file (that of Debian's package dbench)"),
     both('D', "directory", Value("DIR"), "working directory (.)"),
     both('s', "sync", Nothing, "open files with O_SYNC"),
-    both('S', "sync-dir", Nothing, "flush directories behind each change"),
-    both('F', "fsync", Nothing, "flush behind each write"),
-    long("no-resolve", Nothing, "do not look for names that do not exist"),
+    both('S', "sync-dir", Nothing, "flush directories after each change"),
+    both('F', "fsync", Nothing, "flush after each write"),
+    long("no-resolve", Nothing, "do not look up names that do not exist"),
     long("skip-cleanup", Nothing, "keep the files"),
     both('?', "help", Nothing, "print this"),
     both('R', "target-rate", Value("MB/S"), "").but(NotYet("use `plumb trace replay`")),
@@ -32,11 +31,10 @@ const OPTIONS: &[Opt] = &[
     long("per-client-results", Nothing, "").but(NotYet("use `plumb show`")),
 ];
 
-/// The rules of popt(3), but that `--` is unknown.
+/// The rules of popt(3), except that `--` is unknown.
 const WORDS: Grammar =
     Grammar { short_equals: true, double_dash: DoubleDash::Unknown, ..Grammar::getopt(Table(&[OPTIONS])) };
 
-/// What `--help` prints.
 pub fn help() -> String {
     let row = |row: &Opt| {
         let letter = row.letter.map_or_else(|| "    ".to_owned(), |letter| format!("-{letter}, "));
@@ -50,49 +48,44 @@ pub fn help() -> String {
     format!("Usage: dbench [OPTION...] CLIENTS\n{}", OPTIONS.iter().map(row).collect::<String>())
 }
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// The help.
     Help,
-    /// A run.
     Run(DbenchSettings),
 }
 
-/// A command line, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DbenchSettings {
-    /// How many clients.
     pub clients: u32,
-    /// Seconds.
+    /// Measured time, seconds.
     pub time_s: u64,
-    /// The load file.
+    /// Path of the load file.
     pub load: String,
-    /// The working directory.
     pub directory: String,
-    /// `O_SYNC`.
+    /// Open files with `O_SYNC`.
     pub sync_open: bool,
-    /// Directories are flushed.
+    /// Flush directories after each change.
     pub sync_directories: bool,
-    /// Writes are flushed.
+    /// Flush after each write.
     pub flush_writes: bool,
-    /// Names are not looked for.
+    /// Do not look up names that do not exist.
     pub no_resolve: bool,
-    /// Files stay.
+    /// Keep the files after the run.
     pub keeps: bool,
 }
 
 impl DbenchSettings {
-    /// Seconds before anything is measured.
+    /// Returns the seconds before the measurement starts.
     pub fn warmup_s(&self) -> u64 {
         self.time_s / 5
     }
 }
 
-/// Reads the words behind `dbench`.
+/// Parses the arguments after `dbench`.
 ///
 /// # Errors
-/// In words.
+/// The message to print.
 pub fn read(words: &[String]) -> Result<Action, String> {
     let mut settings = DbenchSettings {
         clients: 0,
@@ -107,8 +100,8 @@ pub fn read(words: &[String]) -> Result<Action, String> {
     };
     let mut clients = None;
     let mut words = Words::new(WORDS, words);
-    while let Some(said) = words.next() {
-        let (row, value) = match said {
+    while let Some(word) = words.next() {
+        let (row, value) = match word {
             Ok(Word::Option(row, value)) => (row, value),
             Ok(Word::Operand(word)) => {
                 clients = clients.or(Some(word));
@@ -135,7 +128,7 @@ pub fn read(words: &[String]) -> Result<Action, String> {
             "help" => return Ok(Action::Help),
             "timelimit" => {
                 let seconds = value.parse::<u64>().ok().filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
-                let Some(seconds) = seconds else { return invalid(&format!("`{value}` is no number of seconds")) };
+                let Some(seconds) = seconds else { return invalid(&format!("`{value}` is not a number of seconds")) };
                 settings.time_s = seconds;
             }
             "loadfile" => settings.load = value,
@@ -147,8 +140,8 @@ pub fn read(words: &[String]) -> Result<Action, String> {
             _ => settings.keeps = true,
         }
     }
-    let Some(said) = clients else { return Err("You need to specify NPROCS".to_owned()) };
-    let clients = said.parse::<u32>().ok().filter(|count| (1..=CLIENTS_MAX).contains(count));
-    settings.clients = clients.ok_or_else(|| format!("`{said}` clients: a number from 1 to {CLIENTS_MAX} expected"))?;
+    let Some(text) = clients else { return Err("You need to specify NPROCS".to_owned()) };
+    let clients = text.parse::<u32>().ok().filter(|count| (1..=CLIENTS_MAX).contains(count));
+    settings.clients = clients.ok_or_else(|| format!("`{text}` clients: a number from 1 to {CLIENTS_MAX} expected"))?;
     Ok(Action::Run(settings))
 }

@@ -1,4 +1,4 @@
-//! Command lines as users type them, load files as they are and as they should not be, and dbench's report.
+//! Tests of typical command lines, valid and invalid load files, and dbench's report.
 
 use super::print::Done;
 use super::*;
@@ -9,7 +9,7 @@ use plumb_workload::OpKind;
 use plumb_workload::program::LoadAct;
 use std::collections::BTreeMap;
 
-/// What dbench 4.00 printed behind a run of small.txt.
+/// Output of dbench 4.00 after a run of small.txt.
 const GOLDEN: &str = include_str!("../../golden/dbench/run.out");
 
 fn settings(line: &str) -> DbenchSettings {
@@ -20,16 +20,16 @@ fn settings(line: &str) -> DbenchSettings {
     }
 }
 
-fn wrong(line: &str) -> String {
+fn error_of(line: &str) -> String {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     read(&words).unwrap_err()
 }
 
 #[test]
 fn words_become_clients_with_a_load() {
-    let said = settings("-t5 --loadfile=small.txt -D /tmp/x -s -S -F --no-resolve --skip-cleanup 4 ignored");
-    assert_eq!((said.clients, said.time_s, said.warmup_s()), (4, 5, 1));
-    let workload = lower(&said);
+    let all = settings("-t5 --loadfile=small.txt -D /tmp/x -s -S -F --no-resolve --skip-cleanup 4 ignored");
+    assert_eq!((all.clients, all.time_s, all.warmup_s()), (4, 5, 1));
+    let workload = lower(&all);
     assert_eq!(plumb_workload_text::validate::validate(&workload), []);
     let text = plumb_workload_text::native::to_toml(&workload).unwrap();
     assert_eq!(plumb_workload_text::native::parse("db.toml", &text).unwrap(), workload);
@@ -39,7 +39,7 @@ fn words_become_clients_with_a_load() {
     for (line, why) in [
         ("-t 5", "You need to specify NPROCS"),
         ("0", "`0` clients: a number from 1 to 4096 expected"),
-        ("-t x 1", "Invalid option -t: `x` is no number of seconds"),
+        ("-t x 1", "Invalid option -t: `x` is not a number of seconds"),
         ("-R 5 1", "--target-rate is not supported: use `plumb trace replay`"),
         ("--bla 1", "Invalid option --bla: unknown option"),
         ("-sS 1", "Invalid option -sS: give each option by itself"),
@@ -48,7 +48,7 @@ fn words_become_clients_with_a_load() {
         ("1 -c", "Invalid option -c: missing argument"),
         ("--sync=1 1", "Invalid option --sync=1: it takes no value"),
     ] {
-        assert_eq!(wrong(line), why, "{line}");
+        assert_eq!(error_of(line), why, "{line}");
     }
 }
 
@@ -65,9 +65,9 @@ fn a_load_file_is_read_line_by_line() {
     assert_eq!((file.ops[4].length, file.ops[4].succeeds), (1366, false));
 }
 
-// Hostile load files: each is refused with its line, and none leads out of the clients' directory.
+// Hostile load files: each is refused with its line number, and none escapes from the clients' directory.
 #[test]
-fn what_is_wrong_in_a_load_file_has_its_line() {
+fn errors_in_a_load_file_name_their_line() {
     let long = "NTCreateX \"\\clients\\a\" 0 2 1 NT_STATUS_OK\n".to_owned()
         + &(2..300).map(|n| format!("NTCreateX \"\\clients\\a\" 0 2 {n} NT_STATUS_OK\n")).collect::<String>();
     for (text, message) in [
@@ -115,7 +115,7 @@ fn what_is_wrong_in_a_load_file_has_its_line() {
     }
 }
 
-/// A text with every number as `#`, whatever its width.
+/// Replaces every number by `#`, whatever its width.
 fn shape(text: &str) -> String {
     let mut shape = String::new();
     for letter in text.chars() {
@@ -133,9 +133,9 @@ fn shape(text: &str) -> String {
     shape
 }
 
-// The golden is what the real tool printed: ours has its lines, its columns and the order of its operations.
+// The golden is the output of the real tool. Ours has the same lines, columns and order of operations.
 #[test]
-fn the_report_is_dbenchs() {
+fn the_report_has_dbenchs_format() {
     let settings = settings("-t 2 -c small.txt 1");
     let measured = |count: u64, bytes: u64| {
         let mut service = Histogram::new();

@@ -1,4 +1,4 @@
-//! Options as given, on the command line and in a file.
+//! Options as given on the command line and in an options file.
 
 use super::ElbenchoUsageError;
 use super::options::{WORDS, named};
@@ -7,16 +7,15 @@ use plumb_tools::Support;
 use plumb_tools::options::{Opt, Takes, UnknownOption, Word, Words};
 use std::collections::BTreeMap;
 
-/// The options as given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct GivenOptions {
-    /// By name; a switch has no text.
+    /// Values by option name. A flag has the value [`ON`].
     given: BTreeMap<&'static str, String>,
-    /// What is not an option.
+    /// Arguments that are not options.
     pub(super) paths: Vec<String>,
 }
 
-/// A switch that is on.
+/// Value of a flag that is on.
 const ON: &str = "true";
 
 impl GivenOptions {
@@ -24,23 +23,23 @@ impl GivenOptions {
         words: &[String],
         file: &mut dyn FnMut(&str) -> Result<String, FileError>,
     ) -> Result<GivenOptions, ElbenchoUsageError> {
-        let mut said = GivenOptions::default();
-        // What was switched off holds against a file of options.
+        let mut options = GivenOptions::default();
+        // Flags that the command line turned off, which an options file cannot turn on.
         let mut off: Vec<&'static str> = Vec::new();
         for word in Words::new(WORDS, words) {
             match word? {
-                Word::Option(option, value) => said.take(option, value, &mut off)?,
-                Word::Operand(path) => said.paths.push(path),
+                Word::Option(option, value) => options.take(option, value, &mut off)?,
+                Word::Operand(path) => options.paths.push(path),
             }
         }
-        if let Some(path) = said.given.get("configfile").cloned() {
+        if let Some(path) = options.given.get("configfile").cloned() {
             let text = file(&path).map_err(|error| ElbenchoUsageError::ConfigFile(error.to_string()))?;
-            said.config(&path, &text, &off)?;
+            options.config(&path, &text, &off)?;
         }
-        if let Some(path) = said.given.get("path") {
-            said.paths.push(path.clone());
+        if let Some(path) = options.given.get("path") {
+            options.paths.push(path.clone());
         }
-        Ok(said)
+        Ok(options)
     }
 
     fn take(
@@ -68,7 +67,7 @@ impl GivenOptions {
         Ok(())
     }
 
-    /// A file of options: lines of `NAME=VALUE`. What the command line says comes first.
+    /// Reads an options file with lines of `NAME=VALUE`. The command line takes precedence.
     fn config(&mut self, path: &str, text: &str, off: &[&'static str]) -> Result<(), ElbenchoUsageError> {
         for (number, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
@@ -100,7 +99,7 @@ impl GivenOptions {
         Ok(())
     }
 
-    /// Refuses what cannot be used.
+    /// Returns an error for each option that Plumb does not support.
     pub(super) fn refusals(&self) -> impl Iterator<Item = ElbenchoUsageError> + '_ {
         self.given.keys().filter_map(|name| {
             let option = named(name)?;
@@ -117,13 +116,13 @@ impl GivenOptions {
         self.given.contains_key(name)
     }
 
-    /// As given; `None` if it was not.
+    /// Returns the value as given, or `None`.
     pub(super) fn text(&self, name: &'static str) -> Option<&str> {
         debug_assert!(named(name).is_some_and(|option| option.takes != Takes::Flag), "{name}");
         self.given.get(name).map(String::as_str)
     }
 
-    /// As given, or the table's default.
+    /// Returns the value as given, or the table's default.
     pub(super) fn value(&self, name: &'static str) -> &str {
         self.text(name).unwrap_or_else(|| named(name).map_or("", |option| option.default))
     }

@@ -5,7 +5,7 @@ use super::options::OPTIONS;
 use plumb_tools::Support;
 use plumb_tools::options::Opt;
 
-/// The options that most users need.
+/// Options that most users need.
 const FIRST: &[&str] = &[
     "block",
     "csvfile",
@@ -29,13 +29,13 @@ const FIRST: &[&str] = &[
 
 const USAGE: &str = "Usage: elbencho [OPTIONS] PATH [MORE_PATHS]\n\n";
 
-/// The most important options.
+/// Returns the help page of the most important options.
 pub fn short() -> String {
     let chosen = OPTIONS.iter().filter(|option| FIRST.contains(&option.name));
     format!("{USAGE}{}\n--help-all prints all options.\n", lines(chosen))
 }
 
-/// The options of [`dist`].
+/// Options shown by [`dist`].
 const DIST: &[&str] = &[
     "foreground",
     "hosts",
@@ -51,19 +51,19 @@ const DIST: &[&str] = &[
     "svcwait",
 ];
 
-/// The options for services.
+/// Returns the help page of the options for services.
 pub fn dist() -> String {
     let chosen = OPTIONS.iter().filter(|option| DIST.contains(&option.name));
     format!(
-        "Start a service on each host, then lead them from anywhere:\n  elbencho --service\n  elbencho --hosts HOST,... \
+        "Start a service on each host, then use them from anywhere:\n  elbencho --service\n  elbencho --hosts HOST,... \
          [OPTIONS] PATH [MORE_PATHS]\n  elbencho --hosts HOST,... --quit\n\n{}\nA service listens on loopback; beyond it, \
          PLUMB_AGENT_KEYS names its keys and PLUMB_HOSTS_KEYS those of\nwhoever leads it (plumb agent --init DIR makes \
-         both). PLUMB_AGENT_ALLOW lists what it may use.\n",
+         both). PLUMB_AGENT_ALLOW lists the paths that it may use.\n",
         lines(chosen)
     )
 }
 
-/// All options; unsupported ones with the reason.
+/// Returns the help page of all options. Unsupported ones show the reason.
 pub fn all() -> String {
     let (works, not): (Vec<&Opt>, Vec<&Opt>) = OPTIONS.iter().partition(|option| option.support == Support::Works);
     let (s3, rest): (Vec<&Opt>, Vec<&Opt>) = not.into_iter().partition(|option| option.name.starts_with("s3"));
@@ -76,7 +76,7 @@ pub fn all() -> String {
     )
 }
 
-/// The version, where scripts look for elbencho's.
+/// Returns the version page, in the format that scripts expect from elbencho.
 pub fn version() -> String {
     format!("elbencho\n * Version: {VERSION}\n * Command line of elbencho, run by Plumb\n")
 }

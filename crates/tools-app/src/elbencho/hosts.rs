@@ -1,62 +1,60 @@
-//! Services that run a benchmark together: who they are, and which part of the work each of them does.
+//! Services that run a benchmark together, and the part of the work that each of them does.
 
 use super::paths::{PathsError, expand};
 use std::net::Ipv6Addr;
 
-/// The services that run a benchmark, as said.
+/// Options that select the services.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HostsSettings {
-    /// A list of them; empty for none.
+    /// List of hosts; empty if there are none.
     pub list: String,
-    /// A file with more of them, one a line.
+    /// File with more hosts, one per line.
     pub file: Option<String>,
-    /// Use only this many of them, from the first on; absent: all.
+    /// Use only the first `count` hosts. `None`: all.
     pub count: Option<u32>,
-    /// By how many they are rotated between phases.
+    /// Number of places by which the hosts are rotated between phases.
     pub rotate: u32,
-    /// Whether they divide one data set; else each works on all of its own.
+    /// Whether the hosts divide one data set. Otherwise each host works on a whole one.
     pub share_paths: bool,
-    /// The port of those without one, and of a service.
+    /// Default port of the hosts, and the port of a service.
     pub port: u16,
-    /// Seconds to wait for them.
+    /// Seconds to wait for the services.
     pub wait_s: u64,
 }
 
-/// Why there is no list of hosts.
+/// Error from reading the list of hosts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostsError {
-    /// Its brackets.
     #[error("--hosts: {0}")]
     Brackets(#[from] PathsError),
-    /// The list is empty.
     #[error("--hosts names no host; write HOST[:PORT], separated by commas")]
     Nobody,
-    /// It names one twice.
+    /// A host is listed twice.
     #[error("--hosts names {0} twice; services on one host need a port each")]
     Twice(String),
-    /// More than anybody has.
+    /// More hosts than [`HOSTS_MAX`].
     #[error("--hosts names more than {HOSTS_MAX} hosts")]
     TooMany,
 }
 
-/// As many as a command of Plumb leads.
+/// The limit of hosts that any Plumb command coordinates.
 pub const HOSTS_MAX: usize = 1024;
 
 impl HostsSettings {
-    /// Whether services run the benchmark, rather than this process.
+    /// Returns `true` if services run the benchmark, rather than this process.
     pub fn are_given(&self) -> bool {
         self.count != Some(0) && (!self.list.is_empty() || self.file.is_some())
     }
 
-    /// The hosts with their ports, those of the file behind those of the list; `lines` is what is in the file.
+    /// Returns the hosts with their ports: first those of the list, then those of the file, whose text is `lines`.
     ///
     /// # Errors
-    /// There is none, one is named twice, or a range is invalid.
+    /// No host is given, one is given twice, or a range is invalid.
     pub fn names(&self, lines: &str) -> Result<Vec<String>, HostsError> {
         let lines = lines.lines().filter(|line| !line.starts_with('#'));
-        let said = std::iter::once(self.list.as_str()).chain(lines);
+        let lists = std::iter::once(self.list.as_str()).chain(lines);
         let mut names: Vec<String> = Vec::new();
-        for word in said.flat_map(words) {
+        for word in lists.flat_map(words) {
             for host in expand(word)? {
                 let host = self.with_port(host);
                 if names.contains(&host) {
@@ -80,12 +78,12 @@ impl HostsSettings {
         if host.parse::<Ipv6Addr>().is_ok() {
             return format!("[{host}]:{port}");
         }
-        let behind = host.rfind(']').map_or(host.as_str(), |end| &host[end..]);
-        if behind.contains(':') { host } else { format!("{host}:{port}") }
+        let port_part = host.rfind(']').map_or(host.as_str(), |end| &host[end..]);
+        if port_part.contains(':') { host } else { format!("{host}:{port}") }
     }
 }
 
-/// The words of a list: a comma within brackets belongs to a range.
+/// Splits a list into words. A comma within brackets belongs to a range.
 fn words(list: &str) -> impl Iterator<Item = &str> {
     let mut is_inside = false;
     let separates = move |character: char| {
@@ -99,31 +97,30 @@ fn words(list: &str) -> impl Iterator<Item = &str> {
     list.split(separates).filter(|word| !word.is_empty())
 }
 
-/// Which of the hosts that divide a data set this is.
+/// The part of one host in a divided data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataSetPart {
-    /// Its number, from 0.
+    /// Index of the host, from 0.
     pub host: u32,
-    /// How many there are.
     pub hosts: u32,
 }
 
 impl DataSetPart {
-    /// All of it.
+    /// The whole data set, for a single host.
     pub const WHOLE: DataSetPart = DataSetPart { host: 0, hosts: 1 };
 }
 
-/// The threads of this host among those that divide a data set.
+/// The threads of one host among all threads that divide a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PartThreads {
-    /// Those before them.
+    /// Threads of the hosts before this one.
     pub(super) first: u32,
-    /// Of all hosts.
+    /// Threads of all hosts.
     pub(super) all: u32,
 }
 
 impl HostsSettings {
-    /// The threads of a part, after so many rotations of the hosts; each host has `of_each`.
+    /// Returns the threads of a part after `rotations` rotations of the hosts. Each host has `of_each` threads.
     pub(super) fn threads(&self, part: DataSetPart, of_each: u32, rotations: u32) -> PartThreads {
         let DataSetPart { host, hosts } = part;
         if !self.share_paths || hosts < 2 {
@@ -148,9 +145,9 @@ mod tests {
         hosts(list).names("").unwrap()
     }
 
-    // Protects: hosts are those that elbencho would reach, in its order.
+    // Protects: the hosts are those that elbencho would contact, in its order.
     #[test]
-    fn hosts_are_listed_as_for_elbencho() {
+    fn hosts_are_in_elbenchos_order() {
         assert_eq!(names("a,b:99 c\nd"), ["a:1611", "b:99", "c:1611", "d:1611"]);
         assert_eq!(names("node00[1-2]"), ["node001:1611", "node002:1611"]);
         assert_eq!(names("10.0.0.[1,3]:7,x"), ["10.0.0.1:7", "10.0.0.3:7", "x:1611"]);
@@ -163,20 +160,20 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_wrong_is_named() {
-        for (list, told) in [
+    fn an_invalid_list_is_an_error() {
+        for (list, expected) in [
             (" ,\n", "names no host"),
             ("a,b,a:1611", "a:1611 twice"),
             ("a[1-2000]", "more than 1024"),
             ("a[2-]", "2-"),
         ] {
             let error = hosts(list).names("").unwrap_err().to_string();
-            assert!(error.contains(told), "{list}: {error}");
+            assert!(error.contains(expected), "{list}: {error}");
         }
     }
 
     proptest! {
-        // Protects a master from any list: it is refused, or each host has a port and stands there once.
+        // Protects a coordinator from arbitrary lists: a list is refused, or each host has a port and occurs once.
         #[test]
         fn any_list_is_read_or_refused(list in "[a-c0-2,\\[\\]{}: \n.-]{0,24}", lines in "[a#,\n1-2]{0,12}") {
             if let Ok(names) = hosts(&list).names(&lines) {
@@ -188,7 +185,7 @@ mod tests {
             }
         }
 
-        // Protects the data set: whatever rotates, each thread of the whole belongs to one host.
+        // Protects the data set: with any rotation, each thread of the whole belongs to exactly one host.
         #[test]
         fn parts_are_a_whole(hosts in 1u32..9, threads in 1u32..5, rotate in 0u32..20, rotations in 0u32..20) {
             let mut settings = super::super::tests::settings("-w -s 1m f");

@@ -1,11 +1,12 @@
 //! elbencho: turns its command line into a workload, and results into its tables and files.
 //!
-//! 1. [`read`]: reads a command line into [`ElbenchoSettings`], by the table of [`options`].
-//! 2. [`lower::lower`]: a workload of elbencho's phases in their fixed order; facts about the paths come from [`lower::Places`].
-//! 3. [`print`]: the table, CSV, JSON and live rows of a measured phase.
+//! - [`read`] parses a command line into [`ElbenchoSettings`], by the table of [`options`].
+//! - [`lower::lower`] builds a workload of elbencho's phases in their fixed order. [`lower::Places`] supplies facts
+//!   about paths.
+//! - [`print`] prints the table, CSV, JSON and live rows of a measured phase.
 //!
-//! Over the hosts of [`hosts`], each lowers its own part, and their reports become one. Options for object storage, GPUs and netbench are
-//! refused by name.
+//! With several [`hosts`], each lowers its own part, and their reports are merged. Options for object storage, GPUs
+//! and netbench are refused by name.
 
 mod given;
 pub mod help;
@@ -24,21 +25,21 @@ use plumb_tools::FileError;
 pub use settings::{Action, ElbenchoSettings, Live, LiveCsv, OutputSettings, Phases, Rwmix, TreeSettings};
 pub use usage_error::ElbenchoUsageError;
 
-/// The version that is followed.
+/// The emulated version of elbencho.
 pub const VERSION: &str = "3.1-10";
 
-/// Reads a command line, without the name of the program. `file` gives the text of a file of options.
+/// Parses a command line, without the name of the program. `file` returns the text of an options file.
 ///
 /// # Errors
-/// All errors in it.
+/// All errors in the command line.
 pub fn read(
     words: &[String],
     file: &mut dyn FnMut(&str) -> Result<String, FileError>,
 ) -> Result<ElbenchoSettings, Vec<ElbenchoUsageError>> {
-    let said = GivenOptions::read(words, file).map_err(|wrong| vec![wrong])?;
-    let (settings, mut wrong) = settings::read::settings(&said);
-    rules::check(&settings, &mut wrong);
-    if wrong.is_empty() { Ok(settings) } else { Err(wrong) }
+    let options = GivenOptions::read(words, file).map_err(|error| vec![error])?;
+    let (settings, mut errors) = settings::read::settings(&options);
+    rules::check(&settings, &mut errors);
+    if errors.is_empty() { Ok(settings) } else { Err(errors) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! elbencho's options: one table, which the parser, `--help`, the documentation and the tests read.
+//! elbencho's options in one table, which the parser, `--help`, the documentation and the tests use.
 
 use plumb_tools::Support::{self, Ignored, Never, NotYet};
 use plumb_tools::options::Takes::{Flag, Number, Size, Text};
@@ -8,11 +8,11 @@ const S3: Support = Never("Plumb does not measure object storage");
 const GPU: Support = Never("Plumb does not transfer GPU data");
 const NET: Support = Never("network benchmarks are out of scope here; use a network tool");
 
-/// All of them, by name. Source: elbencho 3.1-10, `docs/usage/help-all.md`.
+/// All options, sorted by name. Source: elbencho 3.1-10, `docs/usage/help-all.md`.
 #[rustfmt::skip]
 pub const OPTIONS: &[Opt] = &[
     long("allelapsed", Flag, "Show the completion time of each thread."),
-    long("althttpsvc", Flag, "Use another HTTP server for services.").but(Never("services speak Plumb's own protocol, and no HTTP")),
+    long("althttpsvc", Flag, "Use another HTTP server for services.").but(Never("services speak Plumb's own protocol, not HTTP")),
     long("backward", Flag, "Read or write files backward, from end to start."),
     long("base10", Flag, "Show throughput in MB/s instead of MiB/s."),
     both('b', "block", Size, "Block size of a read or write.").or("1M"),
@@ -109,7 +109,7 @@ pub const OPTIONS: &[Opt] = &[
     long("rotatehosts", Number, "Rotate the hosts by this number between phases, so that they read what others wrote.").or("0"),
     long("rwmixpct", Number, "Percentage of reads in the write phase.").or("0"),
     long("rwmixthr", Number, "Number of threads that read in the write phase.").or("0"),
-    long("rwmixthrpct", Number, "Percentage of reads to hold between the readers of --rwmixthr and the writers; whoever is ahead waits.").or("0"),
+    long("rwmixthrpct", Number, "Percentage of reads to hold between the readers of --rwmixthr and the writers; the side that is ahead waits.").or("0"),
     long("s3aclget", Flag, "Use object storage.").but(S3),
     long("s3aclgrantee", Text, "Use object storage.").but(S3),
     long("s3aclgrants", Text, "Use object storage.").but(S3),
@@ -165,7 +165,7 @@ pub const OPTIONS: &[Opt] = &[
     long("sendbuf", Text, "Measure the network.").but(NET),
     long("servers", Text, "Measure the network.").but(NET),
     long("serversfile", Text, "Measure the network.").but(NET),
-    long("service", Flag, "Run as a service, in the background, for those who name this host in --hosts. PLUMB_AGENT_KEYS names the keys; without, PLUMB_AGENT_ALLOW what may be used."),
+    long("service", Flag, "Run as a service, in the background, for coordinators that name this host in --hosts. PLUMB_AGENT_KEYS names its keys, PLUMB_AGENT_ALLOW the paths that it may use."),
     long("sharesize", Size, "Size from which threads share a file of a tree; 0 means 32 blocks, -1 never.").or("0"),
     both('s', "size", Size, "Size of each file; 0 uses the size of existing files and devices.").or("0"),
     long("start", Number, "Start time, in seconds since the epoch.").or("0"),
@@ -175,7 +175,7 @@ pub const OPTIONS: &[Opt] = &[
     long("svcelapsed", Flag, "Show the completion time of each service, the fastest first."),
     long("svcping", Flag, "Show the response time of services.").but(Ignored("there is no full-screen progress to show it in")),
     long("svcpwfile", Text, "Password file of the services.").but(Never("keys take its place: `plumb agent --init DIR` makes them, PLUMB_AGENT_KEYS names those of services, PLUMB_HOSTS_KEYS those of clients")),
-    long("svcupint", Number, "Milliseconds between status requests to services.").or("500").but(Ignored("services report as each phase ends, and are not asked before")),
+    long("svcupint", Number, "Milliseconds between status requests to services.").or("500").but(Ignored("services report only when a phase ends")),
     long("svcwait", Number, "Seconds to wait for services to become ready.").or("5"),
     long("sync", Flag, "Call sync before and after each phase."),
     both('t', "threads", Number, "Number of threads.").or("1"),
@@ -198,7 +198,7 @@ pub const OPTIONS: &[Opt] = &[
 pub(super) const WORDS: Grammar =
     Grammar { abbreviates: true, short_equals: true, ..Grammar::getopt(Table(&[OPTIONS])) };
 
-/// The option of this name.
+/// Returns the option of this name.
 pub(super) fn named(name: &str) -> Option<&'static Opt> {
     WORDS.table.named(name)
 }
@@ -207,7 +207,7 @@ pub(super) fn named(name: &str) -> Option<&'static Opt> {
 mod tests {
     use super::*;
 
-    // Protects the order of the help, and that no letter means two things.
+    // Protects the order of the help, and that every letter has one meaning.
     #[test]
     fn names_are_sorted_and_letters_differ() {
         assert!(OPTIONS.windows(2).all(|pair| pair[0].name < pair[1].name));
@@ -218,7 +218,6 @@ mod tests {
         assert_eq!(letters.len(), count);
     }
 
-    // Protects: every refusal has a reason.
     #[test]
     fn every_refusal_has_a_reason() {
         for option in OPTIONS {

@@ -1,41 +1,32 @@
-//! Paths that stand for several: `disk[1-4]`, `d[1,3,05-07]`, `{a,b}`.
+//! Expands paths with brackets: `disk[1-4]`, `d[1,3,05-07]`, `{a,b}`.
 
-/// Why a path stands for none.
+/// Error from expanding a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathsError {
-    /// An invalid range.
     #[error("`{element}` in `{path}` is not a range; write it as 1-4")]
     NoRange {
-        /// What stands there.
         element: String,
-        /// In which path.
+        /// The path that contains it.
         path: String,
     },
-    /// It stands for too many.
+    /// The path expands to more than [`MOST`] paths.
     #[error("`{path}` expands to more than {MOST} paths")]
-    TooMany {
-        /// The path.
-        path: String,
-    },
-    /// Its brackets hold nothing.
+    TooMany { path: String },
     #[error("the brackets in `{path}` are empty")]
-    Nothing {
-        /// The path.
-        path: String,
-    },
+    Nothing { path: String },
 }
 
-/// The paths of a word; the word itself where it has no brackets.
+/// Returns the paths that a word expands to; the word itself if it has no brackets.
 ///
 /// # Errors
-/// The place of an invalid range.
+/// A range is invalid.
 pub(super) fn expand(word: &str) -> Result<Vec<String>, PathsError> {
     let mut done = Vec::new();
     let mut open = vec![word.to_owned()];
     while let Some(path) = open.pop() {
         match once(&path)? {
             None => done.push(path),
-            // The first one is next.
+            // The first path comes next.
             Some(paths) => open.extend(paths.into_iter().rev()),
         }
         if done.len() + open.len() > MOST {
@@ -45,10 +36,10 @@ pub(super) fn expand(word: &str) -> Result<Vec<String>, PathsError> {
     Ok(done)
 }
 
-/// More paths than this are a slip of the pen.
+/// Limit of paths. More are probably a typo.
 const MOST: usize = 1 << 20;
 
-/// The first bracket of a path, resolved.
+/// Expands the first bracket of a path; `None` if there is none.
 fn once(path: &str) -> Result<Option<Vec<String>>, PathsError> {
     for (at, open) in path.char_indices() {
         let (close, numbers) = match open {
@@ -66,7 +57,7 @@ fn once(path: &str) -> Result<Option<Vec<String>>, PathsError> {
         if !is_list {
             continue;
         }
-        let (before, behind) = (&path[..at], &rest[end + 1..]);
+        let (before, after) = (&path[..at], &rest[end + 1..]);
         let mut paths = Vec::new();
         for element in inner.split(',').filter(|element| !element.is_empty()) {
             match element.split_once('-') {
@@ -79,9 +70,9 @@ fn once(path: &str) -> Result<Option<Vec<String>>, PathsError> {
                         return Err(PathsError::TooMany { path: path.to_owned() });
                     }
                     let width = from.len();
-                    paths.extend((first..=last).map(|number| format!("{before}{number:0width$}{behind}")));
+                    paths.extend((first..=last).map(|number| format!("{before}{number:0width$}{after}")));
                 }
-                _ => paths.push(format!("{before}{element}{behind}")),
+                _ => paths.push(format!("{before}{element}{after}")),
             }
         }
         if paths.is_empty() {
@@ -100,7 +91,7 @@ mod tests {
     fn brackets_stand_for_numbers_and_words() {
         assert_eq!(expand("/mnt/f").unwrap(), ["/mnt/f"]);
         assert_eq!(expand("f[1-3]").unwrap(), ["f1", "f2", "f3"]);
-        assert_eq!(expand("f[08-10,x]").unwrap(), ["f[08-10,x]"], "words in square brackets are no list");
+        assert_eq!(expand("f[08-10,x]").unwrap(), ["f[08-10,x]"], "words in square brackets are not a list");
         assert_eq!(expand("f[08-10,12]").unwrap(), ["f08", "f09", "f10", "f12"]);
         assert_eq!(expand("d[1-2]/f{a,b}").unwrap(), ["d1/fa", "d1/fb", "d2/fa", "d2/fb"]);
         assert_eq!(expand("[::1]").unwrap(), ["[::1]"]);

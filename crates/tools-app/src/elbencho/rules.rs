@@ -1,49 +1,48 @@
-//! Which settings exclude each other, or need another.
+//! Settings that exclude each other, or need another one.
 
 use super::ElbenchoUsageError;
 use super::settings::{Action, ElbenchoSettings, Phases, Rwmix};
 use plumb_workload::files::RecordLock;
 
-/// Checks what the settings are for.
-pub(super) fn check(settings: &ElbenchoSettings, wrong: &mut Vec<ElbenchoUsageError>) {
+/// Checks the settings that the action uses.
+pub(super) fn check(settings: &ElbenchoSettings, errors: &mut Vec<ElbenchoUsageError>) {
     match settings.action {
-        Action::Run | Action::DryRun => together(settings, wrong),
-        Action::Service | Action::ServiceInForeground => as_service(settings, wrong),
+        Action::Run | Action::DryRun => together(settings, errors),
+        Action::Service | Action::ServiceInForeground => as_service(settings, errors),
         Action::Interrupt | Action::Quit if !settings.hosts.are_given() => {
-            wrong.push(ElbenchoUsageError::Together(
-                "--interrupt and --quit need --hosts, the services that are meant".to_owned(),
+            errors.push(ElbenchoUsageError::Together(
+                "--interrupt and --quit need --hosts, which names the services".to_owned(),
             ));
         }
         _ => {}
     }
 }
 
-/// What a service cannot have; what it does not need is left alone, as elbencho does.
-fn as_service(settings: &ElbenchoSettings, wrong: &mut Vec<ElbenchoUsageError>) {
-    let mut say = |text: &str| wrong.push(ElbenchoUsageError::Together(text.to_owned()));
+/// Checks options that a service cannot have. Like elbencho, it ignores options that a service does not need.
+fn as_service(settings: &ElbenchoSettings, errors: &mut Vec<ElbenchoUsageError>) {
+    let mut say = |text: &str| errors.push(ElbenchoUsageError::Together(text.to_owned()));
     if settings.hosts.are_given() {
-        say("--service and --hosts cannot be combined: a service waits, and whoever names it in --hosts leads");
+        say("--service and --hosts cannot be combined: a service waits for a command that names it in --hosts");
     }
     if !settings.paths.is_empty() {
-        say(
-            "--service takes no benchmark path: name it where --hosts is typed; PLUMB_AGENT_ALLOW lists what it may use",
-        );
+        say("--service takes no benchmark path: give it to the command with --hosts; PLUMB_AGENT_ALLOW lists the \
+             paths that a service may use");
     }
 }
 
-/// What services do not tell or keep for whoever leads them.
+/// Checks options that need data which services do not send.
 fn over_hosts(settings: &ElbenchoSettings, say: &mut dyn FnMut(&str)) {
     if settings.output.ops_log.is_some() {
-        say("--opslog cannot be combined with --hosts: services write no logs for others");
+        say("--opslog cannot be combined with --hosts: services do not log ops");
     }
     if settings.output.live_csv.is_some() {
-        say("--livecsv cannot be combined with --hosts: services report as each phase ends, and not before");
+        say("--livecsv cannot be combined with --hosts: services report only when a phase ends");
     }
 }
 
-/// Options that exclude each other, or need another.
-fn together(settings: &ElbenchoSettings, wrong: &mut Vec<ElbenchoUsageError>) {
-    let mut say = |text: &str| wrong.push(ElbenchoUsageError::Together(text.to_owned()));
+/// Checks options that exclude each other, or need another one.
+fn together(settings: &ElbenchoSettings, errors: &mut Vec<ElbenchoUsageError>) {
+    let mut say = |text: &str| errors.push(ElbenchoUsageError::Together(text.to_owned()));
     let phases = settings.phases;
     if settings.hosts.are_given() {
         over_hosts(settings, &mut say);

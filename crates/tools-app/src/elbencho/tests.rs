@@ -1,5 +1,3 @@
-//! Tests of the command line.
-
 use super::{Action, ElbenchoSettings, ElbenchoUsageError, Rwmix, help, options, read};
 
 fn words(line: &str) -> Vec<String> {
@@ -10,7 +8,7 @@ pub(super) fn settings(line: &str) -> ElbenchoSettings {
     read(&words(line), &mut |path| Err(plumb_tools::FileError::NotPublished { path: path.to_owned() })).unwrap()
 }
 
-fn wrong(line: &str) -> String {
+fn error_of(line: &str) -> String {
     let all: Vec<ElbenchoUsageError> =
         read(&words(line), &mut |path| Err(plumb_tools::FileError::NotPublished { path: path.to_owned() }))
             .unwrap_err();
@@ -19,7 +17,7 @@ fn wrong(line: &str) -> String {
 
 // Protects the forms of boost's program_options that scripts use.
 #[test]
-fn options_are_read_in_all_their_forms() {
+fn options_parse_in_all_their_forms() {
     for line in ["-w -b 64k -t4 d", "-wb64k --threads=4 d", "--write --block 64K --thr 4 d", "-w=1 -b=64k -t 4 -- d"] {
         let read = settings(line);
         assert!(read.phases.write, "{line}");
@@ -32,9 +30,9 @@ fn options_are_read_in_all_their_forms() {
     assert_eq!(settings("--dryrun -w d").action, Action::DryRun);
 }
 
-// Protects scripts with a file of options: the command line has the last word, and may switch off.
+// Protects scripts with an options file: the command line takes precedence, and may turn flags off.
 #[test]
-fn a_file_of_options_comes_second() {
+fn the_command_line_overrides_an_options_file() {
     let text = "# comment\nwrite=true\ndirect=1\nblock=4k # small\nthreads=3\n";
     let read = read(&words("-c x --direct=0 -t 2 f"), &mut |_| Ok(text.to_owned())).unwrap();
     assert!(read.phases.write && !read.ops.direct);
@@ -43,10 +41,10 @@ fn a_file_of_options_comes_second() {
     assert!(error[0].to_string().contains("x:1"), "{error:?}");
 }
 
-// Protects: errors are named, with the way out.
+// Protects users: errors name the option and contain a hint.
 #[test]
-fn what_is_wrong_is_named() {
-    for (line, told) in [
+fn errors_name_the_option() {
+    for (line, text) in [
         ("--blok 4k f", "did you mean `--block`"),
         ("--lat9 f", "unknown option"),
         ("--live f", "is ambiguous"),
@@ -55,7 +53,7 @@ fn what_is_wrong_is_named() {
         ("-w -b 4q f", "128k"),
         ("-w -b 4k -b 8k f", "given twice"),
         ("-w --direct=maybe f", "takes only true or false"),
-        ("-w --hosts a --opslog o f", "write no logs"),
+        ("-w --hosts a --opslog o f", "do not log ops"),
         ("-w --hosts a --livecsv o f", "as each phase ends"),
         ("--service --hosts a", "a service waits"),
         ("--service d", "PLUMB_AGENT_ALLOW"),
@@ -74,12 +72,12 @@ fn what_is_wrong_is_named() {
         ("-w --verifydirect f", "needs --verify"),
         ("-t 0 -w f", "use 1 or more"),
     ] {
-        let found = wrong(line);
-        assert!(found.contains(told), "{line}: {found}");
+        let found = error_of(line);
+        assert!(found.contains(text), "{line}: {found}");
     }
 }
 
-// Protects the help from forgetting an option of the table.
+// Protects the help: every option of the table is in it.
 #[test]
 fn all_options_are_in_the_help() {
     let all = help::all();

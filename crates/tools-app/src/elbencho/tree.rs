@@ -1,28 +1,26 @@
 //! Tree files: lists of directories and files with sizes, for elbencho's custom trees.
 //!
-//! A line is `d PATH` or `f SIZE PATH`; everything else is ignored. After a comment `# encoding=base64` at the top,
+//! A line is `d PATH` or `f SIZE PATH`; other lines are ignored. After a comment `# encoding=base64` at the top,
 //! paths are in base64, because names may contain line feeds. Source: elbencho 3.1-10, the help of `--treefile`, and
 //! files written by `--treescan`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-/// The line by which paths are known to be encoded.
+/// Comment that marks paths as encoded.
 pub const ENCODED: &str = "# encoding=base64";
 
-/// What is in a directory.
+/// An entry of a scanned directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// A directory.
     Directory {
-        /// Its path below the one that was looked through.
+        /// Path below the scanned directory.
         path: Vec<u8>,
     },
-    /// A regular file.
     File {
-        /// Its path below the one that was looked through.
+        /// Path below the scanned directory.
         path: Vec<u8>,
-        /// Its length, bytes.
+        /// Length, bytes.
         bytes: u64,
     },
 }
@@ -30,22 +28,21 @@ pub enum Entry {
 /// A file of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeFile {
-    /// Its path below the benchmark's directory.
+    /// Path below the benchmark directory.
     pub path: String,
-    /// Its length, bytes.
+    /// Length, bytes.
     pub bytes: u64,
 }
 
 /// The directories and files of a tree file, in its order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TreeListing {
-    /// Paths below the benchmark's directory.
+    /// Paths below the benchmark directory.
     pub dirs: Vec<String>,
-    /// Files.
     pub files: Vec<TreeFile>,
 }
 
-/// A tree file of these entries, with encoded paths.
+/// Formats a tree file of these entries, with encoded paths.
 pub fn text(entries: &[Entry]) -> String {
     let mut text = format!("{ENCODED}\n");
     for entry in entries {
@@ -57,51 +54,42 @@ pub fn text(entries: &[Entry]) -> String {
     text
 }
 
-/// The problem with a tree file, and where.
+/// Error in a tree file, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}:{line}: {problem}")]
 pub struct TreeFileError {
-    /// The file.
     pub name: String,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// The problem.
     pub problem: TreeProblem,
 }
 
-/// The problem with a line of a tree file.
+/// Problem in one line of a tree file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeProblem {
-    /// A file has no size.
+    /// The size of a file is missing.
     #[error("the size is missing; write a file as `f BYTES PATH`, with a whole number of bytes")]
     NoSize,
-    /// Nothing is named.
     #[error("the path is missing; write `d PATH` or `f BYTES PATH`")]
     NoPath,
-    /// A path is not encoded as the head of the file says.
+    /// A path is not in the encoding that the file declares.
     #[error("the path is not valid base64: {reason}")]
-    NoBase64 {
-        /// What the decoder says.
-        reason: String,
-    },
-    /// A path is not a text.
+    NoBase64 { reason: String },
+    /// A path is not UTF-8.
     #[error("the path `{path}` is not UTF-8, which results require; remove it")]
     NotUtf8 {
-        /// The path, as far as it can be shown.
+        /// The path, with replacement characters.
         path: String,
     },
-    /// A path is not below the directory.
+    /// A path is not below the benchmark directory.
     #[error("`{path}` leaves the benchmark directory; use paths below it, without `..`")]
-    LeadsOut {
-        /// The path.
-        path: String,
-    },
+    LeadsOut { path: String },
 }
 
-/// Reads a tree file; messages call it `name`.
+/// Parses a tree file. Messages call it `name`.
 ///
 /// # Errors
-/// With the line: an invalid size or path, or a path outside the benchmark directory.
+/// An invalid size or path, or a path outside the benchmark directory. The error has the line number.
 pub fn parse(name: &str, text: &[u8]) -> Result<TreeListing, TreeFileError> {
     let is_head = |line: &&[u8]| line.is_empty() || line.starts_with(b"#");
     let encoded = text.split(|&byte| byte == b'\n').take_while(is_head).any(|line| line == ENCODED.as_bytes());
@@ -109,14 +97,14 @@ pub fn parse(name: &str, text: &[u8]) -> Result<TreeListing, TreeFileError> {
     for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
         let line = line.trim_ascii();
         let (kind, rest) = first_word(line);
-        let wrong = |problem| TreeFileError { name: name.to_owned(), line: number + 1, problem };
+        let error_at = |problem| TreeFileError { name: name.to_owned(), line: number + 1, problem };
         match kind {
-            b"d" => tree.dirs.push(path(rest, encoded).map_err(wrong)?),
+            b"d" => tree.dirs.push(path(rest, encoded).map_err(error_at)?),
             b"f" => {
                 let (size, rest) = first_word(rest);
                 let bytes = std::str::from_utf8(size).ok().and_then(|size| size.parse().ok());
-                let bytes = bytes.ok_or_else(|| wrong(TreeProblem::NoSize))?;
-                tree.files.push(TreeFile { path: path(rest, encoded).map_err(wrong)?, bytes });
+                let bytes = bytes.ok_or_else(|| error_at(TreeProblem::NoSize))?;
+                tree.files.push(TreeFile { path: path(rest, encoded).map_err(error_at)?, bytes });
             }
             _ => {}
         }
@@ -124,7 +112,7 @@ pub fn parse(name: &str, text: &[u8]) -> Result<TreeListing, TreeFileError> {
     Ok(tree)
 }
 
-/// Up to the first blank, and what follows the blanks.
+/// Splits off the first word. The blanks after it are skipped.
 fn first_word(line: &[u8]) -> (&[u8], &[u8]) {
     let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
     (&line[..end], line[end..].trim_ascii())
@@ -158,9 +146,9 @@ mod tests {
         assert_eq!(tree.files, [file("a b/c d", 12), file("z", 0)]);
     }
 
-    // Protects names with line feeds and blanks at their ends, for which there is the encoding.
+    // Protects names with line feeds, and with blanks at their ends, for which paths are encoded.
     #[test]
-    fn what_is_written_is_read_again() {
+    fn tree_files_round_trip() {
         let entries =
             [Entry::Directory { path: b" d\n".to_vec() }, Entry::File { path: b" d\n/f ".to_vec(), bytes: 7 }];
         let text = text(&entries);
@@ -170,14 +158,14 @@ mod tests {
             tree,
             TreeListing { dirs: vec![" d\n".into()], files: vec![TreeFile { path: " d\n/f ".into(), bytes: 7 }] }
         );
-        // After the first entry it is an ordinary comment.
+        // After the first entry, the line is an ordinary comment.
         assert_eq!(parse("t", b"d YQ==\n# encoding=base64\n").unwrap().dirs, ["YQ=="]);
     }
 
-    // Protects files outside the benchmark directory, and users from typos that would change the load.
+    // Protects files outside the benchmark directory, and users from typos that would change the workload.
     #[test]
-    fn what_is_no_entry_of_the_tree_is_refused_with_its_line() {
-        for (text, told) in [
+    fn invalid_entries_are_refused_with_their_line() {
+        for (text, expected) in [
             (&b"d a\nf b"[..], "t:2: the size is missing"),
             (b"f 1k b", "t:1: the size is missing"),
             (b"f -1 b", "t:1: the size is missing"),
@@ -190,7 +178,7 @@ mod tests {
             (b"d \xff", "not UTF-8"),
         ] {
             let found = parse("t", text).unwrap_err().to_string();
-            assert!(found.contains(told), "{found}");
+            assert!(found.contains(expected), "{found}");
         }
         assert_eq!(parse("t", b"d a..b\n").unwrap().dirs, ["a..b"]);
     }

@@ -1,76 +1,36 @@
-//! Errors in a command line.
-
-/// Errors in a command line.
+/// Error in a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ElbenchoUsageError {
-    /// No such option.
+    /// The option does not exist.
     #[error("unknown option `{given}`{}", hint(.nearest))]
-    Unknown {
-        /// As given.
-        given: String,
-        /// The closest match.
-        nearest: Option<&'static str>,
-    },
-    /// An abbreviation that matches several.
+    Unknown { given: String, nearest: Option<&'static str> },
+    /// An abbreviation matches several options.
     #[error("`{given}` is ambiguous: {candidates}; write the name in full")]
-    Ambiguous {
-        /// As given.
-        given: String,
-        /// Names.
-        candidates: String,
-    },
-    /// It needs a value.
+    Ambiguous { given: String, candidates: String },
     #[error("--{name} needs a value: --{name} VALUE")]
-    NoValue {
-        /// The option.
-        name: &'static str,
-    },
-    /// It takes none.
+    NoValue { name: &'static str },
+    /// A flag has a value other than true or false.
     #[error("--{name} takes only true or false, not `{value}`")]
-    NoSuchSwitch {
-        /// The option.
-        name: &'static str,
-        /// As given.
-        value: String,
-    },
-    /// Twice.
+    NoSuchSwitch { name: &'static str, value: String },
+    /// The option is given twice.
     #[error("--{name} is given twice; give it once")]
-    Twice {
-        /// The option.
-        name: &'static str,
-    },
-    /// The value is invalid.
+    Twice { name: &'static str },
     #[error("--{name}={value}: {found}; {way_out}")]
-    Value {
-        /// The option.
-        name: &'static str,
-        /// As given.
-        value: String,
-        /// The problem.
-        found: &'static str,
-        /// The way out.
-        way_out: &'static str,
-    },
-    /// Not supported yet.
+    Value { name: &'static str, value: String, found: &'static str, way_out: &'static str },
+    /// The option is not supported yet.
     #[error("--{name} is not supported yet: {why}")]
     NotYet {
-        /// The option.
         name: &'static str,
-        /// Why, and what to do.
+        /// Reason, with a hint.
         why: &'static str,
     },
-    /// Never.
+    /// The option will not be supported.
     #[error("--{name} is not supported: {why}")]
-    Never {
-        /// The option.
-        name: &'static str,
-        /// Why.
-        why: &'static str,
-    },
-    /// A file of options.
+    Never { name: &'static str, why: &'static str },
+    /// An options file cannot be read or parsed.
     #[error("--configfile: {0}")]
     ConfigFile(String),
-    /// Options that exclude each other, or one that needs another.
+    /// Options exclude each other, or one needs another.
     #[error("{0}")]
     Together(String),
 }

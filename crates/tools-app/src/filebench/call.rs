@@ -1,4 +1,4 @@
-//! The command line.
+//! Parses the command line.
 
 use super::personalities::{PERSONALITIES, Personality};
 use super::usage_error::FilebenchUsageError;
@@ -6,36 +6,34 @@ use super::variables::CUSTOM;
 use plumb_tools::permission::ALLOW_SYSTEM;
 use std::fmt::Write;
 
-/// A command line that asks for a run.
+/// A command line that requests a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Call {
-    /// The script's path; `-` is standard input.
+    /// Path of the script; `-` for standard input.
     pub file: String,
-    /// Instead of a script of the user's, one that comes with Plumb.
+    /// A bundled script, used instead of `file`.
     pub personality: Option<Personality>,
     /// Variables, each with its value.
     pub settings: Vec<(String, String)>,
-    /// The time of a run, s: instead of the script's own, or where it has none.
+    /// Duration of the run, s. It replaces the duration in the script.
     pub run_s: Option<u64>,
-    /// The script's `system` commands are run.
+    /// Whether the script's `system` commands may run.
     pub allows_system: bool,
-    /// The workload is printed, and not run.
+    /// Print the workload instead of running it.
     pub translates: bool,
 }
 
-/// What a command line asks for.
+/// The action that a command line requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// The run of a script.
     Run(Call),
-    /// A page.
     Page(String),
 }
 
-/// Reads a command line.
+/// Parses a command line.
 ///
 /// # Errors
-/// An unknown option, a value that is missing or wrong.
+/// An option is unknown, or a value is missing or invalid.
 pub fn read(words: &[String]) -> Result<Action, FilebenchUsageError> {
     let mut call = Call::default();
     let mut rest = words.iter();
@@ -47,7 +45,7 @@ pub fn read(words: &[String]) -> Result<Action, FilebenchUsageError> {
         let mut value = || {
             let value = joined.clone().or_else(|| rest.next().cloned());
             value.ok_or_else(|| {
-                FilebenchUsageError::without_place(format!("{name} lacks its value")).help("see `filebench -h`")
+                FilebenchUsageError::without_place(format!("{name} needs a value")).help("see `filebench -h`")
             })
         };
         match name {
@@ -75,8 +73,8 @@ pub fn read(words: &[String]) -> Result<Action, FilebenchUsageError> {
             "--translate" => call.translates = true,
             _ => {
                 let names = ["-f", "-h", "-c", "--personality", "--set", "--run", ALLOW_SYSTEM, "--translate"];
-                let wrong = FilebenchUsageError::without_place(format!("unknown option `{word}`"));
-                return Err(wrong.nearest(name, names, "see `filebench -h`"));
+                let error = FilebenchUsageError::without_place(format!("unknown option `{word}`"));
+                return Err(error.nearest(name, names, "see `filebench -h`"));
             }
         }
     }
@@ -91,7 +89,7 @@ pub fn read(words: &[String]) -> Result<Action, FilebenchUsageError> {
     }
 }
 
-/// A workload that comes with Plumb.
+/// Returns the bundled workload with this name.
 fn personality(name: &str) -> Result<Personality, FilebenchUsageError> {
     PERSONALITIES.iter().find(|known| known.name == name).copied().ok_or_else(|| {
         let names: Vec<&str> = PERSONALITIES.iter().map(|known| known.name).collect();
@@ -100,7 +98,7 @@ fn personality(name: &str) -> Result<Personality, FilebenchUsageError> {
     })
 }
 
-/// The page of `-h`.
+/// Returns the page of `-h`.
 pub fn help() -> String {
     let mut text = "Usage: filebench -f SCRIPT [options]\n\
      \n  -f SCRIPT            run a script of the workload model language; - is standard input\
@@ -119,7 +117,7 @@ pub fn help() -> String {
     text
 }
 
-/// The page of `-c`.
+/// Returns the page of `-c`.
 ///
 /// # Errors
 /// There is no custom variable of that type.

@@ -1,17 +1,15 @@
-//! Words of the language, each with its place.
+//! Splits a script into tokens with places.
 
 use super::usage_error::FilebenchUsageError;
 
 /// A place in a script: line and column, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
-    /// Line.
     pub line: u32,
     /// Column, in characters.
     pub column: u32,
 }
 
-/// A word.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Token {
     pub(super) place: Place,
@@ -22,21 +20,20 @@ pub(super) struct Token {
 pub(super) enum TokenKind {
     /// A keyword, a name, or a text that needs no quotes.
     Word(String),
-    /// A text in quotes, with its escapes undone; `\$` is [`DOLLAR`].
+    /// A quoted text without its escapes; `\$` is [`DOLLAR`].
     Quoted(String),
-    /// A whole number.
     Integer(u64),
-    /// The name of a variable, without the dollar.
+    /// A variable's name, without the dollar.
     Variable(String),
     /// `= , { } ( ) * + -` and `/` on its own.
     Mark(char),
 }
 
-/// What stands for a dollar that is no variable's.
+/// Stands for an escaped dollar, which does not start a variable.
 pub(super) const DOLLAR: char = '\u{1}';
 
 impl TokenKind {
-    /// For messages.
+    /// Returns the text for messages.
     pub(super) fn text(&self) -> String {
         match self {
             TokenKind::Word(word) => word.clone(),
@@ -73,15 +70,15 @@ impl Reader<'_> {
     }
 }
 
-/// A character of a text without quotes, behind its first.
+/// Returns `true` for a character inside an unquoted text, after the first one.
 fn is_inside(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | ':' | ';' | '-' | '/')
 }
 
-/// The words of a script.
+/// Splits a script into tokens.
 ///
 /// # Errors
-/// A character that no word begins with, a number that is too large, a text without its end.
+/// A character that cannot start a token, a number that is too large, or a text without a closing quote.
 pub(super) fn words(text: &str) -> Result<Vec<Token>, FilebenchUsageError> {
     let mut reader = Reader { rest: text.chars().peekable(), place: Place { line: 1, column: 1 } };
     let mut words = Vec::new();
@@ -130,7 +127,7 @@ fn quoted(reader: &mut Reader<'_>, place: Place) -> Result<String, FilebenchUsag
     }
 }
 
-/// A variable: `$name`, also `${name}` and `$(name)`.
+/// Parses a variable: `$name`, `${name}` or `$(name)`.
 fn variable(reader: &mut Reader<'_>, place: Place) -> Result<String, FilebenchUsageError> {
     let closing = match reader.next_if(|next| matches!(next, '{' | '(')) {
         Some('{') => Some('}'),
@@ -148,7 +145,7 @@ fn variable(reader: &mut Reader<'_>, place: Place) -> Result<String, FilebenchUs
     }
 }
 
-/// A number, with `k`, `m` or `g` for its power of 1024; a word where letters follow.
+/// Parses a number, with `k`, `m` or `g` for powers of 1024. It is a word if other letters follow.
 fn number(reader: &mut Reader<'_>, first: char, place: Place) -> Result<TokenKind, FilebenchUsageError> {
     let mut word = String::from(first);
     word.push_str(&reader.take_while(is_inside));
@@ -178,9 +175,10 @@ mod tests {
         words(text).unwrap().iter().map(|token| token.kind.text()).collect()
     }
 
-    /// Words are cut as published scripts expect it: paths and parameters need no quotes, and attribute lists go on.
+    /// Tokens match the expectations of published scripts: paths and parameters need no quotes, and
+    /// attribute lists may span lines.
     #[test]
-    fn scripts_are_cut_into_words() {
+    fn scripts_are_split_into_tokens() {
         let text =
             "set $dir=/mnt/t-1 # where\nsize=16k,\n parameters=mean:16384;gamma:1.5 {05, 1k} \"a \\\"b\\$c\" $x.type";
         assert_eq!(
@@ -195,9 +193,9 @@ mod tests {
         assert_eq!((place.line, place.column), (2, 3));
     }
 
-    /// What cannot be a word is an error with its place.
+    /// An invalid character is an error with its place.
     #[test]
-    fn what_is_no_word_has_a_place() {
+    fn invalid_tokens_have_a_place() {
         for (text, place, says) in [
             ("a\n  %", (2, 3), "illegal character"),
             ("set $", (1, 5), "dollar"),
@@ -206,9 +204,9 @@ mod tests {
             ("99999999999999999999", (1, 1), "too large"),
             ("17179869184g", (1, 1), "too large"),
         ] {
-            let wrong = words(text).unwrap_err();
-            assert_eq!((wrong.place.unwrap().line, wrong.place.unwrap().column), place, "{text}");
-            assert!(wrong.message.contains(says), "{text}: {}", wrong.message);
+            let error = words(text).unwrap_err();
+            assert_eq!((error.place.unwrap().line, error.place.unwrap().column), place, "{text}");
+            assert!(error.message.contains(says), "{text}: {}", error.message);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Filebench: turns a script of its workload model language into a workload, and results into its statistics.
 //!
-//! 1. The whole script is parsed before it runs.
-//! 2. A [`Session`] obeys them one after another, up to the run.
-//! 3. What was defined until then becomes a [`Plan`]: a workload over file sets that all workers share.
-//! 4. [`statistics`] and [`summary`] are what is printed of it.
+//! - The whole script is parsed before it runs.
+//! - A [`Session`] executes the commands one after another, up to the run.
+//! - The definitions up to there become a [`Plan`]: a workload over file sets that all workers share.
+//! - [`statistics`] and [`summary`] format the results.
 //!
-//! Both the style of 1.5-alpha3 and what scripts for 1.4 use besides are read.
+//! Scripts may use the style of 1.5-alpha3 and the additional syntax of 1.4.
 
 mod call;
 mod lex;
@@ -31,5 +31,5 @@ pub use script::QuitMode;
 pub use session::{Answer, ReadScript, Session};
 pub use usage_error::FilebenchUsageError;
 
-/// The version whose language this is.
+/// The version whose language is supported.
 pub const VERSION: &str = "1.5-alpha3";

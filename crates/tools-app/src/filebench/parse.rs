@@ -1,17 +1,17 @@
-//! Words become commands. Both styles are read at once: that of 1.5-alpha3, and what 1.4 had besides.
+//! Parses tokens into commands. The parser accepts the syntax of 1.5-alpha3 and the additional syntax of 1.4.
 
 use super::lex::{Place, Token, TokenKind, words};
 use super::script::*;
 use super::table::{self, Of};
 use super::usage_error::FilebenchUsageError;
 
-/// Lists of commands or flowops inside of each other.
+/// Nesting limit of command and flowop lists.
 const NESTING_MAX: usize = 32;
 
-/// The commands of a script.
+/// Parses the commands of a script.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first error.
 pub(super) fn parse(text: &str) -> Result<Vec<Command>, FilebenchUsageError> {
     let words = words(text)?;
     let end = words.last().map_or(Place { line: 1, column: 1 }, |word| word.place);
@@ -26,12 +26,12 @@ pub(super) fn parse(text: &str) -> Result<Vec<Command>, FilebenchUsageError> {
 struct Parser {
     words: Vec<Token>,
     at: usize,
-    /// The place of the last word.
+    /// Place of the last token.
     end: Place,
     nesting: usize,
 }
 
-/// Why what is for several clients has no effect.
+/// Reason why attributes for several clients have no effect.
 const SEVERAL_CLIENTS: &str = "several clients are not supported";
 
 const COMMANDS: &[&str] = &[
@@ -76,7 +76,7 @@ impl Parser {
         self.words.get(self.at).map_or(self.end, |word| word.place)
     }
 
-    fn wrong<T>(&self, expected: &str) -> Result<T, FilebenchUsageError> {
+    fn unexpected<T>(&self, expected: &str) -> Result<T, FilebenchUsageError> {
         Err(match self.words.get(self.at) {
             Some(word) => {
                 FilebenchUsageError::at(word.place, format!("expected {expected}, found `{}`", word.kind.text()))
@@ -96,7 +96,7 @@ impl Parser {
     }
 
     fn expect(&mut self, mark: char) -> Result<(), FilebenchUsageError> {
-        if self.takes(mark) { Ok(()) } else { self.wrong(&format!("`{mark}`")) }
+        if self.takes(mark) { Ok(()) } else { self.unexpected(&format!("`{mark}`")) }
     }
 
     fn is_word(&self, word: &str) -> bool {
@@ -116,7 +116,7 @@ impl Parser {
                 self.at += 1;
                 Ok(word)
             }
-            _ => self.wrong(expected),
+            _ => self.unexpected(expected),
         }
     }
 
@@ -127,7 +127,7 @@ impl Parser {
                 self.at += 1;
                 Ok(name)
             }
-            _ => self.wrong("a variable, such as `$name`"),
+            _ => self.unexpected("a variable, such as `$name`"),
         }
     }
 
@@ -138,7 +138,7 @@ impl Parser {
                 self.at += 1;
                 Ok(number)
             }
-            _ => self.wrong(expected),
+            _ => self.unexpected(expected),
         }
     }
 
@@ -151,13 +151,13 @@ impl Parser {
             Some(TokenKind::Word(text)) => ValueKind::Text(text.clone()),
             Some(TokenKind::Quoted(text)) => ValueKind::Text(text.replace(super::lex::DOLLAR, "$")),
             Some(TokenKind::Variable(name)) => ValueKind::Variable(name.clone()),
-            _ => return self.wrong(expected),
+            _ => return self.unexpected(expected),
         };
         self.at += 1;
         Ok(Value { place, kind })
     }
 
-    /// Whether a value comes that is no word: a command begins with a word.
+    /// Returns `true` if a number or variable follows. A command starts with a word.
     fn has_number(&self) -> bool {
         matches!(self.peek(), Some(TokenKind::Integer(_) | TokenKind::Variable(_)))
     }
@@ -190,7 +190,7 @@ impl Parser {
                     "processes" => nothing("create processes", "`run` starts them"),
                     _ => {
                         self.at -= 1;
-                        return self.wrong("`files`");
+                        return self.unexpected("`files`");
                     }
                 }
             }
@@ -203,14 +203,14 @@ impl Parser {
             "echo" => CommandKind::Echo(self.texts()?),
             "usage" | "log" => {
                 let texts = self.texts()?;
-                if word == "log" { CommandKind::Echo(texts) } else { nothing("usage", "nobody asks for it here") }
+                if word == "log" { CommandKind::Echo(texts) } else { nothing("usage", "Plumb does not print it") }
             }
             "system" => CommandKind::System(self.texts()?),
             "eventgen" => {
                 if !self.takes_word("rate") {
                     nothing("eventgen", "it names no rate")
                 } else if self.takes('=') {
-                    CommandKind::EventRate(self.value("events a second")?)
+                    CommandKind::EventRate(self.value("events per second")?)
                 } else {
                     CommandKind::EventRate(Value { place, kind: ValueKind::Integer(0) })
                 }
@@ -228,7 +228,7 @@ impl Parser {
                     "flowop" | "flowops" => CommandKind::ListFlowops,
                     _ => {
                         self.at -= 1;
-                        return self.wrong("`fileset` or `flowop`");
+                        return self.unexpected("`fileset` or `flowop`");
                     }
                 }
             }
@@ -265,8 +265,8 @@ impl Parser {
                 nothing(&word, "there is nothing to do")
             }
             _ => {
-                let wrong = FilebenchUsageError::at(place, format!("unknown command `{word}`"));
-                return Err(wrong.nearest(&word, COMMANDS.iter().copied(), ""));
+                let error = FilebenchUsageError::at(place, format!("unknown command `{word}`"));
+                return Err(error.nearest(&word, COMMANDS.iter().copied(), ""));
             }
         };
         Ok(Command { place, kind })
@@ -277,9 +277,9 @@ impl Parser {
         let period = match self.peek() {
             Some(TokenKind::Integer(number)) => match i64::try_from(*number) {
                 Ok(period) => Some(period),
-                Err(_) => return self.wrong("fewer seconds between two snapshots"),
+                Err(_) => return self.unexpected("fewer seconds between two snapshots"),
             },
-            // A minus right before its number is part of a word.
+            // A minus right before its number is part of the word.
             Some(TokenKind::Word(word)) => word.strip_prefix('-').and_then(|word| word.parse().ok()).map(|n: i64| -n),
             _ => None,
         };
@@ -298,7 +298,7 @@ impl Parser {
                     self.at += 1;
                 }
                 Some(TokenKind::Variable(_)) => texts.push(Text::Value(self.value("a text")?)),
-                _ if texts.is_empty() => return self.wrong("a text in quotes"),
+                _ if texts.is_empty() => return self.unexpected("a text in quotes"),
                 _ => return Ok(texts),
             }
             self.takes(',');
@@ -315,7 +315,7 @@ impl Parser {
             }
             _ => {
                 self.at -= 1;
-                self.wrong("`lathist` or `multi`")
+                self.unexpected("`lathist` or `multi`")
             }
         }
     }
@@ -359,13 +359,13 @@ impl Parser {
             return Ok(CommandKind::Nothing { word: "set mode nousestats".to_owned(), why: "there is nothing to do" });
         }
         if !self.takes_word("quit") {
-            return self.wrong("`quit` or `nousestats`");
+            return self.unexpected("`quit` or `nousestats`");
         }
         let mode = match self.peek() {
             Some(TokenKind::Word(word)) if word == "timeout" => QuitMode::Timeout,
             Some(TokenKind::Word(word)) if word == "firstdone" => QuitMode::FirstDone,
             Some(TokenKind::Word(word)) if word == "alldone" => QuitMode::AllDone,
-            _ => return self.wrong("`timeout`, `firstdone` or `alldone`"),
+            _ => return self.unexpected("`timeout`, `firstdone` or `alldone`"),
         };
         self.at += 1;
         Ok(CommandKind::SetMode(mode))
@@ -412,7 +412,7 @@ impl Parser {
             }
             _ => {
                 self.at -= 1;
-                self.wrong("`fileset`, `file`, `process`, `flowop`, `posset` or `randvar`")
+                self.unexpected("`fileset`, `file`, `process`, `flowop`, `posset` or `randvar`")
             }
         }
     }
@@ -420,7 +420,7 @@ impl Parser {
     fn thread(&mut self) -> Result<Thread, FilebenchUsageError> {
         let place = self.place();
         if !self.takes_word("thread") {
-            return self.wrong("`thread` or `}`");
+            return self.unexpected("`thread` or `}`");
         }
         let all = self.attributes(Some(Of::Thread))?;
         Ok(Thread { attributes: Attributes { place, all }, flowops: self.flowops()? })
@@ -432,7 +432,7 @@ impl Parser {
         while !self.takes('}') {
             let place = self.place();
             if !self.takes_word("flowop") {
-                return self.wrong("`flowop` or `}`");
+                return self.unexpected("`flowop` or `}`");
             }
             let kind = self.word("the type of a flowop")?;
             let (all, locals) = self.attributes_and_locals(Of::Flowop)?;
@@ -444,7 +444,7 @@ impl Parser {
     fn for_each(&mut self) -> Result<CommandKind, FilebenchUsageError> {
         let name = self.variable()?;
         if !self.takes_word("in") {
-            return self.wrong("`in`");
+            return self.unexpected("`in`");
         }
         let mut values = vec![self.value("a value")?];
         while self.takes(',') {
@@ -484,7 +484,7 @@ impl Parser {
     fn row(&mut self) -> Result<Row, FilebenchUsageError> {
         let place = self.place();
         self.expect('{')?;
-        let percent = self.value("a share in per cent")?;
+        let percent = self.value("a percentage")?;
         self.expect(',')?;
         let low = self.value("a number")?;
         self.expect(',')?;
@@ -527,7 +527,7 @@ impl Parser {
         }
     }
 
-    /// An attribute, known to what it is of.
+    /// Parses an attribute that the entity knows.
     fn attribute(&mut self, of: Option<Of>) -> Result<Attribute, FilebenchUsageError> {
         let place = self.place();
         let word = self.word("an attribute")?;
@@ -536,8 +536,8 @@ impl Parser {
             Some(of) => match table::attribute(of, &word) {
                 Some(name) => name.to_owned(),
                 None => {
-                    let wrong = FilebenchUsageError::at(place, format!("unknown attribute `{word}` of {}", of.text()));
-                    return Err(wrong.nearest(&word, table::names(of), ""));
+                    let error = FilebenchUsageError::at(place, format!("unknown attribute `{word}` of {}", of.text()));
+                    return Err(error.nearest(&word, table::names(of), ""));
                 }
             },
         };

@@ -1,17 +1,16 @@
-//! Workloads that come with Plumb under the names of Filebench's: written from their published parameters, with the
-//! variables that users know.
+//! Workloads that come with Plumb under the names of Filebench's personalities. They are written from the published
+//! parameters, and have the variables that users know.
 
-/// A workload by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Personality {
-    /// What users type.
+    /// Name that users type.
     pub name: &'static str,
     /// The script, in Filebench's language.
     pub script: &'static str,
 }
 
 impl Personality {
-    /// What it is, in one sentence: the comment that its script begins with.
+    /// Returns a description in one sentence: the comment at the start of the script.
     pub fn about(&self) -> String {
         let comment = self.script.lines().take_while(|line| line.starts_with('#'));
         let text = comment.map(|line| line.trim_start_matches('#').trim()).collect::<Vec<_>>().join(" ");
@@ -21,7 +20,6 @@ impl Personality {
 
 macro_rules! personalities {
     ($($name:literal),* $(,)?) => {
-        /// All of them.
         pub const PERSONALITIES: &[Personality] = &[$(Personality {
             name: $name,
             script: include_str!(concat!("personalities/", $name, ".f")),

@@ -1,4 +1,4 @@
-//! Sets of positions: `define posset`, of version 1.4. A read or write at random goes to one of them.
+//! Sets of positions: `define posset`, from version 1.4. A random read or write goes to one of them.
 
 use super::script::Attributes;
 use super::usage_error::FilebenchUsageError;
@@ -6,19 +6,20 @@ use super::variables::{Locals, Variables};
 use plumb_workload::Bytes;
 use plumb_workload::library_random::LibraryRandom;
 
-/// Most positions of a set. Source: Filebench 1.4.9.1.
+/// Limit of positions in a set. Source: Filebench 1.4.9.1.
 const ENTRIES_MAX: u64 = 512;
 
-/// Positions are multiples of this, bytes. Source: the same.
+/// Positions are multiples of this, bytes. Source: Filebench 1.4.9.1.
 const ALIGNMENT: u64 = 512;
 
-/// The seed of a set that names none. Filebench asks the system for numbers then; here, the same script draws the same ones.
+/// Seed of a set without one. Filebench then asks the system for numbers; Plumb draws the same ones each time.
 const USUAL_SEED: u64 = 1;
 
-/// The name of a set and its positions: with a seed, those that Filebench draws from the GNU C library's `rand`.
+/// Draws the positions of a set, and returns them with its name. With a seed, they equal Filebench's, which uses
+/// `rand` of the GNU C library.
 ///
 /// # Errors
-/// An attribute that is missing or wrong.
+/// An attribute is missing or invalid.
 pub(super) fn draw(
     attributes: &Attributes,
     variables: &Variables,
@@ -35,20 +36,20 @@ pub(super) fn draw(
     match text("type")?.ok_or_else(|| missing("type", "type=rnd"))?.as_str() {
         "rnd" => {}
         other => {
-            let wrong =
+            let error =
                 FilebenchUsageError::at(place("type"), format!("there are no sets of positions of type `{other}`"));
-            return Err(wrong.help("use `type=rnd`"));
+            return Err(error.help("use `type=rnd`"));
         }
     }
     let entries = number("entries")?.ok_or_else(|| missing("entries", "entries=50"))?;
     if !(1..=ENTRIES_MAX).contains(&entries) {
-        let wrong = FilebenchUsageError::at(place("entries"), format!("a set of {entries} positions"));
-        return Err(wrong.help(format!("use 1 to {ENTRIES_MAX}")));
+        let error = FilebenchUsageError::at(place("entries"), format!("a set of {entries} positions"));
+        return Err(error.help(format!("use 1 to {ENTRIES_MAX}")));
     }
     let max = number("max")?.filter(|&max| max > 0).ok_or_else(|| missing("max", "max=1g"))?;
     let seed = number("seed")?.filter(|&seed| seed > 0).unwrap_or(USUAL_SEED);
     let mut numbers = LibraryRandom::seeded(seed as u32);
-    // Of all 64 bits, as if they were drawn; then of this many equal parts.
+    // Filebench scales to 64 bits, then divides by the size of equal parts.
     let part = u64::MAX / max.saturating_add(ALIGNMENT);
     let drawn = (0..entries).map(|_| {
         let all = (f64::from(numbers.draw()) / f64::from(LibraryRandom::MAX) * u64::MAX as f64) as u64;

@@ -1,4 +1,4 @@
-//! The statistics, as Filebench prints them.
+//! Statistics in Filebench's format.
 
 use super::lower::{Plan, measured};
 use plumb_result::measurement::StepMeasurement;
@@ -6,12 +6,11 @@ use std::fmt::Write;
 
 const MIB: f64 = 1048576.0;
 
-/// Buckets of a histogram.
 const BUCKETS: usize = 64;
 
-/// The statistics of a run, or of the part of it between two moments: each flowop, the last one first, and a summary.
+/// Formats the statistics of a run, or of an interval of it: each flowop, the last one first, and a summary.
 ///
-/// Times and rates are exact: Filebench itself looks at its clock once a second.
+/// Times and rates are exact. Filebench itself reads its clock only once a second.
 pub fn statistics(plan: &Plan, steps: &[StepMeasurement], seconds: f64) -> String {
     let per_second = |number: f64| if seconds > 0.0 { number / seconds } else { 0.0 };
     let mut text = String::new();
@@ -41,7 +40,7 @@ pub fn statistics(plan: &Plan, steps: &[StepMeasurement], seconds: f64) -> Strin
     text
 }
 
-/// The line of the summary, without its time.
+/// Formats the summary line, without its time.
 pub fn summary(plan: &Plan, steps: &[StepMeasurement], seconds: f64) -> String {
     let counted = || plan.lines.iter().filter(|line| line.in_summary).filter_map(|line| line.found_in(steps));
     let of_kind = |kind| counted().filter(|step| step.kind == Some(kind)).map(|step| step.count).sum::<u64>();
@@ -64,7 +63,7 @@ fn mean_ms(total_ns: u64, count: u64) -> f64 {
     if count > 0 { total_ns as f64 / count as f64 / 1e6 } else { 0.0 }
 }
 
-/// What was done between two moments; the shortest and the longest time are those up to the later one.
+/// Returns the difference between two moments. Shortest and longest times are those up to the later one.
 pub fn since(now: &[StepMeasurement], before: &[StepMeasurement]) -> Vec<StepMeasurement> {
     let difference = |step: &StepMeasurement| {
         let Some(earlier) = measured(before, &step.group, &step.name) else { return step.clone() };

@@ -1,8 +1,8 @@
-//! A script as it is written: commands in order, each with its place.
+//! The syntax tree of a script: commands in order, each with its place.
 
 use super::lex::Place;
 
-/// A value as it is written.
+/// A value as written in the script.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Value {
     pub(super) place: Place,
@@ -17,7 +17,7 @@ pub(super) enum ValueKind {
     Variable(String),
 }
 
-/// An attribute; `true` where it has no value.
+/// An attribute. Without a value, it is `true`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Attribute {
     pub(super) place: Place,
@@ -25,7 +25,7 @@ pub(super) struct Attribute {
     pub(super) value: Value,
 }
 
-/// Attributes of something, whose word stands at `place`.
+/// Attributes of an entity. `place` is the place of its keyword.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Attributes {
     pub(super) place: Place,
@@ -33,13 +33,13 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    /// The last one of a name counts.
+    /// Returns the attribute. The last one of a name counts.
     pub(super) fn get(&self, name: &str) -> Option<&Attribute> {
         self.all.iter().rev().find(|attribute| attribute.name == name)
     }
 }
 
-/// A local variable of a composite flowop, or what it is bound to.
+/// A local variable of a composite flowop, or its binding.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Local {
     pub(super) place: Place,
@@ -50,7 +50,7 @@ pub(super) struct Local {
 /// A flowop of a thread or of a composite flowop.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Flowop {
-    /// The type: built in, or the name of a composite flowop.
+    /// Type: built in, or the name of a composite flowop.
     pub(super) kind: String,
     pub(super) attributes: Attributes,
     pub(super) locals: Vec<Local>,
@@ -70,40 +70,36 @@ pub(super) struct Row {
     pub(super) cells: [Value; 3],
 }
 
-/// What a variable is set to.
+/// The new value of a variable.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Expression {
     Value(Value),
-    /// Two values and `+ - * /` between them: the 1.4 style.
+    /// Two values with `+ - * /` between them: the 1.4 style.
     Calculation(Value, char, Value),
-    /// `randvar(…)`.
     Random(Attributes, Vec<Row>),
-    /// `cvar(…)`.
     Custom(Attributes),
 }
 
-/// When a run ends.
+/// Condition that ends a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum QuitMode {
-    /// When its time is over.
+    /// The run time is over.
     #[default]
     Timeout,
-    /// When the first thread is done.
+    /// The first thread is done.
     FirstDone,
-    /// When all threads are done.
     AllDone,
 }
 
-/// How long to run, and how often to print meanwhile.
+/// Run time, and interval between snapshots.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct RunCommand {
-    /// Seconds.
+    /// Run time, seconds.
     pub(super) time: Option<Value>,
-    /// Seconds between two snapshots; negative where each begins again from 0.
+    /// Seconds between two snapshots. Negative: each snapshot starts again from 0.
     pub(super) period: Option<i64>,
 }
 
-/// A command with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Command {
     pub(super) place: Place,
@@ -150,22 +146,22 @@ pub(super) enum CommandKind {
     ListFlowops,
     Version,
     Quit,
-    /// A script that is read in its place: the 1.4 style.
+    /// Includes a script: the 1.4 style.
     Load(String),
-    /// The commands once for each value: the 1.4 style.
+    /// Repeats the commands for each value: the 1.4 style.
     ForEach {
         name: String,
         values: Vec<Value>,
         commands: Vec<Command>,
     },
-    /// It has no effect, for this reason.
+    /// Has no effect, for this reason.
     Nothing {
         word: String,
         why: &'static str,
     },
 }
 
-/// A piece of what is printed: text, in which variables stand by their names, or a value.
+/// A part of a printed text: quoted text, which may name variables, or a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Text {
     Quoted(String),

@@ -1,4 +1,4 @@
-//! Obeys the commands of a script, one after another, up to its run.
+//! Executes the commands of a script, one after another, up to its run.
 
 use super::lex::{Place, TokenKind, words};
 use super::lower::{Plan, lower};
@@ -16,13 +16,13 @@ use std::rc::Rc;
 /// Reads a script by its path.
 pub type ReadScript<'a> = dyn FnMut(&str) -> Result<String, FileError> + 'a;
 
-/// Scripts that load each other are at most this many.
+/// Limit of scripts that load each other.
 const LOADED_MAX: usize = 64;
 
-/// A loop over this many values at the most, all loops together.
+/// Limit of loop values, over all loops.
 const LOOPED_MAX: usize = 10_000;
 
-/// Something that a script defines, with the script.
+/// A definition, with the script that contains it.
 #[derive(Debug, Clone)]
 pub(super) struct Defined<T> {
     pub(super) file: Rc<str>,
@@ -48,7 +48,6 @@ pub(super) struct CompositeDefinition {
     pub(super) flowops: Vec<Flowop>,
 }
 
-/// What a script has defined so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Definitions {
     pub(super) variables: Variables,
@@ -58,47 +57,43 @@ pub(super) struct Definitions {
     pub(super) mode: QuitMode,
     pub(super) histograms: bool,
     pub(super) rate: Option<Value>,
-    /// Sets of positions by their names, bytes.
+    /// Sets of positions by name, in bytes.
     pub(super) positions: BTreeMap<String, Vec<Bytes>>,
 }
 
-/// What a command asks for.
+/// A command's request to the caller.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// To be printed.
     Print(String),
-    /// Something that has no effect.
+    /// Report a command without effect.
     Remark(FilebenchUsageError),
-    /// A command of the shell.
     System {
-        /// It.
         line: String,
-        /// Where it stands.
+        /// Place of the command, for messages.
         at: FilebenchUsageError,
     },
-    /// Sleeps this many seconds.
     Sleep(u64),
-    /// The run.
     Run(Box<Plan>),
-    /// The end, without any run.
+    /// The script ended without a run.
     End,
 }
 
-/// A script that is obeyed.
+/// A script that is being executed.
 pub struct Session {
     waiting: VecDeque<(Rc<str>, Command)>,
     definitions: Definitions,
     loaded: usize,
     looped: usize,
-    /// The run that is added where the script has none, s.
+    /// Duration of the run that is added if the script has none, s.
     run_s: Option<u64>,
 }
 
 impl Session {
-    /// Reads a script.
+    /// Parses a script.
     ///
     /// # Errors
-    /// What is wrong with it, before any of it is obeyed; a variable to be set that it does not have.
+    /// The script is invalid, or it has no variable that the command line sets. No command was executed
+    /// then.
     pub fn new(
         file: &str,
         text: &str,
@@ -117,14 +112,14 @@ impl Session {
         Ok(session)
     }
 
-    /// Puts the commands of a script in front.
+    /// Puts the commands of a script in front of the waiting ones.
     fn load(&mut self, file: &str, text: &str, read: &mut ReadScript<'_>) -> Result<(), FilebenchUsageError> {
         self.loaded += 1;
         if self.loaded > LOADED_MAX {
-            return Err(FilebenchUsageError::without_place("the scripts load each other without an end").of_file(file));
+            return Err(FilebenchUsageError::without_place("the scripts load each other endlessly").of_file(file));
         }
         let name: Rc<str> = file.into();
-        let commands = parse(text).map_err(|wrong| wrong.of_file(file))?;
+        let commands = parse(text).map_err(|error| error.of_file(file))?;
         let mut all = Vec::new();
         for command in commands {
             match &command.kind {
@@ -148,7 +143,7 @@ impl Session {
         Ok(())
     }
 
-    /// A variable of the command line that the script neither sets nor uses is misspelt.
+    /// Rejects variables of the command line that the script neither sets nor uses. They are probably misspelt.
     fn refuse_unknown(&self, file: &str) -> Result<(), FilebenchUsageError> {
         let mut known = BTreeSet::new();
         for (_, command) in &self.waiting {
@@ -158,25 +153,25 @@ impl Session {
             if !known.contains(name) {
                 let all = known.iter().copied().collect::<Vec<_>>().join(", ");
                 let otherwise = if all.is_empty() { "it has none".to_owned() } else { format!("it has {all}") };
-                let wrong =
+                let error =
                     FilebenchUsageError::without_place(format!("--set {name}: {file} has no variable `${name}`"));
-                return Err(wrong.nearest(name, known.iter().copied(), &otherwise));
+                return Err(error.nearest(name, known.iter().copied(), &otherwise));
             }
         }
         Ok(())
     }
 
-    /// What the next command asks for that asks for anything; [`Answer::End`] behind the last.
+    /// Executes commands up to the next one with a request. Returns [`Answer::End`] after the last one.
     ///
     /// # Errors
-    /// What is wrong with a command.
+    /// A command is invalid.
     pub fn answer(&mut self) -> Result<Answer, FilebenchUsageError> {
         while let Some((file, command)) = self.waiting.pop_front() {
             let place = command.place;
-            if let Some(answer) = self.obey(&file, command).map_err(|wrong| {
-                let wrong =
-                    if wrong.place.is_none() { FilebenchUsageError { place: Some(place), ..wrong } } else { wrong };
-                wrong.of_file(&file)
+            if let Some(answer) = self.obey(&file, command).map_err(|error| {
+                let error =
+                    if error.place.is_none() { FilebenchUsageError { place: Some(place), ..error } } else { error };
+                error.of_file(&file)
             })? {
                 return Ok(match answer {
                     Answer::Remark(remark) => Answer::Remark(remark.of_file(&file)),
@@ -231,7 +226,7 @@ impl Session {
                 let (name, drawn) = positions::draw(&attributes, variables)?;
                 self.definitions.positions.insert(name, drawn);
             }
-            // The run does it.
+            // The run creates all files.
             CommandKind::CreateFiles => {}
             CommandKind::Debug(level) => {
                 return Ok((level > 0).then(|| remark(place, "debug", "Plumb's own messages go to standard error")));
@@ -261,12 +256,12 @@ impl Session {
             }
             CommandKind::Run(RunCommand { time, period }) => {
                 let time = time.map(|time| variables.integer(&time, &none)).transpose()?;
-                // Nothing behind a run is obeyed.
+                // Commands after the run are ignored.
                 self.waiting.clear();
                 let time = self.run_s.take().or(time);
                 return lower(&self.definitions, time, period).map(|plan| Some(Answer::Run(Box::new(plan))));
             }
-            // It was loaded before anything was obeyed.
+            // The script was loaded before the first command.
             CommandKind::Load(_) => {}
             CommandKind::ForEach { name, values, commands } => {
                 self.looped = self.looped.saturating_add(values.len());
@@ -308,22 +303,22 @@ impl Session {
                     number("entries")?
                 ))
             };
-            text.push_str(&line().map_err(|wrong| wrong.of_file(file))?);
+            text.push_str(&line().map_err(|error| error.of_file(file))?);
         }
         Ok(Answer::Print(text))
     }
 }
 
-/// Why a random variable has no seed and no source of its own.
+/// Reason why attributes for random numbers have no effect.
 const OWN_NUMBERS: &str = "each thread draws its own numbers, the same ones in each run";
 
 fn remark(place: Place, word: &str, why: &str) -> Answer {
     Answer::Remark(FilebenchUsageError::at(place, format!("`{word}` has no effect: {why}")))
 }
 
-/// The value of `--set NAME=VALUE`.
+/// Parses the value of `--set NAME=VALUE`.
 fn held(name: &str, text: &str) -> Result<Held, FilebenchUsageError> {
-    let wrong = || {
+    let invalid = || {
         FilebenchUsageError::without_place(format!("--set {name}={text}: this is not a value"))
             .help("use a number such as 50000 or 16k, `true`, `false` or a text")
     };
@@ -336,14 +331,14 @@ fn held(name: &str, text: &str) -> Result<Held, FilebenchUsageError> {
         Some(TokenKind::Integer(number)) => Ok(Held::Integer(*number)),
         Some(TokenKind::Word(word)) if word == "true" => Ok(Held::Boolean(true)),
         Some(TokenKind::Word(word)) if word == "false" => Ok(Held::Boolean(false)),
-        Some(TokenKind::Mark(_) | TokenKind::Variable(_)) => Err(wrong()),
-        // The shell has taken the quotes of a path with blanks.
-        _ if text.is_empty() || text.contains(['"', '\n']) => Err(wrong()),
+        Some(TokenKind::Mark(_) | TokenKind::Variable(_)) => Err(invalid()),
+        // The shell has removed the quotes of a path with blanks.
+        _ if text.is_empty() || text.contains(['"', '\n']) => Err(invalid()),
         _ => Ok(Held::Text(text.to_owned())),
     }
 }
 
-/// The variables that a command sets or uses.
+/// Collects the variables that a command sets or uses.
 fn names_in<'a>(kind: &'a CommandKind, to: &mut BTreeSet<&'a str>) {
     fn value<'a>(value: &'a Value, to: &mut BTreeSet<&'a str>) {
         if let ValueKind::Variable(name) = &value.kind {
@@ -402,7 +397,7 @@ fn names_in<'a>(kind: &'a CommandKind, to: &mut BTreeSet<&'a str>) {
             let mut inside = BTreeSet::new();
             flowops(all, &mut inside);
             attributes(own, &mut inside);
-            // Inside, its local variables hide those of the script.
+            // In the composite, local variables hide those of the script.
             defaults.iter().for_each(|local| _ = inside.remove(local.name.as_str()));
             locals(defaults, to);
             to.extend(inside);

@@ -1,6 +1,6 @@
-//! The tables of the language: attributes, and types of flowops.
+//! Tables of the language: attributes, and types of flowops.
 
-/// What an attribute is of.
+/// An entity with attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     File,
@@ -15,7 +15,7 @@ pub(super) enum Of {
 }
 
 impl Of {
-    /// In words.
+    /// Returns the name for messages.
     pub(super) fn text(self) -> &'static str {
         match self {
             Of::File => "a file",
@@ -31,7 +31,7 @@ impl Of {
     }
 }
 
-/// The attributes of each.
+/// Returns the attributes that an entity may have.
 const fn attributes(of: Of) -> &'static [&'static str] {
     match of {
         Of::File => &[
@@ -97,36 +97,36 @@ const fn attributes(of: Of) -> &'static [&'static str] {
     }
 }
 
-/// Names for the same.
+/// Aliases of attributes.
 const ALSO: [(&str, &str); 3] = [("filename", "filesetname"), ("filesize", "size"), ("rotatefd", "opennext")];
 
-/// The one name of an attribute.
+/// Returns the canonical name of an attribute.
 pub(super) fn attribute(of: Of, word: &str) -> Option<&'static str> {
     let one = ALSO.iter().find(|(also, _)| *also == word).map_or(word, |(_, name)| name);
     attributes(of).iter().copied().find(|name| *name == one)
 }
 
-/// The names of all attributes, for suggestions.
+/// Returns the names of all attributes, for suggestions.
 pub(super) fn names(of: Of) -> impl Iterator<Item = &'static str> {
     attributes(of).iter().copied()
 }
 
-/// Attributes of files, file sets and threads that have no effect; most are of older versions.
+/// Attributes of files, file sets and threads that have no effect; most are from older versions.
 pub(super) const WITHOUT_EFFECT: [&str; 4] = ["fstype", "namelength", "procname", "useism"];
 
 /// Attributes of random variables that have no effect.
 pub(super) const RANDOM_WITHOUT_EFFECT: [&str; 2] = ["seed", "randsrc"];
 
-/// What a flowop counts as.
+/// How the summary counts a flowop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// It is in the summary, as a read, a write or neither.
+    /// Counted as a read, a write or another op.
     Io,
-    /// It is not.
+    /// Not counted.
     Other,
 }
 
-/// The types that are built in, in the order in which `list flowop` names them.
+/// Built-in types, in the order of `list flowop`.
 pub(super) const FLOWOPS: [(&str, Class); 32] = [
     ("aiowait", Class::Io),
     ("aiowrite", Class::Io),

@@ -1,4 +1,4 @@
-//! Tests of the language as a whole: a script goes in, a workload or an error with its place comes out.
+//! Tests of whole scripts: each results in a workload, or in an error with its place.
 
 use super::*;
 use plumb_result::measurement::StepMeasurement;
@@ -12,7 +12,7 @@ fn nothing(path: &str) -> Result<String, FileError> {
     Err(FileError::io(path)(std::io::ErrorKind::NotFound.into()))
 }
 
-/// All that a script prints before its run, and the run.
+/// Returns the text that a script prints before its run, and the run.
 fn obeyed(
     text: &str,
     settings: &[(&str, &str)],
@@ -21,15 +21,15 @@ fn obeyed(
     let settings: Vec<(String, String)> =
         settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let mut session = Session::new("t.f", text, &settings, run_s, &mut nothing)?;
-    let mut said = Vec::new();
+    let mut printed = Vec::new();
     loop {
         match session.answer()? {
-            Answer::Print(text) => said.push(text),
-            Answer::Remark(wrong) => said.push(wrong.to_string()),
-            Answer::System { line, .. } => said.push(format!("system {line}")),
-            Answer::Sleep(seconds) => said.push(format!("sleep {seconds}")),
-            Answer::Run(plan) => return Ok((said, Some(*plan))),
-            Answer::End => return Ok((said, None)),
+            Answer::Print(text) => printed.push(text),
+            Answer::Remark(error) => printed.push(error.to_string()),
+            Answer::System { line, .. } => printed.push(format!("system {line}")),
+            Answer::Sleep(seconds) => printed.push(format!("sleep {seconds}")),
+            Answer::Run(plan) => return Ok((printed, Some(*plan))),
+            Answer::End => return Ok((printed, None)),
         }
     }
 }
@@ -38,11 +38,11 @@ fn plan(text: &str) -> Plan {
     obeyed(text, &[], Some(1)).unwrap().1.unwrap()
 }
 
-fn wrong(text: &str) -> String {
+fn error_of(text: &str) -> String {
     obeyed(text, &[], Some(1)).unwrap_err().to_string()
 }
 
-/// A script around flowops.
+/// Returns a script around some flowops.
 fn around(flowops: &str) -> String {
     format!(
         "define fileset name=set,path=/tmp/t,entries=10,size=4k,prealloc\n\
@@ -66,7 +66,7 @@ fn tree<'a>(plan: &'a Plan, name: &str) -> &'a SharedTree {
     }
 }
 
-/// Every workload that comes with Plumb is valid, whatever its size is set to, and says what it is.
+/// Every bundled workload is valid for any values of its variables, and has a description.
 #[test]
 fn personalities_are_valid() {
     for personality in PERSONALITIES {
@@ -77,7 +77,7 @@ fn personalities_are_valid() {
     }
 }
 
-/// What the published mail server does is what is run: 13 ops a round over a set of 1000 files, 80 % of them there.
+/// The published mail server becomes its workload: 13 ops a round on a set of 1000 files, 80 % of which exist.
 #[test]
 fn a_script_becomes_its_workload() {
     let script = PERSONALITIES.iter().find(|known| known.name == "varmail").unwrap().script;
@@ -99,7 +99,7 @@ fn a_script_becomes_its_workload() {
     assert_eq!(program.memory.spread.unwrap().0, 10 << 20);
 }
 
-/// What is wrong has its file, line and column, and the way out; nothing is run.
+/// Errors have file, line and column, and a hint; nothing runs.
 #[test]
 fn errors_have_a_place_and_a_way_out() {
     for (script, says) in [
@@ -127,10 +127,10 @@ fn errors_have_a_place_and_a_way_out() {
         ),
         (&around("flowop openfile name=o"), "`openfile` names no file set"),
         (&around("flowop wakeup name=w,target=nobody"), "`target=nobody`: no flowop has this name"),
-        (&around("flowop aiowrite name=a,filesetname=set,iosize=4k"), "`aiowrite` writes at random places only"),
+        (&around("flowop aiowrite name=a,filesetname=set,iosize=4k"), "`aiowrite` only writes at random offsets"),
         (
             "set $x=randvar(type=tabular,randtable={{50,1,2}})\ndefine file name=f,path=/t,size=$x\nrun",
-            "the shares of the table make 50 %",
+            "the shares of the table add up to 50 %",
         ),
         ("set $x=cvar(type=cvar-gama)\ndefine file name=f,path=/t,size=$x\nrun", "did you mean `cvar-gamma`?"),
         (
@@ -145,12 +145,12 @@ fn errors_have_a_place_and_a_way_out() {
         ("psrun 9223372036854775808", "expected fewer seconds between two snapshots"),
         ("run 60", "there is nothing to run"),
     ] {
-        let found = wrong(script);
+        let found = error_of(script);
         assert!(found.contains(says), "{script}\n  is: {found}\n  not: {says}");
     }
 }
 
-/// Variables of the command line win over the script; misspelt ones are errors.
+/// Variables of the command line override the script; misspelt ones are errors.
 #[test]
 fn variables_are_set_from_the_command_line() {
     let script = "set $nfiles=10\nset $size=1k\ndefine fileset name=s,path=/tmp/t,entries=$nfiles,size=$size\n\
@@ -159,14 +159,14 @@ fn variables_are_set_from_the_command_line() {
     let plan = plan.unwrap();
     assert_eq!(tree(&plan, "s").files, 50_000);
     assert_eq!(tree(&plan, "s").size, Amount::Fixed(2 << 20));
-    // Without it, what a variable is set to last counts, as it is looked up when the run begins.
+    // Otherwise the last value counts, because variables are resolved when the run begins.
     assert_eq!(tree(&obeyed(script, &[], None).unwrap().1.unwrap(), "s").files, 20);
-    let wrong = obeyed(script, &[("nfile", "5")], None).unwrap_err().to_string();
-    assert_eq!(wrong, "--set nfile: t.f has no variable `$nfile`; did you mean `nfiles`?");
+    let error = obeyed(script, &[("nfile", "5")], None).unwrap_err().to_string();
+    assert_eq!(error, "--set nfile: t.f has no variable `$nfile`; did you mean `nfiles`?");
     assert!(obeyed(script, &[("nfiles", "")], None).unwrap_err().to_string().contains("not a value"));
 }
 
-/// A variable may be set that a script only uses, wherever it does; local variables are none of the script's.
+/// A variable may be set that the script only uses, wherever it does. Local variables do not count.
 #[test]
 fn used_variables_may_be_set() {
     for script in [
@@ -187,18 +187,18 @@ fn used_variables_may_be_set() {
     }
 }
 
-/// The style of 1.4: calculations, random variables by name and by part, loops, and words without an effect.
+/// The style of 1.4: calculations, random variables by name and by part, loops, and words without effect.
 #[test]
-fn the_older_style_is_read() {
+fn the_older_style_parses() {
     let script = "set $rate=10\nset $n=10000\nset $total=$n * $rate\nset $half=$total / 2\nset $copy=$half\n\
                   define randvar name=$size,type=tabular,min=1k,randtable={{80,1k,4k},{20,4k,16k}}\n\
                   define randvar name=$gap,type=uniform\nset $gap.min=1\nset $gap.mean=5\n\
                   foreach $x in 1,2 { echo \"x is $x of $copy\" }\nusage \"none\"\nstats snap\ncreate filesets\n\
                   define fileset name=s,path=/tmp/t,entries=$total,filesize=$size,cached=true\n\
                   define process name=p { thread name=t { flowop hog name=h,value=$gap } }\nrun 1";
-    let (said, plan) = obeyed(script, &[], None).unwrap();
-    assert_eq!(said[..2], ["x is 1 of 50000", "x is 2 of 50000"]);
-    assert!(said[2].contains("`usage` has no effect"), "{said:?}");
+    let (printed, plan) = obeyed(script, &[], None).unwrap();
+    assert_eq!(printed[..2], ["x is 1 of 50000", "x is 2 of 50000"]);
+    assert!(printed[2].contains("`usage` has no effect"), "{printed:?}");
     let plan = plan.unwrap();
     assert_eq!(tree(&plan, "s").files, 100_000);
     assert_eq!(tree(&plan, "s").size.mean(), Some(0.8 * 2560.0 + 0.2 * 10240.0));
@@ -207,9 +207,9 @@ fn the_older_style_is_read() {
     assert_eq!(times.mean(), Some(5.0));
 }
 
-// Protects scripts of 1.4 that go to a set of positions: with a seed, the same ones as there; what they are no use to is named.
+// Protects 1.4 scripts with sets of positions: a seed gives Filebench's positions, and unused sets are reported.
 #[test]
-fn sets_of_positions_are_drawn_as_the_c_library_draws() {
+fn sets_of_positions_equal_those_of_the_c_library() {
     let script = "set $max=7516192768\ndefine posset name=places,type=rnd,entries=3,max=$max,seed=2\n\
                   define fileset name=s,path=/tmp/t,entries=1,size=8g\n\
                   define process name=p { thread name=t {\n\
@@ -232,7 +232,7 @@ fn sets_of_positions_are_drawn_as_the_c_library_draws() {
     let idle = "`possetname` has no effect: it is for `read` and `write` with `random`";
     let remarks: Vec<&str> = plan.remarks.iter().map(|remark| remark.message.as_str()).collect();
     assert_eq!(remarks, [idle, idle]);
-    for (set, wrong) in [
+    for (set, error) in [
         ("type=rnd,entries=3,max=1m", "no `name`"),
         ("name=x,entries=3,max=1m", "no `type`"),
         ("name=x,type=collection,entries=3,max=1m", "of type `collection`"),
@@ -240,16 +240,17 @@ fn sets_of_positions_are_drawn_as_the_c_library_draws() {
         ("name=x,type=rnd,entries=513,max=1m", "513 positions"),
         ("name=x,type=rnd,entries=3", "no `max`"),
     ] {
-        let said = obeyed(&format!("define posset {set}\nrun 1"), &[], None).unwrap_err().to_string();
-        assert!(said.contains(wrong), "{said}");
+        let printed = obeyed(&format!("define posset {set}\nrun 1"), &[], None).unwrap_err().to_string();
+        assert!(printed.contains(error), "{printed}");
     }
-    let said = obeyed(&script.replace("posset name=places", "posset name=other"), &[], None).unwrap_err().to_string();
-    assert!(said.contains("no set of positions `places`"), "{said}");
+    let printed =
+        obeyed(&script.replace("posset name=places", "posset name=other"), &[], None).unwrap_err().to_string();
+    assert!(printed.contains("no set of positions `places`"), "{printed}");
 }
 
-/// What a file set of 1.4 says of its sizes and of the page cache.
+/// A file set of 1.4 has random sizes, and is dropped from the page cache.
 #[test]
-fn sizes_are_spread_and_files_dropped_as_in_the_older_style() {
+fn sets_of_the_older_style_have_random_sizes_and_are_dropped() {
     let set = |attributes: &str| {
         let script = format!(
             "define fileset name=s,path=/tmp/t,entries=9,size=16k{attributes}\n\
@@ -264,8 +265,8 @@ fn sizes_are_spread_and_files_dropped_as_in_the_older_style() {
     assert!(matches!(&spread.size, Amount::Drawn(size) if size.draw == Draw::Gamma { shape: 1.5 }), "{spread:?}");
 }
 
-/// Composite flowops have local variables, which are bound where they are used; they nest, and steps can mean what is
-/// inside of them.
+/// Composite flowops have local variables, bound where the composite is used. They nest, and other steps
+/// can name the flowops inside.
 #[test]
 fn composites_have_local_variables() {
     let script = around(
@@ -298,14 +299,14 @@ fn composites_have_local_variables() {
     assert_eq!(times, [Some(3), Some(1)]);
     assert!(all.iter().any(|step| step.does == SharedWork::Wake { step: "first.in.wait".to_owned() }));
     let other = script.replace("$count=3", "$cuont=3");
-    assert!(wrong(&other).contains("`outer` has no local variable `$cuont`"), "{}", wrong(&other));
+    assert!(error_of(&other).contains("`outer` has no local variable `$cuont`"), "{}", error_of(&other));
     let circle = format!("define flowop name=a {{ flowop a name=b }}\n{}", around("flowop a name=x"));
-    assert!(wrong(&circle).contains("too many flowops"), "{}", wrong(&circle));
+    assert!(error_of(&circle).contains("nested too deeply"), "{}", error_of(&circle));
 }
 
-/// Flowops of one name are counted apart, each on its own line; those who mean the name mean the first.
+/// Flowops of one name are counted separately, each on its own line. A target of that name is the first one.
 #[test]
-fn flowops_of_one_name_are_counted_apart() {
+fn flowops_of_one_name_are_counted_separately() {
     let plan = plan(&around(
         "flowop closefile name=close,fd=1\nflowop closefile name=close,fd=2\nflowop hog name=close-2,value=1\n\
          flowop finishoncount name=done,value=1,target=close",
@@ -333,23 +334,23 @@ fn steps_named(plan: &Plan, name: &str) -> SharedStep {
     steps(&plan.workload).into_iter().find(|step| step.name == name).unwrap()
 }
 
-/// Attributes without an effect are named: of sets, of threads and of random variables.
+/// Attributes without effect are reported: of sets, threads and random variables.
 #[test]
-fn idle_attributes_are_named() {
+fn attributes_without_effect_are_reported() {
     let script = "set $r=randvar(type=uniform,min=1,mean=2,seed=7,randsrc=urandom)\nset $r.seed=8\n\
                   define fileset name=s,path=/tmp/t,entries=1,size=1k,fstype=ufs\n\
                   define process name=p { thread name=t,useism { flowop hog name=h,value=$r } }\nrun 1";
-    let (said, plan) = obeyed(script, &[], None).unwrap();
+    let (printed, plan) = obeyed(script, &[], None).unwrap();
     let own = "has no effect: each thread draws its own numbers, the same ones in each run";
     assert_eq!(
-        said,
+        printed,
         [format!("t.f:1:42: `seed` {own}"), format!("t.f:1:49: `randsrc` {own}"), format!("t.f:2:13: `seed` {own}")]
     );
     let remarks: Vec<String> = plan.unwrap().remarks.iter().map(FilebenchUsageError::to_string).collect();
     assert_eq!(remarks, ["t.f:3:53: `fstype` has no effect", "t.f:4:39: `useism` has no effect"]);
 }
 
-/// Attributes of flowops and file sets reach the steps; each type of flowop is known.
+/// Attributes of flowops and file sets reach the steps; every type of flowop is known.
 #[test]
 fn attributes_reach_the_workload() {
     let plan = plan(
@@ -392,9 +393,9 @@ fn attributes_reach_the_workload() {
     }
 }
 
-/// A line of statistics is what programs that read Filebench's output expect, to the blank.
+/// A line of statistics has the exact format that parsers of Filebench's output expect.
 #[test]
-fn statistics_are_printed_as_filebench_prints_them() {
+fn statistics_have_filebenchs_format() {
     let plan = plan(&around(
         "flowop closefile name=closefile4,fd=1\nflowop readwholefile name=readfile4,fd=1,filesetname=set",
     ));
@@ -425,22 +426,22 @@ fn statistics_are_printed_as_filebench_prints_them() {
     assert_eq!(since(&later, &steps)[0].count, 714);
 }
 
-/// What is printed has variables in it, and what is not set stays as it was typed.
+/// Printed texts contain variables. Unset ones stay as typed.
 #[test]
-fn texts_have_variables_in_them() {
-    let (said, plan) = obeyed(
+fn texts_may_contain_variables() {
+    let (printed, plan) = obeyed(
         "set $nn=7\nset $s=\"a b\"\nset $rv=randvar(type=uniform,min=1,mean=2)\nset $cv=cvar(type=cvar-normal)\n\
          echo \"nn=$nn s=$s rv=$rv cv=$cv none=$zz ${nn}k \\$nn\"\nsystem \"ls $s\"\nsleep 2\nversion\nquit\necho \"never\"",
         &[],
         None,
     )
     .unwrap();
-    assert_eq!(said[0], "nn=7 s=a b rv=uniform random var cv=custom variable none=$zz 7k $nn");
-    assert_eq!(said[1..], ["system ls a b", "sleep 2", "Filebench Version: 1.5-alpha3"]);
+    assert_eq!(printed[0], "nn=7 s=a b rv=uniform random var cv=custom variable none=$zz 7k $nn");
+    assert_eq!(printed[1..], ["system ls a b", "sleep 2", "Filebench Version: 1.5-alpha3"]);
     assert!(plan.is_none());
 }
 
-/// Nothing that a script can hold makes the reader crash or take long.
+/// No script makes the parser crash or take long.
 #[test]
 fn hostile_scripts_are_errors() {
     let deep = format!("{}{}", "foreach $a in 1 { ".repeat(100), "}".repeat(100));
@@ -473,10 +474,10 @@ fn hostile_scripts_are_errors() {
     }
 }
 
-/// Protects against hostile numbers: sets that are too large are refused before any file is made, and 90,000 flowops of one
-/// name are lowered without a search of all for each.
+/// Protects against hostile numbers: sets that are too large are refused before any file is created, and 90,000
+/// flowops of one name are lowered without a search for each.
 #[test]
-fn large_numbers_are_no_danger() {
+fn large_numbers_are_refused_early() {
     let sets = "define fileset name=s,path=/t,entries=99999999999,size=17179869183g,leafdirs=18446744073709551615\n\
                 define process name=p { thread name=t { flowop statfile name=s,filesetname=s } }";
     let found = validate(&plan(sets).workload);
@@ -485,9 +486,9 @@ fn large_numbers_are_no_danger() {
     assert_eq!(plan(&same).lines.last().unwrap().step, "h-90000");
 }
 
-/// The command line is read as Filebench's, with Plumb's own options.
+/// The command line has Filebench's options, and Plumb's own.
 #[test]
-fn the_command_line_is_read() {
+fn the_command_line_parses() {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let Ok(Action::Run(call)) = read(&words("-f a.f --set nfiles=5 --set=x=y --run=3 --allow-system")) else {
         panic!()
@@ -496,7 +497,7 @@ fn the_command_line_is_read() {
     assert_eq!(call.settings, [("nfiles".into(), "5".into()), ("x".into(), "y".into())]);
     for (text, says) in [
         ("", "no script"),
-        ("-f", "lacks its value"),
+        ("-f", "needs a value"),
         ("-f a --run 0", "not a time"),
         ("--set x", "no value"),
         ("--allow-sytem", "did you mean `--allow-system`?"),
@@ -504,8 +505,8 @@ fn the_command_line_is_read() {
         ("--personality varmail -f x", "use one of them"),
         ("-c cvar-x", "unknown custom variable"),
     ] {
-        let wrong = read(&words(text)).unwrap_err().to_string();
-        assert!(wrong.contains(says), "{text}: {wrong}");
+        let error = read(&words(text)).unwrap_err().to_string();
+        assert!(error.contains(says), "{text}: {error}");
     }
     let Ok(Action::Page(page)) = read(&words("-c cvar-gamma")) else { panic!() };
     assert!(page.contains("4096") && page.contains("1.5"), "{page}");

@@ -1,38 +1,35 @@
-//! Errors of scripts, with their place and the way out.
+//! Errors of scripts, with a place and a hint.
 
 use super::lex::Place;
 use std::fmt;
 
-/// What is wrong with a script.
+/// Error in a script or a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilebenchUsageError {
-    /// The script.
+    /// Path of the script; empty if unknown.
     pub file: String,
-    /// Where in it, where that is known.
+    /// Place in the script; `None` if unknown.
     pub place: Option<Place>,
-    /// What.
     pub message: String,
-    /// The way out.
     pub help: Option<String>,
 }
 
 impl FilebenchUsageError {
-    /// At a place.
+    /// Creates an error at a place.
     pub(super) fn at(place: Place, message: impl Into<String>) -> FilebenchUsageError {
         FilebenchUsageError { file: String::new(), place: Some(place), message: message.into(), help: None }
     }
 
-    /// Without a place: of the command line, or of the script as a whole.
+    /// Creates an error without a place: of the command line, or of the script as a whole.
     pub fn without_place(message: impl Into<String>) -> FilebenchUsageError {
         FilebenchUsageError { file: String::new(), place: None, message: message.into(), help: None }
     }
 
-    /// With the way out.
     pub(super) fn help(self, help: impl Into<String>) -> FilebenchUsageError {
         FilebenchUsageError { help: Some(help.into()), ..self }
     }
 
-    /// With the known name that is nearest to a word as the way out; with `otherwise` where none is near.
+    /// Adds the known name that is closest to `word` as a hint; `otherwise` if none is close.
     pub(super) fn nearest<'a>(
         self,
         word: &str,
@@ -46,7 +43,7 @@ impl FilebenchUsageError {
         }
     }
 
-    /// In this script, where it is in none yet.
+    /// Sets the script, unless it is set already.
     pub(super) fn of_file(self, file: &str) -> FilebenchUsageError {
         if self.file.is_empty() { FilebenchUsageError { file: file.to_owned(), ..self } } else { self }
     }

@@ -1,4 +1,4 @@
-//! Variables: what they are set to, and what an attribute's value is where it is used.
+//! Variables: their values, and the values of attributes where they are used.
 
 use super::lex::{DOLLAR, Place};
 use super::script::*;
@@ -6,7 +6,6 @@ use super::usage_error::FilebenchUsageError;
 use plumb_workload::program::{Amount, Draw, TableRow, Variable};
 use std::collections::BTreeMap;
 
-/// What a variable holds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Held {
     Integer(u64),
@@ -16,23 +15,22 @@ pub(super) enum Held {
     Custom(Attributes),
 }
 
-/// A random variable has parameters that may be variables themselves, to this depth.
+/// Limit of the depth to which parameters of random variables may be variables themselves.
 const DEPTH_MAX: usize = 16;
 
-/// Variables by name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Variables {
     held: BTreeMap<String, Held>,
-    /// Set from the command line: whatever the script says.
+    /// Variables set on the command line, which override the script.
     fixed: BTreeMap<String, Held>,
 }
 
-/// Local variables of composite flowops, in the order in which they hide each other.
+/// Local variables of composite flowops. Inner ones have replaced outer ones.
 pub(super) type Locals = BTreeMap<String, Value>;
 
-/// What a value is.
+/// A resolved value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Meant {
+pub(super) enum Resolved {
     Integer(u64),
     Boolean(bool),
     Text(String),
@@ -40,12 +38,12 @@ pub(super) enum Meant {
 }
 
 impl Variables {
-    /// Sets a variable for good.
+    /// Sets a variable permanently.
     pub(super) fn fix(&mut self, name: &str, value: Held) {
         self.fixed.insert(name.to_owned(), value);
     }
 
-    /// Names that were set for good and that a script never sets nor uses are likely misspelt.
+    /// Returns the permanently set names. Names that the script never sets or uses are probably misspelt.
     pub(super) fn fixed_names(&self) -> impl Iterator<Item = &str> {
         self.fixed.keys().map(String::as_str)
     }
@@ -58,7 +56,7 @@ impl Variables {
         self.fixed.get(name).or_else(|| self.held.get(name))
     }
 
-    /// A part of a random variable, in the 1.4 style.
+    /// Sets a part of a random variable, in the 1.4 style.
     pub(super) fn set_part(&mut self, name: &str, part: &str, value: Value) -> Result<(), FilebenchUsageError> {
         let place = value.place;
         let entry = self
@@ -79,7 +77,7 @@ impl Variables {
         Ok(())
     }
 
-    /// What an expression comes to.
+    /// Evaluates an expression.
     pub(super) fn evaluated(&self, to: Expression) -> Result<Held, FilebenchUsageError> {
         match to {
             Expression::Random(attributes, rows) => Ok(Held::Random(attributes, rows)),
@@ -115,81 +113,83 @@ impl Variables {
         )
     }
 
-    /// What a value is.
-    pub(super) fn meant(&self, value: &Value, locals: &Locals) -> Result<Meant, FilebenchUsageError> {
-        self.meant_at(value, locals, 0)
+    /// Resolves a value.
+    pub(super) fn resolved(&self, value: &Value, locals: &Locals) -> Result<Resolved, FilebenchUsageError> {
+        self.resolved_at(value, locals, 0)
     }
 
-    fn meant_at(&self, value: &Value, locals: &Locals, depth: usize) -> Result<Meant, FilebenchUsageError> {
+    fn resolved_at(&self, value: &Value, locals: &Locals, depth: usize) -> Result<Resolved, FilebenchUsageError> {
         if depth > DEPTH_MAX {
             return Err(FilebenchUsageError::at(value.place, "variables depend on each other in a circle"));
         }
         let name = match &value.kind {
-            ValueKind::Integer(number) => return Ok(Meant::Integer(*number)),
-            ValueKind::Boolean(yes) => return Ok(Meant::Boolean(*yes)),
-            ValueKind::Text(text) => return Ok(Meant::Text(text.clone())),
+            ValueKind::Integer(number) => return Ok(Resolved::Integer(*number)),
+            ValueKind::Boolean(yes) => return Ok(Resolved::Boolean(*yes)),
+            ValueKind::Text(text) => return Ok(Resolved::Text(text.clone())),
             ValueKind::Variable(name) => name,
         };
         if let Some(local) = locals.get(name) {
-            return self.meant_at(local, &Locals::new(), depth + 1);
+            return self.resolved_at(local, &Locals::new(), depth + 1);
         }
         match self.get(name).ok_or_else(|| self.unset(value.place, name))? {
-            Held::Integer(number) => Ok(Meant::Integer(*number)),
-            Held::Boolean(yes) => Ok(Meant::Boolean(*yes)),
-            Held::Text(text) => Ok(Meant::Text(text.clone())),
-            Held::Random(attributes, rows) => Ok(Meant::Drawn(Box::new(self.random(attributes, rows, depth)?))),
-            Held::Custom(attributes) => Ok(Meant::Drawn(Box::new(self.custom(attributes, depth)?))),
+            Held::Integer(number) => Ok(Resolved::Integer(*number)),
+            Held::Boolean(yes) => Ok(Resolved::Boolean(*yes)),
+            Held::Text(text) => Ok(Resolved::Text(text.clone())),
+            Held::Random(attributes, rows) => Ok(Resolved::Drawn(Box::new(self.random(attributes, rows, depth)?))),
+            Held::Custom(attributes) => Ok(Resolved::Drawn(Box::new(self.custom(attributes, depth)?))),
         }
     }
 
-    /// A number, which may be drawn.
+    /// Returns a number, which may be random.
     pub(super) fn amount(&self, value: &Value, locals: &Locals) -> Result<Amount, FilebenchUsageError> {
-        match self.meant(value, locals)? {
-            Meant::Integer(number) => Ok(Amount::Fixed(number)),
-            Meant::Boolean(yes) => Ok(Amount::Fixed(yes.into())),
-            Meant::Drawn(variable) => Ok(Amount::Drawn(variable)),
-            Meant::Text(text) => {
+        match self.resolved(value, locals)? {
+            Resolved::Integer(number) => Ok(Amount::Fixed(number)),
+            Resolved::Boolean(yes) => Ok(Amount::Fixed(yes.into())),
+            Resolved::Drawn(variable) => Ok(Amount::Drawn(variable)),
+            Resolved::Text(text) => {
                 Err(FilebenchUsageError::at(value.place, format!("expected a number, found \"{text}\"")))
             }
         }
     }
 
-    /// A number that is drawn by nobody: of a random variable, its mean.
+    /// Returns a fixed number. For a random variable, this is its mean.
     pub(super) fn integer(&self, value: &Value, locals: &Locals) -> Result<u64, FilebenchUsageError> {
         let amount = self.amount(value, locals)?;
-        amount.fixed().or_else(|| amount.mean().map(|mean| mean as u64)).ok_or_else(|| {
-            FilebenchUsageError::at(value.place, "this needs a number that is always the same").help("use a number")
-        })
+        amount
+            .fixed()
+            .or_else(|| amount.mean().map(|mean| mean as u64))
+            .ok_or_else(|| FilebenchUsageError::at(value.place, "this needs a fixed number").help("use a number"))
     }
 
     pub(super) fn boolean(&self, value: &Value, locals: &Locals) -> Result<bool, FilebenchUsageError> {
-        match self.meant(value, locals)? {
-            Meant::Boolean(yes) => Ok(yes),
-            Meant::Integer(number) => Ok(number != 0),
+        match self.resolved(value, locals)? {
+            Resolved::Boolean(yes) => Ok(yes),
+            Resolved::Integer(number) => Ok(number != 0),
             _ => Err(FilebenchUsageError::at(value.place, "expected `true` or `false`")),
         }
     }
 
     pub(super) fn text(&self, value: &Value, locals: &Locals) -> Result<String, FilebenchUsageError> {
-        match self.meant(value, locals)? {
-            Meant::Text(text) => Ok(text),
-            Meant::Integer(number) => Ok(number.to_string()),
-            Meant::Boolean(yes) => Ok(yes.to_string()),
-            Meant::Drawn(_) => Err(FilebenchUsageError::at(value.place, "expected a name, found a random variable")),
+        match self.resolved(value, locals)? {
+            Resolved::Text(text) => Ok(text),
+            Resolved::Integer(number) => Ok(number.to_string()),
+            Resolved::Boolean(yes) => Ok(yes.to_string()),
+            Resolved::Drawn(_) => Err(FilebenchUsageError::at(value.place, "expected a name, found a random variable")),
         }
     }
 
-    /// The number of an attribute, where it has one.
+    /// Returns the number of an attribute, or `None`.
     fn number_of(&self, attributes: &Attributes, name: &str, depth: usize) -> Result<Option<f64>, FilebenchUsageError> {
         let Some(attribute) = attributes.get(name) else { return Ok(None) };
-        match self.meant_at(&attribute.value, &Locals::new(), depth + 1)? {
-            Meant::Integer(number) => Ok(Some(number as f64)),
-            Meant::Text(text) if text.parse::<f64>().is_ok_and(f64::is_finite) => Ok(text.parse().ok()),
+        match self.resolved_at(&attribute.value, &Locals::new(), depth + 1)? {
+            Resolved::Integer(number) => Ok(Some(number as f64)),
+            Resolved::Text(text) if text.parse::<f64>().is_ok_and(f64::is_finite) => Ok(text.parse().ok()),
             _ => Err(FilebenchUsageError::at(attribute.place, format!("`{name}` needs a number"))),
         }
     }
 
-    /// A random variable: uniform from `min` to `2 mean - min`; gamma above `min` with this mean; or by a table.
+    /// Builds a random variable: uniform from `min` to `2 mean - min`; gamma above `min` with this
+    /// mean; or by a table.
     fn random(&self, attributes: &Attributes, rows: &[Row], depth: usize) -> Result<Variable, FilebenchUsageError> {
         let number = |name| self.number_of(attributes, name, depth);
         let min = number("min")?.unwrap_or(0.0);
@@ -197,20 +197,20 @@ impl Variables {
         let shape = number("gamma")?.unwrap_or(1500.0) / 1000.0;
         let round = number("round")?.filter(|round| *round >= 1.0).map(|round| round as u64);
         let kind = attributes.get("type");
-        let word = kind.map(|kind| self.meant_at(&kind.value, &Locals::new(), depth + 1)).transpose()?;
+        let word = kind.map(|kind| self.resolved_at(&kind.value, &Locals::new(), depth + 1)).transpose()?;
         let plain = |draw, times, plus| Variable { times, plus, round, ..Variable::of(draw) };
         if !rows.is_empty() {
             return self.table(rows, min, mean, depth).map(|variable| Variable { round, ..variable });
         }
         match word {
-            Some(Meant::Text(word)) if word == "uniform" => {
+            Some(Resolved::Text(word)) if word == "uniform" => {
                 Ok(plain(Draw::Uniform, 2.0 * (mean.unwrap_or(min) - min), min))
             }
             None => self.gamma(attributes, shape, mean.unwrap_or(shape) - min, min).map(|v| Variable { round, ..v }),
-            Some(Meant::Text(word)) if word == "gamma" => {
+            Some(Resolved::Text(word)) if word == "gamma" => {
                 self.gamma(attributes, shape, mean.unwrap_or(shape) - min, min).map(|v| Variable { round, ..v })
             }
-            Some(Meant::Text(word)) if word == "tabular" => {
+            Some(Resolved::Text(word)) if word == "tabular" => {
                 Err(FilebenchUsageError::at(attributes.place, "a tabular variable needs a `randtable`")
                     .help("add `randtable={{100, 1k, 4k}}`"))
             }
@@ -238,9 +238,9 @@ impl Variables {
     }
 
     fn table(&self, rows: &[Row], min: f64, mean: Option<f64>, depth: usize) -> Result<Variable, FilebenchUsageError> {
-        let cell = |value: &Value| match self.meant_at(value, &Locals::new(), depth + 1)? {
-            Meant::Integer(number) => Ok(number as f64),
-            _ => Err(FilebenchUsageError::at(value.place, "a table has numbers")),
+        let cell = |value: &Value| match self.resolved_at(value, &Locals::new(), depth + 1)? {
+            Resolved::Integer(number) => Ok(number as f64),
+            _ => Err(FilebenchUsageError::at(value.place, "a table needs numbers")),
         };
         let mut table = Vec::with_capacity(rows.len());
         for row in rows {
@@ -254,12 +254,12 @@ impl Variables {
         let total: f64 = table.iter().map(|row| row.weight).sum();
         if total != 100.0 {
             let place = rows.first().map_or(Place::default(), |row| row.place);
-            return Err(FilebenchUsageError::at(place, format!("the shares of the table make {total} %"))
-                .help("they must make 100 %"));
+            return Err(FilebenchUsageError::at(place, format!("the shares of the table add up to {total} %"))
+                .help("they must add up to 100 %"));
         }
         let smallest = table.iter().map(|row| row.low).fold(f64::INFINITY, f64::min);
         let own_mean = table.iter().map(|row| row.weight * f64::midpoint(row.low, row.high)).sum::<f64>() / total;
-        // It is stretched so that its smallest value and its mean become those that are asked for.
+        // Scale the table so that its smallest value and its mean become the requested ones.
         let stretch = match own_mean - smallest {
             0.0 => 0.0,
             width => (mean.filter(|mean| *mean > 0.0).unwrap_or(own_mean) - min) / width,
@@ -267,21 +267,21 @@ impl Variables {
         Ok(Variable { times: stretch, plus: min - stretch * smallest, ..Variable::of(Draw::Table(table)) })
     }
 
-    /// A custom variable: a distribution with its own parameters, and limits.
+    /// Builds a custom variable: a distribution with its own parameters, and limits.
     fn custom(&self, attributes: &Attributes, depth: usize) -> Result<Variable, FilebenchUsageError> {
         let text = |name: &str| -> Result<Option<String>, FilebenchUsageError> {
             let Some(attribute) = attributes.get(name) else { return Ok(None) };
-            match self.meant_at(&attribute.value, &Locals::new(), depth + 1)? {
-                Meant::Text(text) => Ok(Some(text)),
+            match self.resolved_at(&attribute.value, &Locals::new(), depth + 1)? {
+                Resolved::Text(text) => Ok(Some(text)),
                 _ => Err(FilebenchUsageError::at(attribute.place, format!("`{name}` needs a text"))),
             }
         };
         let place = attributes.place;
         let kind = text("type")?.ok_or_else(|| FilebenchUsageError::at(place, "a custom variable needs a `type`"))?;
         let Some(custom) = CUSTOM.iter().find(|custom| custom.name == kind) else {
-            let wrong = FilebenchUsageError::at(place, format!("unknown custom variable `{kind}`"));
+            let error = FilebenchUsageError::at(place, format!("unknown custom variable `{kind}`"));
             let names = CUSTOM.iter().map(|custom| custom.name);
-            return Err(wrong.nearest(&kind, names, "`filebench -c` lists them"));
+            return Err(error.nearest(&kind, names, "`filebench -c` lists them"));
         };
         let mut numbers = custom.parameters.map(|(_, usual)| usual);
         for pair in text("parameters")?.unwrap_or_default().split(';').filter(|pair| !pair.trim().is_empty()) {
@@ -292,13 +292,13 @@ impl Variables {
             let Some((at, number)) = known else {
                 let names: Vec<&str> =
                     custom.parameters.iter().map(|(name, _)| *name).filter(|name| !name.is_empty()).collect();
-                return Err(FilebenchUsageError::at(place, format!("`{pair}` is no parameter of {kind}"))
+                return Err(FilebenchUsageError::at(place, format!("`{pair}` is not a parameter of {kind}"))
                     .help(format!("parameters are {}, each with `:` and a number", names.join(", "))));
             };
             numbers[at] = number;
         }
         let variable = (custom.of)(numbers).ok_or_else(|| {
-            FilebenchUsageError::at(place, format!("{kind} cannot be drawn with these parameters"))
+            FilebenchUsageError::at(place, format!("invalid parameters of {kind}"))
                 .help("shapes, rates and deviations are above 0, and a mode lies between the limits")
         })?;
         let number = |name| self.number_of(attributes, name, depth);
@@ -306,7 +306,7 @@ impl Variables {
         Ok(Variable { round, min: number("min")?.unwrap_or(0.0), max: number("max")?, ..variable })
     }
 
-    /// A text with its variables written out; what is not set stays as it is.
+    /// Replaces the variables in a text. Unset ones stay as they are.
     pub(super) fn written(&self, texts: &[Text]) -> String {
         let mut all = String::new();
         for text in texts {
@@ -355,36 +355,35 @@ impl Variables {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
     Plain(&'a str),
-    /// By its name.
+    /// A variable, by its name.
     Variable(&'a str),
 }
 
-/// The parts of a quoted text: variables stand in it as `$name` or `${name}`.
+/// Splits a quoted text into its parts. Variables are written as `$name` or `${name}`.
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let (mut all, mut rest) = (Vec::new(), text);
     while let Some(at) = rest.find('$') {
-        let (plain, behind) = (&rest[..at], &rest[at + 1..]);
+        let (plain, after) = (&rest[..at], &rest[at + 1..]);
         let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let braced = behind.strip_prefix('{').and_then(|inner| inner.split_once('}'));
-        let (name, behind) =
-            braced.unwrap_or_else(|| behind.split_at(behind.find(|c| !inside(c)).unwrap_or(behind.len())));
+        let braced = after.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+        let (name, after) = braced.unwrap_or_else(|| after.split_at(after.find(|c| !inside(c)).unwrap_or(after.len())));
         if name.is_empty() {
-            // A dollar of its own.
+            // A dollar that starts no variable.
             all.push(Piece::Plain(&rest[..=at]));
             rest = &rest[at + 1..];
         } else {
             all.extend([Piece::Plain(plain), Piece::Variable(name)]);
-            rest = behind;
+            rest = after;
         }
     }
     all.push(Piece::Plain(rest));
     all
 }
 
-/// A custom variable that comes with Filebench.
+/// A custom variable that Filebench provides.
 pub(super) struct Custom {
     pub(super) name: &'static str,
-    /// Names and defaults; a name is empty where there are fewer.
+    /// Names and defaults of the parameters. Unused ones have an empty name.
     pub(super) parameters: [(&'static str, f64); 3],
     of: fn([f64; 3]) -> Option<Variable>,
 }

@@ -1,4 +1,4 @@
-//! From settings to a workload.
+//! Lowers settings to a workload.
 
 use super::settings::{Directories, FsMarkSettings, SyncMethod};
 use plumb_workload::files::Names;
@@ -11,13 +11,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Name of the phase that is timed.
+/// Name of the timed phase.
 pub(super) const WRITE: &str = "write";
 
-/// Letters of random names.
 const LETTERS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// Random numbers of names: Marsaglia's xorshift64*, which is enough to keep names apart.
+/// Random numbers for names: Marsaglia's xorshift64*, which suffices to keep names distinct.
 struct Draws(u64);
 
 impl Draws {
@@ -30,15 +29,15 @@ impl Draws {
     }
 }
 
-/// The directories of a thread, then its files: what they are called, and in which of the directories each run of files lies.
+/// Names of a thread's directories, followed by its files.
 struct Places {
     names: Vec<PathBuf>,
-    /// Of each run of files: its directory, and how many.
+    /// For each run of files: its directory, and the number of files.
     runs: Vec<(u32, u32)>,
     directories: u32,
 }
 
-/// The names of an iteration that begins at this second.
+/// Returns the names of an iteration that starts at `second`.
 fn places(settings: &FsMarkSettings, thread: usize, second: u64, seed: u64) -> Places {
     let place = PathBuf::from(&settings.threads[thread]);
     let subdirectories = settings.directories.count();
@@ -56,7 +55,7 @@ fn places(settings: &FsMarkSettings, thread: usize, second: u64, seed: u64) -> P
     let ordered = settings.name_bytes - settings.random_bytes;
     let time = format!("{second:x}");
     let time = format!("{:~<ordered$}", &time[time.len().saturating_sub(ordered)..]);
-    // A state of 0 would stay 0.
+    // The lowest bit is set, because a state of 0 would stay 0.
     let mut draws = Draws(seed.wrapping_add((thread as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1);
     let directories = names.len() as u32;
     names.reserve_exact(settings.files as usize);
@@ -75,7 +74,7 @@ fn places(settings: &FsMarkSettings, thread: usize, second: u64, seed: u64) -> P
     Places { names, runs, directories }
 }
 
-/// An iteration of `settings` that begins at this second since 1970.
+/// Lowers an iteration that starts at `second`, in seconds since 1970.
 pub fn lower(settings: &FsMarkSettings, second: u64, seed: u64) -> Workload {
     let mut target = BTreeMap::new();
     let mut writers = Vec::new();
@@ -107,7 +106,7 @@ pub fn lower(settings: &FsMarkSettings, second: u64, seed: u64) -> Workload {
     Workload { name: "fs_mark".to_owned(), description, seed, target, phase, repeat: None }
 }
 
-/// What a thread does until its clock stops.
+/// Returns the steps of a thread until its clock stops.
 fn writes(settings: &FsMarkSettings, places: &Places) -> Program {
     let make = |directory: u32| Step::Mkdir { file: Pick::Nth(directory), mode: Some(0o777), may_exist: true };
     let mut steps = Vec::new();

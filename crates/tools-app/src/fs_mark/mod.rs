@@ -1,6 +1,8 @@
-//! fs_mark: many small files, made, flushed and removed. Written from what fs_mark 3.3 says and does.
+//! fs_mark: creates, flushes and removes many small files. Based on the documentation and the observed behavior of
+//! fs_mark 3.3.
 //!
-//! [`read`] understands a command line, [`lower`](fn@lower) turns one iteration into a workload, and [`print`](mod@print) prints its lines.
+//! [`read`] parses a command line, [`lower`](fn@lower) turns one iteration into a workload, and [`print`](mod@print)
+//! prints its output.
 
 mod lower;
 pub mod print;

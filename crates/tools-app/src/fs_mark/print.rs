@@ -1,11 +1,11 @@
-//! What fs_mark prints.
+//! fs_mark's output.
 
 use super::settings::{Directories, FsMarkSettings, SyncMethod};
 use plumb_result::PhaseMeasurement;
 use plumb_result::measurement::WorkerMeasurement;
 use plumb_workload::OpKind;
 
-/// fs_mark's own words for how files are flushed, by number.
+/// fs_mark's descriptions of the flush methods, by number.
 const METHODS: [&str; 7] = [
     "NO SYNC: Test does not issue sync() or fsync() calls.",
     "INBAND FSYNC: fsync() per file in write loop.",
@@ -16,16 +16,14 @@ const METHODS: [&str; 7] = [
     "SYNC POST: Issue sync() and then reopen and fsync() each file in order after main write loop.",
 ];
 
-/// Where text goes.
+/// Destination of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum To {
-    /// Standard output.
     Output,
-    /// The log.
     Log,
 }
 
-/// The lines before the first iteration. `began` is as ctime(3) has it.
+/// Formats the lines before the first iteration. `began` is the time in the format of ctime(3).
 pub fn head(settings: &FsMarkSettings, command: &[String], began: &str, to: To) -> String {
     let words: String = command.iter().map(|word| format!(" {word} ")).collect();
     let method = SyncMethod::ALL.iter().position(|known| *known == settings.sync).map_or("", |number| METHODS[number]);
@@ -70,7 +68,7 @@ pub fn head(settings: &FsMarkSettings, command: &[String], began: &str, to: To) 
     text
 }
 
-/// What kinds of op a column is of. A flush of a file that is closed opens it first.
+/// Op kinds of each column. Flushing a closed file opens it first.
 const CALLS: [&[OpKind]; 6] = [
     &[OpKind::Create],
     &[OpKind::Write],
@@ -80,12 +78,13 @@ const CALLS: [&[OpKind]; 6] = [
     &[OpKind::Unlink],
 ];
 
-/// Time of some kinds of op, ns.
+/// Returns the time of some op kinds, ns.
 fn time(worker: &WorkerMeasurement, kinds: &[OpKind]) -> u128 {
     kinds.iter().filter_map(|kind| worker.ops.get(kind)).map(|ops| ops.service.sum()).sum()
 }
 
-/// The line of an iteration. `full_percent` is of the first directory's file system, and `before` counts files of earlier ones.
+/// Formats the line of an iteration. `full_percent` is the use of the first directory's file
+/// system; `before` counts earlier files.
 pub fn line(settings: &FsMarkSettings, phases: &[PhaseMeasurement], full_percent: u32, before: u64) -> String {
     let Some(writing) = phases.first() else { return String::new() };
     let (mut rate, mut overhead_ns) = (0.0, 0);
@@ -108,7 +107,7 @@ pub fn line(settings: &FsMarkSettings, phases: &[PhaseMeasurement], full_percent
     text
 }
 
-/// Least, mean and largest time of a column, µs.
+/// Returns the smallest, mean and largest time of a column, µs.
 fn times_us(settings: &FsMarkSettings, phases: &[PhaseMeasurement], kinds: &[OpKind]) -> [u64; 3] {
     let ops = || phases.iter().flat_map(|phase| kinds.iter().filter_map(|kind| phase.ops.get(kind)));
     let sum: u128 = ops().map(|ops| ops.service.sum()).sum();
@@ -120,7 +119,7 @@ fn times_us(settings: &FsMarkSettings, phases: &[PhaseMeasurement], kinds: &[OpK
             let max = ops().filter_map(|ops| ops.service.max()).max().unwrap_or(0);
             [min / 1000, (sum / u128::from(count.max(1)) / 1000) as u64, max / 1000]
         }
-        // As the tool has it: the mean alone, of threads.
+        // As in fs_mark: only the mean, over threads.
         [OpKind::Sync] => [0, (sum / threads / 1000) as u64, 0],
         kinds => {
             let first = || phases.iter().filter_map(|phase| phase.ops.get(&kinds[0]));

@@ -1,4 +1,4 @@
-//! From words to settings.
+//! Parses arguments into settings.
 
 use plumb_tools::Support::NotYet;
 use plumb_tools::options::Takes::{Nothing, Value};
@@ -8,34 +8,34 @@ use strum::VariantArray;
 /// Name of the log file unless `-l` is given.
 pub const DEFAULT_LOG: &str = "fs_log.txt";
 
-/// Most threads, files of a thread and bytes of a name, and of a write.
+/// Limits of threads, files per thread, bytes of a name, and bytes of a write.
 const THREADS_MAX: u64 = 64;
 const FILES_MAX: u64 = 1_000_000;
 const NAME_MAX: u64 = 128;
 const WRITE_MAX: u64 = 1 << 20;
 
-/// All of them. Source: the usage of fs_mark 3.3.
+/// All options. Source: the usage text of fs_mark 3.3.
 #[rustfmt::skip]
 const OPTIONS: &[Opt] = &[
-    letter('d', Value("DIR"), "directory; several times for several"),
+    letter('d', Value("DIR"), "directory; may be repeated"),
     letter('D', Value("N"), "subdirectories of each directory"),
-    letter('F', Nothing, "until the file system is full").but(NotYet("use -L with as many iterations as it takes")),
+    letter('F', Nothing, "run until the file system is full").but(NotYet("use -L with as many iterations as it takes")),
     letter('h', Nothing, "print this"),
     letter('k', Nothing, "keep the files"),
-    letter('l', Value("FILE"), "log, to which all lines are added (fs_log.txt)"),
+    letter('l', Value("FILE"), "log file, to which all lines are appended (fs_log.txt)"),
     letter('L', Value("N"), "iterations; keeps the files"),
     letter('n', Value("N"), "files of each thread (1000)"),
-    letter('N', Value("N"), "with -D, files in a subdirectory before the next"),
+    letter('N', Value("N"), "with -D, number of files in a subdirectory before the next one"),
     letter('p', Value("N"), "bytes of a name (40)"),
-    letter('r', Value("N"), "of which are random (24)"),
+    letter('r', Value("N"), "random bytes of a name (24)"),
     letter('s', Value("BYTES"), "size of a file (51200)"),
-    letter('S', Value("0..6"), "how files are flushed (1): 0 not at all; 1 each before it is closed; 2 sync, and the first file; 3 all behind the last, backwards; 4 sync, then 3; 5 all behind the last; 6 sync, then 5"),
+    letter('S', Value("0..6"), "how files are flushed (1): 0 not at all; 1 each before it is closed; 2 sync, and the first file; 3 all after the last write, in reverse; 4 sync, then 3; 5 all after the last write; 6 sync, then 5"),
     letter('t', Value("N"), "threads; a multiple of the directories (1)"),
-    letter('v', Nothing, "times of each call"),
+    letter('v', Nothing, "print times of each call"),
     letter('w', Value("BYTES"), "bytes of a write (16384)"),
 ];
 
-/// What is printed where a command line is wrong, and for `-h`.
+/// Returns the usage text, printed for `-h` and after errors.
 pub fn usage() -> String {
     let line = |row: &Opt| {
         let why = match row.support {
@@ -47,33 +47,31 @@ pub fn usage() -> String {
     format!("Usage: fs_mark -d DIR [options]\n{}", OPTIONS.iter().map(line).collect::<String>())
 }
 
-/// Why a command line cannot be run.
+/// Error in a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FsMarkUsageError {
-    /// The usage is asked for, or nothing else is said.
+    /// The usage was requested, or no option is given.
     #[error("")]
     Usage,
-    /// The reason, which the usage follows.
+    /// The reason, printed before the usage.
     #[error("{0}")]
     Because(String),
 }
 
-/// How files are flushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
 pub enum SyncMethod {
-    /// Not at all.
     None,
-    /// Each before it is closed.
+    /// Each file before it is closed.
     Each,
     /// `sync`, then the first file.
     First,
-    /// All behind the last, backwards.
+    /// All files after the last write, in reverse order.
     Backward,
-    /// `sync`, then so.
+    /// `sync`, then as [`SyncMethod::Backward`].
     SyncBackward,
-    /// All behind the last.
+    /// All files after the last write, in order.
     Forward,
-    /// `sync`, then so.
+    /// `sync`, then as [`SyncMethod::Forward`].
     SyncForward,
 }
 
@@ -81,24 +79,23 @@ impl SyncMethod {
     pub(super) const ALL: &[SyncMethod] = SyncMethod::VARIANTS;
 }
 
-/// Where files of a directory go.
+/// The subdirectories in which a directory's files are created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Directories {
-    /// Into it.
+    /// None: files are created in the directory itself.
     None,
-    /// Into one of this many subdirectories, which the time of the run chooses.
+    /// One of this many subdirectories, chosen by the time of the run.
     ByTime(u32),
-    /// Into each of this many subdirectories in turn.
+    /// Each of this many subdirectories in turn.
     InTurn {
-        /// How many.
         count: u32,
-        /// Files before the next; 0 is one subdirectory for all.
+        /// Files before the next subdirectory; 0 uses one subdirectory for all.
         files: u32,
     },
 }
 
 impl Directories {
-    /// How many subdirectories.
+    /// Returns the number of subdirectories.
     pub fn count(self) -> u32 {
         match self {
             Directories::None => 0,
@@ -107,36 +104,31 @@ impl Directories {
     }
 }
 
-/// A command line, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FsMarkSettings {
-    /// The directory of each thread.
     pub threads: Vec<String>,
-    /// Subdirectories.
     pub directories: Directories,
-    /// Files of each thread.
+    /// Number of files per thread.
     pub files: u32,
-    /// Bytes of a file.
+    /// Size of a file, bytes.
     pub bytes: u64,
-    /// Bytes of a write.
+    /// Size of a write, bytes.
     pub write_bytes: u64,
-    /// Bytes of a name.
+    /// Length of a name, bytes.
     pub name_bytes: usize,
-    /// Of which are random.
+    /// Number of random bytes in a name.
     pub random_bytes: usize,
-    /// How files are flushed.
     pub sync: SyncMethod,
-    /// How often it is done.
     pub iterations: u32,
-    /// Files stay.
+    /// Keep the files after the run.
     pub keeps: bool,
-    /// Times of each call are printed.
+    /// Print times of each call.
     pub verbose: bool,
-    /// Where lines are added.
+    /// Path of the log file, to which lines are appended.
     pub log: String,
 }
 
-/// Reads the words behind `fs_mark`.
+/// Parses the arguments after `fs_mark`.
 ///
 /// # Errors
 /// [`FsMarkUsageError`]

@@ -1,4 +1,4 @@
-//! Command lines as users type them, what they lower to, and the form of what is printed.
+//! Tests of typical command lines, their workloads, and the format of the output.
 
 use super::print::To;
 use super::*;
@@ -8,7 +8,7 @@ use plumb_result::{PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::{OpKind, Step, Target, Work, Workload};
 use std::collections::BTreeMap;
 
-/// What fs_mark 3.3 printed for these words.
+/// Output of fs_mark 3.3 for these arguments.
 const GOLDEN: &str = include_str!("../../golden/fs_mark/run.out");
 const GOLDEN_WORDS: &str = "-d d1 -n 100 -s 20000 -v -D 4 -N 5 -S 2";
 
@@ -24,32 +24,32 @@ fn lowered(line: &str) -> Workload {
     workload
 }
 
-/// The names of a thread's directories and files.
+/// Returns the names of a thread's directories and files.
 fn names(workload: &Workload, thread: &str) -> Vec<String> {
     let Some(Target::Scratch(scratch)) = workload.target.get(thread) else { panic!("{thread}") };
     (0..scratch.names.count()).map(|at| scratch.names.path(at).unwrap().display().to_string()).collect()
 }
 
-fn told(steps: &[Step]) -> String {
-    let told = steps.iter().map(|step| match step {
-        Step::Each(each) => format!("{:?} {}+{} [{}]", each.order, each.first, each.count, told(&each.steps)),
+fn describe(steps: &[Step]) -> String {
+    let describe = steps.iter().map(|step| match step {
+        Step::Each(each) => format!("{:?} {}+{} [{}]", each.order, each.first, each.count, describe(&each.steps)),
         Step::Transfer(transfer) => format!("{}x{}", transfer.count, transfer.record.0),
         step => step.kinds().iter().map(|kind| kind.name()).collect::<String>(),
     });
-    told.collect::<Vec<_>>().join(" ")
+    describe.collect::<Vec<_>>().join(" ")
 }
 
 fn steps(workload: &Workload, phase: usize) -> String {
     let Work::Program(program) = &workload.phase[phase].workers[0].work else { panic!() };
-    told(&program.steps)
+    describe(&program.steps)
 }
 
-// Protects what is done to each file, and the seven ways of flushing.
+// Protects the work on each file, and the seven flush methods.
 #[test]
-fn files_are_written_flushed_and_removed_as_is_said() {
+fn files_are_written_flushed_and_removed_as_requested() {
     let file = "mkdir create 3x16384 1x2048";
     let flush = "[open fsync close]";
-    for (method, inside, behind) in [
+    for (method, inside, after) in [
         (0, "", String::new()),
         (1, " fsync", String::new()),
         (2, "", format!(" sync Forward 1+1 {flush}")),
@@ -59,7 +59,7 @@ fn files_are_written_flushed_and_removed_as_is_said() {
         (6, "", format!(" sync Forward 1+9 {flush}")),
     ] {
         let workload = lowered(&format!("-d a -n 9 -S {method}"));
-        assert_eq!(steps(&workload, 0), format!("Forward 1+9 [{file}{inside} close]{behind}"), "-S {method}");
+        assert_eq!(steps(&workload, 0), format!("Forward 1+9 [{file}{inside} close]{after}"), "-S {method}");
         assert_eq!(steps(&workload, 1), "Forward 1+9 [unlink]");
     }
     assert_eq!(lowered("-d a -n 9 -k").phase.len(), 1);
@@ -68,9 +68,9 @@ fn files_are_written_flushed_and_removed_as_is_said() {
     assert_eq!(steps(&lowered("-d a -n 1 -s 5 -w 5 -S0"), 0), "Forward 1+1 [mkdir create 1x5 close]");
 }
 
-// Protects names: the time, padding, random letters, and in which directory each lies.
+// Protects names: the time, padding, random letters, and the directory of each.
 #[test]
-fn names_are_fs_marks() {
+fn names_have_fs_marks_form() {
     let workload = lowered("-d a -d b -t 4 -n 3 -p 12 -r 2");
     assert_eq!(workload.phase[0].workers.len(), 4);
     let own = names(&workload, "thread-2");
@@ -85,7 +85,7 @@ fn names_are_fs_marks() {
     apart.dedup();
     // Two threads in each of two directories.
     assert_eq!((all.len(), apart.len()), (16, 14));
-    // More bytes for the time than it has, and fewer.
+    // More and fewer bytes than the time has.
     assert!(names(&lowered("-d a -n 1 -p 8 -r 4"), "thread-0")[1].starts_with("a/7d76"));
     // The time chooses the first directory: 0x6b097d76 % 4 = 2.
     let turns = lowered("-d a -n 5 -D 4 -N 2");
@@ -97,7 +97,7 @@ fn names_are_fs_marks() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused_with_a_reason() {
+fn invalid_commands_are_refused_with_a_reason() {
     for (line, why) in [
         ("", "Must specify at least one directory with -d switch"),
         ("-d a -d b -t 3", "Threads (3) must be an even multiple the number of directories (2) and less than 64 "),
@@ -123,9 +123,9 @@ fn measured(count: u64, ns: u64) -> OpMeasurement {
     OpMeasurement { count, service, ..OpMeasurement::default() }
 }
 
-// The golden is what the real tool printed: all but its numbers is ours too, each in its column.
+// The golden is the output of the real tool. Ours equals it in everything but the numbers, column by column.
 #[test]
-fn lines_and_columns_are_fs_marks() {
+fn lines_and_columns_equal_fs_marks() {
     let settings = read(&words(GOLDEN_WORDS)).unwrap();
     let ops = BTreeMap::from([
         (OpKind::Create, measured(100, 14_000)),

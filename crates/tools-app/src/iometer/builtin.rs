@@ -1,10 +1,10 @@
-//! The access specifications that IOMeter brings along. Source: IOMeter 1.1.0, `AccessSpecList.cpp`, as it is built.
+//! IOMeter's built-in access specifications. Source: IOMeter 1.1.0, `AccessSpecList.cpp`.
 
 use super::config::{Line, Spec};
 use plumb_workload::Bytes;
 use plumb_workload::blocks::accesses::AccessLine;
 
-/// One size: bytes, what its name begins with, the shares of reads, per cent at random.
+/// One size: bytes, prefix of the name, read percentages, and random percentages.
 struct Sized {
     bytes: u64,
     words: &'static str,
@@ -25,17 +25,17 @@ const SIZES: [Sized; 7] = [
     Sized { bytes: 262_144, words: "256 KiB", reads: FEW, random: 0 },
 ];
 
-/// A line of IOMeter that says nothing more.
+/// Returns a line without delay, burst or reply.
 pub(super) fn line(bytes: u64, percent: u8, read_percent: u8, random_percent: u8, align: u64) -> Line {
     let (size, align) = (Bytes(bytes), Bytes(align));
     let access = AccessLine { size, percent, read_percent, random_percent, burst: 1, align, reply: Bytes(0) };
     Line { access, delay_ms: 0 }
 }
 
-/// All of them, in the order of IOMeter's list.
+/// Returns all built-in specifications, in the order of IOMeter's list.
 pub fn built_in() -> Vec<Spec> {
     let spec = |name: String, lines| Spec { name, assigned: 0, lines };
-    // A new specification is aligned by its own size; those below are by sectors, but for those that say so.
+    // A new specification is aligned by its own size. Those below are aligned by sectors unless they say otherwise.
     let mut specs =
         vec![spec("Idle".to_owned(), Vec::new()), spec("Default".to_owned(), vec![line(2048, 100, 67, 100, 2048)])];
     let mut together = Vec::new();
@@ -51,7 +51,7 @@ pub fn built_in() -> Vec<Spec> {
     }
     let count = together.len().max(1);
     for (number, line) in together.iter_mut().enumerate() {
-        // As even as whole numbers can be.
+        // Shares are whole numbers, as equal as possible.
         line.access.percent = (100 / count + usize::from(number < 100 % count)) as u8;
     }
     specs.push(spec("All in one".to_owned(), together));
@@ -60,17 +60,16 @@ pub fn built_in() -> Vec<Spec> {
 
 const ASSIGNED: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
 
-/// The columns of a line.
 pub(super) const COLUMNS: &str = "'size,% of size,% reads,% random,delay,burst,align,reply";
 
-/// The numbers of a line.
+/// Formats the numbers of a line.
 pub(super) fn numbers(line: &Line) -> String {
     let AccessLine { size, percent, read_percent, random_percent, burst, align, reply } = line.access;
     let delay = line.delay_ms;
     format!("{},{percent},{read_percent},{random_percent},{delay},{burst},{},{}", size.0, align.0, reply.0)
 }
 
-/// The section of a configuration file that says these.
+/// Formats these specifications as the section of a configuration file.
 pub fn section(specs: &[Spec]) -> String {
     let mut text = "'ACCESS SPECIFICATIONS =========================================================\n".to_owned();
     for spec in specs.iter().filter(|spec| !spec.lines.is_empty()) {

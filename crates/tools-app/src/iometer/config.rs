@@ -1,45 +1,39 @@
-//! What a configuration file says.
+//! The contents of a configuration file.
 
 use plumb_workload::blocks::accesses::AccessLine;
 
-/// A configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// What holds for all tests.
     pub setup: Setup,
-    /// The access specifications.
     pub specs: Vec<Spec>,
-    /// The name of the one manager.
+    /// Name of the only manager.
     pub manager: String,
-    /// Its workers.
     pub workers: Vec<Worker>,
 }
 
-/// What holds for all tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
-    /// Words of whoever made the file.
+    /// Free text by the author of the file.
     pub description: String,
-    /// Seconds that are measured.
+    /// Measured time, seconds.
     pub run_s: u64,
-    /// Seconds before.
+    /// Ramp-up time before the measurement, seconds.
     pub ramp_s: u64,
-    /// Whose results are written.
+    /// Entities whose results are recorded.
     pub record: Record,
-    /// How workers are added.
+    /// Number of workers, from test to test.
     pub workers: Cycle,
-    /// How targets are added.
+    /// Number of targets, from test to test.
     pub targets: Cycle,
-    /// How the queue grows.
+    /// Queue depth, from test to test.
     pub queue: Cycle,
-    /// The largest queue.
     pub queue_end: u64,
-    /// What changes from test to test.
+    /// The parameter that changes from test to test.
     pub test_type: TestType,
 }
 
 impl Setup {
-    /// No results are written.
+    /// Returns `true` if no results are recorded.
     pub fn record_is_off(&self) -> bool {
         self.record == Record::None
     }
@@ -65,51 +59,47 @@ impl Default for Setup {
 /// A number that grows from test to test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cycle {
-    /// The first.
     pub start: u64,
-    /// What is added, or multiplied by.
+    /// The summand, or the factor if `is_exponential`.
     pub step: u64,
-    /// It is multiplied.
+    /// Whether the number is multiplied rather than increased.
     pub is_exponential: bool,
 }
 
-/// Whose results are written.
+/// Entities whose results are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Record {
-    /// Nobody's.
     None,
-    /// Those of all together.
+    /// Only the totals.
     NoManagers,
-    /// Managers' too.
+    /// Also managers.
     NoWorkers,
-    /// Workers' too.
+    /// Also workers.
     NoTargets,
-    /// Targets' too.
+    /// Also targets.
     All,
 }
 
-/// What changes from test to test, beside the access specification.
+/// The parameter that changes from test to test, besides the access specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestType {
-    /// Nothing.
+    /// Nothing changes from test to test.
     Normal,
     /// The targets of each worker.
     CycleTargets,
-    /// The workers.
     CycleWorkers,
-    /// The targets, one worker after another, on all managers at once.
+    /// The number of targets, one worker after another, on all managers at once.
     IncrementTargetsParallel,
-    /// The same, one manager after another.
+    /// The number of targets, one worker after another, on one manager after another.
     IncrementTargetsSerial,
-    /// The workers, and for each number of them their targets.
+    /// The number of workers, and for each number of them the targets.
     CycleWorkersAndTargets,
-    /// The queue.
     CycleQueue,
-    /// The targets, and for each number of them the queue.
+    /// The number of targets, and for each number of them the queue depth.
     CycleQueueAndTargets,
 }
 
-/// The words of a file for each type of test. Their order is that of the numbers that results have for them.
+/// Keywords of the test types. Their order gives the numbers that results contain.
 pub(super) const TEST_TYPES: [(&str, TestType); 8] = [
     ("NORMAL", TestType::Normal),
     ("CYCLE_TARGETS", TestType::CycleTargets),
@@ -121,43 +111,38 @@ pub(super) const TEST_TYPES: [(&str, TestType); 8] = [
     ("CYCLE_OUTSTANDING_IOS_AND_TARGETS", TestType::CycleQueueAndTargets),
 ];
 
-/// An access specification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
-    /// Its name; upper and lower case are the same.
+    /// Name, compared case-insensitively.
     pub name: String,
-    /// The workers that run it by default: 0 none, 1 all, 2 those of disks, 3 those of networks.
+    /// Workers that run it by default: 0 none, 1 all, 2 those of disks, 3 those of networks.
     pub assigned: u64,
-    /// Its lines; none is idle.
+    /// Lines; empty means idle.
     pub lines: Vec<Line>,
 }
 
 /// A line of an access specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// What its ops are.
     pub access: AccessLine,
-    /// Milliseconds of waiting before each burst.
+    /// Delay before each burst, milliseconds.
     pub delay_ms: u64,
 }
 
-/// A disk worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
-    /// Its name.
     pub name: String,
-    /// I/Os in flight, of each target.
+    /// Queue depth per target.
     pub depth: u64,
-    /// Its own seed.
+    /// Seed of the worker; `None` if the file gives none.
     pub seed: Option<u64>,
-    /// Sectors of 512 bytes that are used of each target; 0 is all of them.
+    /// Number of sectors of 512 bytes used on each target; 0 means all.
     pub sectors: u64,
-    /// The first of them.
+    /// First sector used.
     pub first_sector: u64,
-    /// What is written: 0 repeated bytes, 1 one random buffer, 2 always other random bytes.
+    /// Data pattern: 0 repeated bytes, 1 one random buffer, 2 new random bytes for each write.
     pub pattern: u64,
-    /// Which access specifications it is assigned, by number, one for each test.
+    /// Indexes of the assigned access specifications, one per test.
     pub specs: Vec<usize>,
-    /// Its targets.
     pub targets: Vec<String>,
 }

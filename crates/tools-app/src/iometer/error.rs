@@ -1,104 +1,81 @@
-//! What can be wrong with a configuration file.
+//! Errors in a configuration file.
 
-/// A configuration file that cannot be used.
+/// Error in a configuration file, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {flaw}")]
-pub struct WrongFile {
-    /// The file.
+pub struct IometerFileError {
     pub file: String,
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong there.
-    pub flaw: Flaw,
+    /// The problem in that line.
+    pub flaw: IometerFlaw,
 }
 
-/// What is wrong, with the way out.
+/// Problem in a configuration file, with a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Flaw {
-    /// The first line.
+pub enum IometerFlaw {
+    /// The first line is not a version.
     #[error("the first line must be a version, such as `Version 1.1.0`")]
     NoVersion,
-    /// Files before May 1998 have another form.
+    /// The file is older than May 1998. Such files have another form.
     #[error("version {0} has a form that is not supported; save the file with a later IOMeter")]
     TooOld(u64),
-    /// A line between sections.
-    #[error("`{0}` is in no section")]
+    /// A line is outside of all sections.
+    #[error("`{0}` is not in a section")]
     NoSection(String),
     /// The file ends within a section.
-    #[error("the section that begins here lacks its `{0}`")]
+    #[error("the section that begins here has no `{0}`")]
     NoEnd(&'static str),
-    /// A heading that a section does not have.
+    /// The section has no such heading.
     #[error("unknown heading `{heading}` in {section}")]
-    Unknown {
-        /// The heading.
-        heading: String,
-        /// The section.
-        section: &'static str,
-    },
-    /// Another heading or line is needed.
+    Unknown { heading: String, section: &'static str },
+    /// Another heading or line is expected.
     #[error("`{found}`: {expected} expected")]
     Expected {
-        /// What is there.
         found: String,
-        /// What should be.
+        /// The expected heading or line.
         expected: &'static str,
     },
-    /// A number is missing or none.
+    /// A number is missing or invalid.
     #[error("`{found}`: {what} must be a number from {least} to {most}")]
     Number {
-        /// What is there.
         found: String,
-        /// What it says.
+        /// Meaning of the number.
         what: &'static str,
-        /// The smallest.
         least: u64,
-        /// The largest.
         most: u64,
     },
-    /// A word that is none of those that are possible.
+    /// A word is not one of the allowed ones.
     #[error("`{found}`: one of {words} expected")]
-    Word {
-        /// What is there.
-        found: String,
-        /// Those that are possible.
-        words: String,
-    },
-    /// Shares do not add up.
+    Word { found: String, words: String },
+    /// Shares do not add up to 100 %.
     #[error("the lines of `{name}` add up to {sum} % of size; they must be 100")]
     NotAll {
-        /// The access specification.
+        /// Name of the access specification.
         name: String,
-        /// Their sum.
         sum: u64,
     },
-    /// An access specification is too long.
+    /// An access specification has too many lines.
     #[error("`{0}` has more than 100 lines")]
     TooManyLines(String),
-    /// More than anybody writes.
+    /// There are more entities than Plumb supports.
     #[error("more than {most} {what}")]
     TooMany {
-        /// Of what.
+        /// Kind of the entities.
         what: &'static str,
-        /// How many there may be.
         most: usize,
     },
-    /// A spec that is not there.
+    /// An access specification does not exist.
     #[error("worker `{worker}`: there is no access specification `{spec}`")]
-    NoSpec {
-        /// The worker.
-        worker: String,
-        /// The name.
-        spec: String,
-    },
-    /// What Plumb does not do.
+    NoSpec { worker: String, spec: String },
+    /// A feature that Plumb does not support.
     #[error("{what} is not supported; {instead}")]
     NotSupported {
-        /// What it is.
+        /// The feature.
         what: &'static str,
-        /// The way out.
         instead: &'static str,
     },
-    /// There is nothing to do.
+    /// No worker has any work.
     #[error("no worker has both a target and an access specification; assign some in IOMeter, or write them")]
     NothingToDo,
 }

@@ -1,4 +1,4 @@
-//! From a test to a workload.
+//! Lowers a test to a workload.
 
 use super::config::{Config, Line, Spec, Worker};
 use super::series::Test;
@@ -15,72 +15,57 @@ use std::path::PathBuf;
 const SECTOR: u64 = 512;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Where the I/Os of a target go.
+/// The file or device of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The file or device.
     pub path: PathBuf,
-    /// Its bytes, where it is there.
+    /// Current length, bytes; `None` if the file does not exist.
     pub length: Option<u64>,
-    /// It cannot grow.
+    /// Whether it is a device, which cannot grow.
     pub is_device: bool,
 }
 
-/// Why a test is no workload.
+/// Error from lowering a test.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoWorkload {
     /// IOMeter would fill the disk.
     #[error(
-        "worker `{worker}`: '{path}' is not there, and a maximum size of 0 would fill the disk; set `Disk maximum size` to a number \
+        "worker `{worker}`: '{path}' does not exist, and a maximum size of 0 would fill the disk; set `Disk maximum size` to a number \
          of sectors of 512 bytes"
     )]
-    FillsDisk {
-        /// The worker.
-        worker: String,
-        /// The file.
-        path: String,
-    },
-    /// The range lies outside of the target.
+    FillsDisk { worker: String, path: String },
+    /// The worker starts beyond the end of the target.
     #[error("worker `{worker}`: '{path}' has {length} bytes, and the worker begins at byte {start} of it")]
     Outside {
-        /// The worker.
         worker: String,
-        /// The file or device.
         path: String,
-        /// Its bytes.
+        /// Length of the target, bytes.
         length: u64,
-        /// Where the worker begins.
+        /// First byte of the worker.
         start: u64,
     },
-    /// A worker cannot wait in several ways.
+    /// The lines of a specification have different delays or bursts, which one worker cannot have.
     #[error(
-        "`{spec}`: its lines have different delays or bursts, which is not supported; make them alike, or the delay 0"
+        "`{spec}`: its lines have different delays or bursts, which is not supported; make them equal, or set the delay to 0"
     )]
-    Delays {
-        /// The access specification.
-        spec: String,
-    },
-    /// It would never end.
+    Delays { spec: String },
+    /// The test would never end.
     #[error("the run time is 0; set hours, minutes and seconds below `'Run Time`")]
     NoTime,
 }
 
-/// What one worker does to one target, in the order of a test's groups.
+/// One worker's work on one target, in the order of a test's groups.
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
-    /// Number of the worker.
     pub worker: usize,
-    /// The worker.
     pub of: &'a Worker,
-    /// The target, as the file calls it.
+    /// The target, as the file names it.
     pub target: &'a str,
-    /// Its access specification.
     pub spec: &'a Spec,
-    /// I/Os in flight.
     pub depth: u64,
 }
 
-/// What is done in a test.
+/// Returns the parts of a test.
 pub fn parts<'a>(config: &'a Config, test: &'a Test) -> impl Iterator<Item = Part<'a>> {
     config.workers.iter().enumerate().zip(&test.targets).flat_map(move |((worker, of), &targets)| {
         let spec = of.specs.get(test.spec_number).map(|&number| &config.specs[number]);
@@ -90,10 +75,10 @@ pub fn parts<'a>(config: &'a Config, test: &'a Test) -> impl Iterator<Item = Par
     })
 }
 
-/// A test as a workload. `place` says where a target is.
+/// Lowers a test. `place` returns the file or device of a target.
 ///
 /// # Errors
-/// A target has no size, or none is left of it.
+/// A target has no size, or the worker starts beyond its end.
 pub fn lower(
     config: &Config,
     test: &Test,
@@ -126,7 +111,7 @@ pub fn lower(
             return Err(NoWorkload::Outside { worker, path, length: end, start });
         }
         seed = seed.or(worker.seed);
-        // A file is as long as the worker needs it that goes furthest.
+        // A file is as long as the worker that reaches furthest needs.
         let place = reached.iter().position(|(known, _)| *known == path).unwrap_or(reached.len());
         if place == reached.len() {
             reached.push((path, 0));
@@ -178,18 +163,18 @@ pub fn lower(
     Ok(Workload { name: "iometer".to_owned(), description, seed, target, phase: vec![phase], repeat: None })
 }
 
-/// What is written.
+/// Returns the contents of writes.
 fn content(pattern: u64) -> BufferContent {
     let nothing = BufferContent { scramble: false, ..BufferContent::default() };
     match pattern {
-        // IOMeter repeats one byte, which is another one in each write.
+        // IOMeter repeats one byte, a different one in each write.
         0 => BufferContent { refill: true, refill_percent: 0, ..nothing },
         1 => nothing,
         _ => BufferContent { refill: true, ..nothing },
     }
 }
 
-/// Waiting before bursts is waiting between them.
+/// Returns the pace. A delay before each burst is the same as a delay between bursts.
 fn pace(spec: &Spec) -> Result<Pace, NoWorkload> {
     let waits = |line: &Line| {
         let ops = u64::from(line.access.burst) * if line.access.reply.0 > 0 { 2 } else { 1 };

@@ -1,8 +1,8 @@
 //! IOMeter: its command line, its configuration files (`.icf`) and its results as CSV.
 //!
-//! A file says which workers go to which targets, which access specifications each of them is assigned, and what changes from
-//! test to test. [`Config::parse`] reads it, [`Config::tests`] says which tests that makes, [`lower()`] makes a workload of each,
-//! and [`print`](mod@print) writes what IOMeter writes.
+//! A file assigns targets and access specifications to workers, and states what changes from test to test.
+//! [`Config::parse`] parses it, [`Config::tests`] lists its tests, [`lower()`] lowers each to a workload, and
+//! [`print`](mod@print) formats the results.
 
 mod builtin;
 mod config;
@@ -15,7 +15,7 @@ mod settings;
 
 pub use builtin::{built_in, section};
 pub use config::{Config, Setup, Spec, Worker};
-pub use error::{Flaw, WrongFile};
+pub use error::{IometerFileError, IometerFlaw};
 pub use lower::{NoWorkload, Place, lower};
 pub use series::Test;
 pub use settings::{Action, IometerSettings, Misuse, help, read};

@@ -1,33 +1,33 @@
-//! From the text of a configuration file to what it says.
+//! Parses a configuration file.
 //!
-//! Lines that begin with an apostrophe are headings. A heading and the line below it are a pair; further headings right below one
-//! only describe columns. Blanks around lines, and upper and lower case, mean nothing.
+//! Lines that begin with an apostrophe are headings. A heading and the line below it form a pair; further headings
+//! directly below only describe columns. Surrounding blanks and letter case are ignored.
 
 use super::builtin::{built_in, line as access_line};
 use super::config::{Config, Cycle, Line, Record, Setup, Spec, TEST_TYPES, Worker};
-use super::error::{Flaw, WrongFile};
+use super::error::{IometerFileError, IometerFlaw};
 use plumb_workload::Bytes;
 
-/// Most lines of an access specification. Source: IOMeter, `MAX_ACCESS_SPECS`.
+/// Limit of lines in an access specification. Source: IOMeter, `MAX_ACCESS_SPECS`.
 const SPEC_LINES_MAX: usize = 100;
 
-/// Most access specifications, workers, targets of one worker, and assigned specifications of one.
+/// Limits of access specifications, workers, targets per worker, and assigned specifications per worker.
 const SPECS_MAX: usize = 10_000;
 const WORKERS_MAX: usize = 128;
 const TARGETS_MAX: usize = 2048;
 
-/// Most I/Os in flight of one target.
+/// Limit of the queue depth per target.
 const DEPTH_MAX: u64 = 4096;
 
-/// The version before which access specifications had another form.
+/// Files of versions before this one have access specifications in another form.
 const NEW_FORM: u64 = 19_980_521;
 
 const YEAR_S: u64 = 366 * 24 * 3600;
 
-/// A flaw at a line.
-type Found<T> = Result<T, (usize, Flaw)>;
+/// Result with an error at a line.
+type Found<T> = Result<T, (usize, IometerFlaw)>;
 
-/// A line, from 1, without blanks around it.
+/// A line without surrounding blanks, with its number from 1.
 #[derive(Debug, Clone, Copy)]
 struct At<'a> {
     line: usize,
@@ -47,32 +47,32 @@ impl At<'_> {
         self.text.get(..heading.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(heading))
     }
 
-    /// The fields of a row.
+    /// Returns the fields of a row.
     fn fields(&self) -> Fields<'_> {
         Fields { at: *self, rest: self.text }
     }
 
     fn expected<T>(self, expected: &'static str) -> Found<T> {
-        Err((self.line, Flaw::Expected { found: self.text.to_owned(), expected }))
+        Err((self.line, IometerFlaw::Expected { found: self.text.to_owned(), expected }))
     }
 }
 
-/// The fields of a row that are still to be read. Source: IOMeter, `ICF_ifstream`: it writes some rows with commas and others in
-/// columns that are padded with blanks, and reads both.
+/// The unread fields of a row. Source: IOMeter, `ICF_ifstream`: it writes some rows with commas and others in columns
+/// padded with blanks, and reads both.
 struct Fields<'a> {
     at: At<'a>,
     rest: &'a str,
 }
 
 impl<'a> Fields<'a> {
-    /// A name, which may contain blanks.
+    /// Reads a name, which may contain blanks.
     fn name(&mut self) -> &'a str {
         let (name, rest) = self.rest.split_once(',').unwrap_or((self.rest, ""));
         self.rest = rest;
         name.trim()
     }
 
-    /// A number or a word.
+    /// Reads a number or a word.
     fn token(&mut self) -> &'a str {
         const BETWEEN: [char; 3] = [' ', '\t', ','];
         let begin = self.rest.trim_start_matches(BETWEEN);
@@ -84,19 +84,19 @@ impl<'a> Fields<'a> {
     fn number(&mut self, what: &'static str, (least, most): (u64, u64)) -> Found<u64> {
         let text = self.token();
         let number = text.parse::<u64>().ok().filter(|number| (least..=most).contains(number));
-        number.ok_or_else(|| (self.at.line, Flaw::Number { found: text.to_owned(), what, least, most }))
+        number.ok_or_else(|| (self.at.line, IometerFlaw::Number { found: text.to_owned(), what, least, most }))
     }
 
     fn percent(&mut self, what: &'static str) -> Found<u8> {
         self.number(what, (0, 100)).map(|number| number as u8)
     }
 
-    /// The place of a word in a list, or a number that says it.
+    /// Reads a word of a list, or its number. Returns the index.
     fn word(&mut self, words: &[&str]) -> Found<usize> {
         let text = self.token();
         let place = words.iter().position(|word| text.eq_ignore_ascii_case(word));
         let place = place.or_else(|| text.parse().ok().filter(|number| *number < words.len()));
-        place.ok_or_else(|| (self.at.line, Flaw::Word { found: text.to_owned(), words: words.join(", ") }))
+        place.ok_or_else(|| (self.at.line, IometerFlaw::Word { found: text.to_owned(), words: words.join(", ") }))
     }
 }
 
@@ -107,14 +107,14 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// The next line that is not blank.
+    /// Returns the next line that is not blank.
     fn take(&mut self) -> Option<At<'a>> {
         let line = self.peek();
         self.next += 1;
         line
     }
 
-    /// The same, which is then still the next.
+    /// Returns the next line that is not blank, without consuming it.
     fn peek(&mut self) -> Option<At<'a>> {
         while self.lines.get(self.next).is_some_and(|line| line.text.is_empty()) {
             self.next += 1;
@@ -122,10 +122,10 @@ impl<'a> Lines<'a> {
         self.lines.get(self.next).copied()
     }
 
-    /// The next heading, and what stands below it; nothing stands below an end. At the end of the file, the section that began at
-    /// `begin` lacks its own.
+    /// Reads the next heading and the line below it. An end heading has none. At the end of the file, reports that
+    /// the section that began at `begin` has no end.
     fn pair(&mut self, begin: At<'_>, end: &'static str) -> Found<(At<'a>, At<'a>)> {
-        let Some(key) = self.take() else { return Err((begin.line, Flaw::NoEnd(end))) };
+        let Some(key) = self.take() else { return Err((begin.line, IometerFlaw::NoEnd(end))) };
         if !key.is_heading() {
             return key.expected("a heading, which begins with '");
         }
@@ -133,7 +133,7 @@ impl<'a> Lines<'a> {
         if key.begins("'End") {
             return Ok((key, nothing));
         }
-        // What stands below may be blank.
+        // The line below may be blank.
         while let Some(next) = self.lines.get(self.next).copied() {
             if next.begins("'End") {
                 return Ok((key, nothing));
@@ -143,7 +143,7 @@ impl<'a> Lines<'a> {
                 return Ok((key, next));
             }
         }
-        Err((begin.line, Flaw::NoEnd(end)))
+        Err((begin.line, IometerFlaw::NoEnd(end)))
     }
 
     fn skip_to(&mut self, begin: At<'_>, end: &'static str) -> Found<()> {
@@ -152,47 +152,46 @@ impl<'a> Lines<'a> {
                 return Ok(());
             }
         }
-        Err((begin.line, Flaw::NoEnd(end)))
+        Err((begin.line, IometerFlaw::NoEnd(end)))
     }
 }
 
-/// What is read so far.
+/// The parts of a file that were read so far.
 struct Reader {
     setup: Setup,
     specs: Vec<Spec>,
     manager: Option<String>,
     workers: Vec<Worker>,
-    /// The specs of workers: their names, each with its line. None where they are those that are assigned by default.
+    /// Names of each worker's assigned specifications, with line numbers. `None` means the default assignment.
     assigned: Vec<Option<Vec<(usize, String)>>>,
 }
 
 impl Config {
-    /// Reads a configuration file called `file`.
+    /// Parses a configuration file. Errors call it `file`.
     ///
     /// # Errors
-    /// The first line that is wrong.
-    pub fn parse(file: &str, text: &str) -> Result<Config, WrongFile> {
-        read(text).map_err(|(line, flaw)| WrongFile { file: file.to_owned(), line, flaw })
+    /// The first invalid line.
+    pub fn parse(file: &str, text: &str) -> Result<Config, IometerFileError> {
+        read(text).map_err(|(line, flaw)| IometerFileError { file: file.to_owned(), line, flaw })
     }
 }
 
-/// The version as a number by which versions can be compared.
 fn version(line: At<'_>) -> Found<()> {
     let mut numbers = line.text.split(|letter: char| !letter.is_ascii_digit()).filter(|digits| !digits.is_empty());
     let mut next = || numbers.next().and_then(|digits| digits.parse::<u64>().ok()).filter(|number| *number < 10_000);
     let (Some(major), Some(middle), Some(minor)) = (next(), next(), next()) else {
-        return Err((line.line, Flaw::NoVersion));
+        return Err((line.line, IometerFlaw::NoVersion));
     };
-    // Dates came before version 1.1.0.
+    // Before version 1.1.0, versions were dates.
     let as_date = major * 10_000 + middle * 100 + minor;
-    if major > 31 && as_date < NEW_FORM { Err((line.line, Flaw::TooOld(as_date))) } else { Ok(()) }
+    if major > 31 && as_date < NEW_FORM { Err((line.line, IometerFlaw::TooOld(as_date))) } else { Ok(()) }
 }
 
 fn read(text: &str) -> Found<Config> {
     let text = text.trim_start_matches('\u{feff}');
     let lines = (1..).zip(text.lines()).map(|(line, text)| At { line, text: text.trim() });
     let mut lines = Lines { lines: lines.collect(), next: 0 };
-    version(lines.take().ok_or((1, Flaw::NoVersion))?)?;
+    version(lines.take().ok_or((1, IometerFlaw::NoVersion))?)?;
     let mut reader =
         Reader { setup: Setup::default(), specs: built_in(), manager: None, workers: Vec::new(), assigned: Vec::new() };
     let mut last = 1;
@@ -207,7 +206,7 @@ fn read(text: &str) -> Found<Config> {
         } else if line.begins("'MANAGER LIST") {
             reader.managers(&mut lines, line)?;
         } else if !line.begins("'Version") && !line.begins("Version") {
-            return Err((line.line, Flaw::NoSection(line.text.to_owned())));
+            return Err((line.line, IometerFlaw::NoSection(line.text.to_owned())));
         }
     }
     reader.conclude(last)
@@ -215,7 +214,7 @@ fn read(text: &str) -> Found<Config> {
 
 const STEPS: [&str; 2] = ["LINEAR", "EXPONENTIAL"];
 
-/// Numbers of a cycle that nobody reaches.
+/// Limit of numbers in a cycle.
 const CYCLE_MAX: u64 = 1 << 20;
 
 fn cycle(fields: &mut Fields<'_>, has_end: bool) -> Found<(Cycle, u64)> {
@@ -259,13 +258,13 @@ impl Reader {
                 if setup.queue_end > DEPTH_MAX {
                     let found = value.text.to_owned();
                     let what = "the end of queue depths";
-                    return Err((value.line, Flaw::Number { found, what, least: 1, most: DEPTH_MAX }));
+                    return Err((value.line, IometerFlaw::Number { found, what, least: 1, most: DEPTH_MAX }));
                 }
             } else if key.is("'Test Type") {
                 setup.test_type = TEST_TYPES[fields.word(&TEST_TYPES.map(|(word, _)| word))?].1;
             } else if !key.begins("'Default ") {
                 let heading = key.text.to_owned();
-                return Err((key.line, Flaw::Unknown { heading, section: "the test setup" }));
+                return Err((key.line, IometerFlaw::Unknown { heading, section: "the test setup" }));
             }
         }
     }
@@ -279,7 +278,7 @@ impl Reader {
             }
             if !key.is(HEADING) {
                 let heading = key.text.to_owned();
-                return Err((key.line, Flaw::Unknown { heading, section: "the access specifications" }));
+                return Err((key.line, IometerFlaw::Unknown { heading, section: "the access specifications" }));
             }
             let mut fields = value.fields();
             let name = fields.name().to_owned();
@@ -290,25 +289,25 @@ impl Reader {
             match lines.take() {
                 Some(columns) if columns.is_heading() => {}
                 Some(other) => return other.expected("a heading with the columns"),
-                None => return Err((begin.line, Flaw::NoEnd("'END access specifications"))),
+                None => return Err((begin.line, IometerFlaw::NoEnd("'END access specifications"))),
             }
             let mut rows = Vec::new();
             while let Some(row) = lines.peek().filter(|row| !row.is_heading()) {
                 lines.next += 1;
                 rows.push(spec_line(row)?);
                 if rows.len() > SPEC_LINES_MAX {
-                    return Err((row.line, Flaw::TooManyLines(name)));
+                    return Err((row.line, IometerFlaw::TooManyLines(name)));
                 }
             }
             let sum = rows.iter().map(|line| u64::from(line.access.percent)).sum::<u64>();
             if sum != 100 {
-                return Err((value.line, Flaw::NotAll { name, sum }));
+                return Err((value.line, IometerFlaw::NotAll { name, sum }));
             }
-            // A specification of the same name takes the place of the earlier one.
+            // A later specification replaces an earlier one of the same name.
             self.specs.retain(|spec| !spec.name.eq_ignore_ascii_case(&name));
             self.specs.push(Spec { name, assigned, lines: rows });
             if self.specs.len() > SPECS_MAX {
-                return Err((value.line, Flaw::TooMany { what: "access specifications", most: SPECS_MAX }));
+                return Err((value.line, IometerFlaw::TooMany { what: "access specifications", most: SPECS_MAX }));
             }
         }
     }
@@ -324,7 +323,7 @@ impl Reader {
             }
             if self.manager.is_some() {
                 let instead = "run a file with one manager on each host";
-                return Err((key.line, Flaw::NotSupported { what: "a second manager", instead }));
+                return Err((key.line, IometerFlaw::NotSupported { what: "a second manager", instead }));
             }
             let name = value.text.split_once(',').map_or(value.text, |(_, name)| name).trim();
             self.manager = Some(name.to_owned());
@@ -336,7 +335,7 @@ impl Reader {
                     self.worker(lines, key, value)?;
                 } else if !key.is("'Manager network address") {
                     let heading = key.text.to_owned();
-                    return Err((key.line, Flaw::Unknown { heading, section: "a manager" }));
+                    return Err((key.line, IometerFlaw::Unknown { heading, section: "a manager" }));
                 }
             }
         }
@@ -344,7 +343,7 @@ impl Reader {
 
     fn worker(&mut self, lines: &mut Lines<'_>, begin: At<'_>, name: At<'_>) -> Found<()> {
         if self.workers.len() == WORKERS_MAX {
-            return Err((begin.line, Flaw::TooMany { what: "workers", most: WORKERS_MAX }));
+            return Err((begin.line, IometerFlaw::TooMany { what: "workers", most: WORKERS_MAX }));
         }
         let name =
             if name.text.is_empty() { format!("Worker {}", self.workers.len() + 1) } else { name.text.to_owned() };
@@ -360,7 +359,7 @@ impl Reader {
         };
         let mut assigned = None;
         loop {
-            let Some(key) = lines.take() else { return Err((begin.line, Flaw::NoEnd("'End worker"))) };
+            let Some(key) = lines.take() else { return Err((begin.line, IometerFlaw::NoEnd("'End worker"))) };
             if key.is("'End worker") {
                 break;
             } else if key.is("'Worker type") {
@@ -368,7 +367,7 @@ impl Reader {
                     Some(kind) if kind.fields().token().eq_ignore_ascii_case("DISK") => {}
                     Some(kind) if kind.begins("NETWORK") => {
                         let instead = "use `plumb net`";
-                        return Err((kind.line, Flaw::NotSupported { what: "a network worker", instead }));
+                        return Err((kind.line, IometerFlaw::NotSupported { what: "a network worker", instead }));
                     }
                     other => return other.unwrap_or(key).expected("DISK"),
                 }
@@ -379,7 +378,7 @@ impl Reader {
             } else if key.is("'Target assignments") {
                 targets(&mut worker, lines, key)?;
             } else {
-                return Err((key.line, Flaw::Unknown { heading: key.text.to_owned(), section: "a worker" }));
+                return Err((key.line, IometerFlaw::Unknown { heading: key.text.to_owned(), section: "a worker" }));
             }
         }
         self.workers.push(worker);
@@ -387,7 +386,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Names become numbers.
+    /// Converts names of specifications to indexes.
     fn conclude(self, last: usize) -> Found<Config> {
         let Reader { setup, specs, manager, mut workers, assigned } = self;
         for (worker, assigned) in workers.iter_mut().zip(assigned) {
@@ -395,7 +394,7 @@ impl Reader {
                 Some(names) => {
                     let number = |(line, name): (usize, String)| {
                         let place = specs.iter().position(|spec| spec.name.eq_ignore_ascii_case(&name));
-                        place.ok_or_else(|| (line, Flaw::NoSpec { worker: worker.name.clone(), spec: name }))
+                        place.ok_or_else(|| (line, IometerFlaw::NoSpec { worker: worker.name.clone(), spec: name }))
                     };
                     names.into_iter().map(number).collect::<Found<_>>()?
                 }
@@ -406,13 +405,13 @@ impl Reader {
             !worker.targets.is_empty() && worker.specs.iter().any(|&number| !specs[number].lines.is_empty())
         };
         if !workers.iter().any(busy) {
-            return Err((last, Flaw::NothingToDo));
+            return Err((last, IometerFlaw::NothingToDo));
         }
         Ok(Config { setup, specs, manager: manager.unwrap_or_default(), workers })
     }
 }
 
-/// A line of an access specification.
+/// Parses a line of an access specification.
 fn spec_line(row: At<'_>) -> Found<Line> {
     let most = u64::from(u32::MAX);
     let mut fields = row.fields();
@@ -440,7 +439,7 @@ fn worker_settings(worker: &mut Worker, lines: &mut Lines<'_>, begin: At<'_>) ->
             worker.depth = fields.number("the number of outstanding I/Os", (1, DEPTH_MAX))?;
             if is_enabled(&mut fields)? {
                 let what = "closing targets between transactions (test connection rate)";
-                return Err((value.line, Flaw::NotSupported { what, instead: "set it to DISABLED" }));
+                return Err((value.line, IometerFlaw::NotSupported { what, instead: "set it to DISABLED" }));
             }
             fields.number("the number of transactions per connection", (0, u64::from(u32::MAX)))?;
             if key.begins("'Number of outstanding IOs,test connection rate,transactions per connection,use fixed seed")
@@ -450,7 +449,7 @@ fn worker_settings(worker: &mut Worker, lines: &mut Lines<'_>, begin: At<'_>) ->
                 worker.seed = uses.then_some(seed);
             }
         } else if key.begins("'Disk maximum size,starting sector") {
-            // A sector has 512 bytes.
+            // Sectors have 512 bytes.
             let most = (i64::MAX / 1024) as u64;
             worker.sectors = fields.number("the maximum size in sectors", (0, most))?;
             worker.first_sector = fields.number("the starting sector", (0, most))?;
@@ -459,7 +458,7 @@ fn worker_settings(worker: &mut Worker, lines: &mut Lines<'_>, begin: At<'_>) ->
             }
         } else {
             let heading = key.text.to_owned();
-            return Err((key.line, Flaw::Unknown { heading, section: "the settings of a worker" }));
+            return Err((key.line, IometerFlaw::Unknown { heading, section: "the settings of a worker" }));
         }
     }
 }
@@ -476,10 +475,10 @@ fn assigned_specs(lines: &mut Lines<'_>, begin: At<'_>) -> Found<Vec<(usize, Str
         }
         names.push((line.line, line.text.to_owned()));
         if names.len() > SPECS_MAX {
-            return Err((line.line, Flaw::TooMany { what: "assigned access specs", most: SPECS_MAX }));
+            return Err((line.line, IometerFlaw::TooMany { what: "assigned access specs", most: SPECS_MAX }));
         }
     }
-    Err((begin.line, Flaw::NoEnd(END)))
+    Err((begin.line, IometerFlaw::NoEnd(END)))
 }
 
 fn targets(worker: &mut Worker, lines: &mut Lines<'_>, begin: At<'_>) -> Found<()> {
@@ -498,12 +497,12 @@ fn targets(worker: &mut Worker, lines: &mut Lines<'_>, begin: At<'_>) -> Found<(
         }
         worker.targets.push(name.text.to_owned());
         if worker.targets.len() > TARGETS_MAX {
-            return Err((key.line, Flaw::TooMany { what: "targets of a worker", most: TARGETS_MAX }));
+            return Err((key.line, IometerFlaw::TooMany { what: "targets of a worker", most: TARGETS_MAX }));
         }
         match lines.take() {
             Some(end) if end.is("'End target") => {}
             Some(other) => return other.expected("'End target"),
-            None => return Err((key.line, Flaw::NoEnd("'End target"))),
+            None => return Err((key.line, IometerFlaw::NoEnd("'End target"))),
         }
     }
 }

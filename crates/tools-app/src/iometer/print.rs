@@ -1,4 +1,4 @@
-//! What IOMeter writes: results as CSV, test by test.
+//! IOMeter's results as CSV, test by test.
 
 use super::builtin::{COLUMNS, numbers};
 use super::config::{Config, Record, Spec, TEST_TYPES};
@@ -8,7 +8,7 @@ use plumb_result::histogram::Histogram;
 use plumb_result::measurement::{PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
 
-/// The version whose files and results these are.
+/// The IOMeter version that the output claims.
 const VERSION: &str = "1.1.0";
 
 const HEADER: &str = "'Target Type,Target Name,Access Specification Name,# Managers,# Workers,# Disks,IOps,Read IOps,Write IOps,\
@@ -25,7 +25,7 @@ const HEADER: &str = "'Target Type,Target Name,Access Specification Name,# Manag
     2 to 5 mS,5 to 10 mS,10 to 15 mS,15 to 20 mS,20 to 30 mS,30 to 50 mS,50 to 100 mS,100 to 200 mS,200 to 500 mS,0.5 to 1 S,\
     1 to 2 s,2 to 4.7 s,4.7 to 5 s,5 to 10 s, >= 10 s";
 
-/// Ends of the classes of response times, ns; the last one has none.
+/// Upper ends of the latency classes, ns. The last class is open.
 const CLASS_ENDS_NS: [u64; 20] = [
     50_000,
     100_000,
@@ -49,30 +49,30 @@ const CLASS_ENDS_NS: [u64; 20] = [
     10_000_000_000,
 ];
 
-/// Ticks a second of the raw times.
+/// Ticks per second in raw times.
 const TICKS: u64 = 1_000_000_000;
 
-/// What stands where workers or targets differ.
+/// Value of cells in which workers or targets differ.
 const AMBIGUOUS: i64 = -1;
 
-/// The words at the end of all tests.
+/// Text after the last test.
 pub const END: &str = "'End Test\n";
 
-/// The words behind a test that did not come to its end.
+/// Text after a test that ended early.
 pub const ABORTED: &str = "Aborted test\n";
 
 fn time_stamp(now: &str) -> String {
     format!("'Time Stamp\n{now}\n")
 }
 
-/// Before the first test. `now` is such as `2026-02-20 14:17:01:003`.
+/// Formats the text before the first test. `now` is a time such as `2026-02-20 14:17:01:003`.
 pub fn head(config: &Config, now: &str) -> String {
     let setup = &config.setup;
     let number = TEST_TYPES.iter().position(|(_, kind)| *kind == setup.test_type).unwrap_or(0);
     format!("'Test Type,Test Description\n{number},{}\n'Version\n{VERSION} \n{}", setup.description, time_stamp(now))
 }
 
-/// Before the first test of its access specifications.
+/// Formats the access specifications, before their first test.
 pub fn specs(config: &Config, test: &Test) -> String {
     let mut text = "'Access specifications\n".to_owned();
     let used: Vec<*const Spec> = parts(config, test).map(|part| std::ptr::from_ref(part.spec)).collect();
@@ -87,7 +87,6 @@ pub fn specs(config: &Config, test: &Test) -> String {
     text
 }
 
-/// What was done.
 #[derive(Debug, Clone, Default)]
 struct Done {
     reads: Histogram,
@@ -95,7 +94,7 @@ struct Done {
     bytes_read: u64,
     bytes_written: u64,
     errors: u64,
-    /// Of these, those of reads; nothing where that is not known of all.
+    /// Number of read errors among `errors`; `None` unless known for all parts.
     read_errors: Option<u64>,
     seconds: f64,
 }
@@ -128,28 +127,27 @@ impl Done {
     }
 }
 
-/// A row of results.
 struct Row<'a> {
     kind: &'a str,
     name: &'a str,
     spec: &'a str,
-    /// Managers, workers and disks, where the row has them.
+    /// Numbers of managers, workers and disks, if the row has them.
     counts: [Option<usize>; 3],
-    /// Whether each transaction is one I/O; nothing else is known of transactions then.
+    /// Whether each transaction is a single I/O. Otherwise nothing is known about transactions.
     is_plain: bool,
     has_raw: bool,
     parts: Vec<&'a Part<'a>>,
     done: Done,
 }
 
-/// A number where all have the same.
+/// Returns the common value, or [`AMBIGUOUS`].
 fn common(mut numbers: impl Iterator<Item = u64>) -> i64 {
     let first = numbers.next();
     let is_common = numbers.all(|number| Some(number) == first);
     first.filter(|_| is_common).and_then(|number| i64::try_from(number).ok()).unwrap_or(AMBIGUOUS)
 }
 
-/// How many took that long, class by class.
+/// Returns the number of latencies in each class.
 fn classes(done: &Done) -> [u64; 21] {
     let mut counts = [0; 21];
     for bucket in done.reads.buckets().chain(done.writes.buckets()) {
@@ -220,7 +218,7 @@ impl Row<'_> {
             common(parts().map(|part| part.of.sectors)).to_string(),
             common(parts().map(|part| part.depth)).to_string(),
         ]);
-        // What processors and networks did is in Plumb's own results.
+        // Plumb's own results have the CPU and network utilization.
         cells.extend(std::iter::repeat_n(String::new(), 5));
         cells.push(if self.has_raw { TICKS.to_string() } else { String::new() });
         cells.extend(std::iter::repeat_n(String::new(), 5));
@@ -233,13 +231,13 @@ fn optional(number: Option<u64>) -> String {
     number.map(|number| number.to_string()).unwrap_or_default()
 }
 
-/// Behind a test: whatever the file asks for.
+/// Formats the results of a test, for the entities that the file records.
 pub fn results(config: &Config, test: &Test, measured: &PhaseMeasurement, now: &str) -> String {
     let record = config.setup.record;
     let all: Vec<Part<'_>> = parts(config, test).collect();
     let seconds = measured.wall_ns as f64 / 1e9;
     let done: Vec<Done> = measured.workers.iter().map(|worker| Done::of(worker, seconds)).collect();
-    // Groups have one worker each, in the order of the parts.
+    // Each group has one worker, in the order of the parts.
     let of = |wanted: &dyn Fn(&Part<'_>) -> bool| {
         let pairs = || all.iter().zip(&done).filter(|(part, _)| wanted(part));
         (pairs().map(|(part, _)| part).collect::<Vec<_>>(), Done::sum(pairs().map(|(_, done)| done)))

@@ -1,25 +1,24 @@
-//! Which tests a configuration makes.
+//! The tests of a configuration.
 
 use super::config::{Config, Cycle, TestType};
 
-/// More tests than this nobody has written on purpose.
+/// Limit of tests. More are probably a mistake.
 const TESTS_MAX: usize = 10_000;
 
-/// One test: what its workers do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Test {
-    /// Its access specifications are assigned at this place of each worker's list.
+    /// Index of the test's specification in each worker's list.
     pub spec_number: usize,
-    /// Of each worker, how many of its targets are used; none of those that are idle.
+    /// Number of targets used by each worker; 0 for an idle one.
     pub targets: Vec<usize>,
-    /// I/Os in flight, where that changes from test to test.
+    /// Queue depth, if it changes from test to test.
     pub depth: Option<u64>,
-    /// It is the first of its access specifications.
+    /// Whether it is the first test of its access specifications.
     pub is_first: bool,
 }
 
 impl Cycle {
-    /// The numbers, without end where they grow.
+    /// Returns the numbers. The sequence is infinite if they grow.
     fn numbers(self) -> impl Iterator<Item = u64> {
         let mut at = Some(self.start);
         std::iter::from_fn(move || {
@@ -32,7 +31,7 @@ impl Cycle {
         })
     }
 
-    /// As many of `most` as there are at each step, until no step adds one.
+    /// Returns how many of `most` entities each step uses, until a step adds none.
     fn counts(self, most: usize) -> Vec<usize> {
         let mut counts: Vec<usize> = Vec::new();
         for number in self.numbers() {
@@ -47,12 +46,12 @@ impl Cycle {
 }
 
 impl Config {
-    /// Its tests, in order; nothing where there are too many.
+    /// Returns the tests in order; `None` if there are too many.
     pub fn tests(&self) -> Option<Vec<Test>> {
         let count = self.workers.iter().map(|worker| worker.specs.len()).max().unwrap_or(0);
         let mut tests = Vec::new();
         for spec_number in 0..count {
-            // What each worker could use: nothing where it is idle.
+            // The targets that each worker could use; 0 if it is idle.
             let all: Vec<usize> = self
                 .workers
                 .iter()
@@ -74,7 +73,7 @@ impl Config {
         Some(tests)
     }
 
-    /// Targets of each worker and the queue, step by step.
+    /// Returns the targets of each worker and the queue depth, step by step.
     fn steps(&self, all: &[usize]) -> Option<Vec<(Vec<usize>, Option<u64>)>> {
         let setup = &self.setup;
         let each = |most: usize| all.iter().map(|&own| own.min(most)).collect::<Vec<_>>();
@@ -124,7 +123,7 @@ impl Config {
         })
     }
 
-    /// The queues, up to the largest; nothing where there is no end to them.
+    /// Returns the queue depths up to the largest; `None` if they never reach it.
     fn depths(&self) -> Option<Vec<u64>> {
         let mut depths = Vec::new();
         for depth in self.setup.queue.numbers() {

@@ -1,49 +1,46 @@
-//! From words to settings.
+//! Parses arguments into settings.
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// The help.
     Help,
-    /// The built-in access specifications.
+    /// List the built-in access specifications.
     List,
-    /// A run.
     Run(IometerSettings),
 }
 
-/// A command line, understood.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IometerSettings {
-    /// The configuration file.
+    /// Path of the configuration file.
     pub config: String,
-    /// Where results go, behind what is there; standard output when absent.
+    /// File to which results are appended; `None` for standard output.
     pub results: Option<String>,
 }
 
-/// Why a command line cannot be understood.
+/// Error in a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Misuse {
-    /// No switch of IOMeter.
+    /// The switch does not exist.
     #[error("unknown switch `{0}`")]
     Unknown(String),
-    /// A switch without its value.
-    #[error("/{0} lacks its value")]
+    /// A switch has no value.
+    #[error("/{0} needs a value")]
     NoValue(char),
-    /// A switch, twice.
-    #[error("/{0} is there twice")]
+    /// A switch is given twice.
+    #[error("/{0} is given twice")]
     Twice(char),
-    /// A switch, and what is no number.
+    /// The value of a switch is not a number.
     #[error("/{0} {1}: a number expected")]
     NotANumber(char, String),
-    /// More words than there are parameters, or one behind switches.
+    /// There are too many parameters, or one follows switches.
     #[error("unexpected parameter `{0}`")]
     TooMany(String),
-    /// There is nothing to run.
+    /// No configuration file is given.
     #[error("no configuration file; give one by /c FILE")]
     NoConfig,
 }
 
-/// What `/?` prints.
+/// Returns the page of `/?`.
 pub fn help() -> String {
     "Usage: iometer /c FILE [/r FILE]\n\
      \x20      iometer FILE [FILE]\n\
@@ -55,17 +52,17 @@ pub fn help() -> String {
         .to_owned()
 }
 
-/// The letter of a switch. A word of several letters is a path, where IOMeter would find fault with it.
+/// Returns the letter of a switch. IOMeter would reject a word of several letters; here it is a path.
 fn switch(word: &str) -> Option<char> {
     let mut letters = word.strip_prefix(['/', '-'])?.chars();
     let letter = letters.next()?;
     letters.next().is_none().then(|| letter.to_ascii_lowercase())
 }
 
-/// Reads the words behind `iometer`.
+/// Parses the arguments after `iometer`.
 ///
 /// # Errors
-/// The first word that is wrong.
+/// The first invalid argument.
 pub fn read(words: &[String]) -> Result<Action, Misuse> {
     let mut found = [None, None, None, None, None];
     let mut place = |number: usize, letter: char, value: &str| {

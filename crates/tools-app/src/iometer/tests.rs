@@ -1,4 +1,4 @@
-//! The same file, read, made into tests, lowered and printed; and files that are wrong.
+//! Tests that parse one file, list its tests, lower and print them; and tests of invalid files.
 
 use super::config::{Record, TestType};
 use super::*;
@@ -9,7 +9,7 @@ use plumb_workload_text::validate::validate;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// As IOMeter 1.1.0 writes them, with two workers on files.
+/// A file of IOMeter 1.1.0, with two workers on files.
 const FILE: &str = "Version 1.1.0 \n\
 'TEST SETUP ====================================================================\n\
 'Test Description\n\tAn evening, and more\n\
@@ -72,7 +72,7 @@ fn lowered(config: &Config, test: &Test) -> Workload {
 }
 
 #[test]
-fn a_file_says_who_does_what() {
+fn a_file_assigns_work_to_workers() {
     let config = config();
     let setup = &config.setup;
     assert_eq!((setup.run_s, setup.ramp_s, setup.record), (90, 5, Record::All));
@@ -81,19 +81,20 @@ fn a_file_says_who_does_what() {
     assert_eq!(names, ["Database", "mixed lines", "Idle"]);
     assert_eq!(config.workers[0].targets, ["/mnt/a", "/mnt/b, c"]);
     let tests = config.tests().unwrap();
-    // In the third, nobody does anything.
-    let told: Vec<(usize, &[usize])> = tests.iter().map(|test| (test.spec_number, test.targets.as_slice())).collect();
-    assert_eq!(told, [(0, [2, 1].as_slice()), (1, [2, 1].as_slice())]);
+    // In the third test, no worker would do anything.
+    let specs_and_targets: Vec<(usize, &[usize])> =
+        tests.iter().map(|test| (test.spec_number, test.targets.as_slice())).collect();
+    assert_eq!(specs_and_targets, [(0, [2, 1].as_slice()), (1, [2, 1].as_slice())]);
     let windows = FILE.replace('\n', "\r\n");
     assert_eq!(Config::parse("f.icf", &windows).unwrap(), config);
     let built_in = built_in();
-    // Source: IOMeter's own list, with "Idle" at its head.
+    // Source: IOMeter's own list, preceded by "Idle".
     assert_eq!((built_in.len(), built_in[1].lines[0].access.align), (32, Bytes(2048)));
     let together = built_in.last().unwrap();
     assert_eq!((together.name.as_str(), together.lines.len()), ("All in one", 29));
     let shares: Vec<u8> = together.lines.iter().map(|line| line.access.percent).collect();
     assert_eq!((shares[12], shares[13], shares.iter().map(|share| u32::from(*share)).sum::<u32>()), (4, 3, 100));
-    // What is printed can be read.
+    // The printed section parses.
     let listed = FILE.replace("'ACCESS SPEC", &format!("{}'ACCESS SPEC", section(&built_in)));
     assert_eq!(Config::parse("f.icf", &listed).unwrap().specs.len(), config.specs.len());
 }
@@ -104,9 +105,12 @@ fn tests_become_workloads() {
     let tests = config.tests().unwrap();
     let first = lowered(&config, &tests[0]);
     let groups = &first.phase[0].workers;
-    let told: Vec<(&str, u32, &str)> =
+    let described: Vec<(&str, u32, &str)> =
         groups.iter().map(|group| (group.name.as_deref().unwrap(), group.depth, group.target.as_str())).collect();
-    assert_eq!(told, [("worker-1.1", 16, "target-1"), ("worker-1.2", 16, "target-2"), ("worker-2.3", 1, "target-1"),]);
+    assert_eq!(
+        described,
+        [("worker-1.1", 16, "target-1"), ("worker-1.2", 16, "target-2"), ("worker-2.3", 1, "target-1"),]
+    );
     let accesses = |group: &plumb_workload::WorkerGroup| match &group.work {
         Work::Blocks(stream) => match &**stream {
             BlockStream::Accesses(accesses) => (**accesses).clone(),
@@ -137,14 +141,14 @@ fn tests_become_workloads() {
     );
     let mut all = config.clone();
     all.workers[0].sectors = 0;
-    let wrong = lower(&all, &tests[0], place, 1).unwrap_err().to_string();
-    assert!(wrong.contains("a maximum size of 0 would fill the disk"), "{wrong}");
+    let error = lower(&all, &tests[0], place, 1).unwrap_err().to_string();
+    assert!(error.contains("a maximum size of 0 would fill the disk"), "{error}");
     all.specs.iter_mut().for_each(|spec| spec.lines.iter_mut().take(1).for_each(|line| line.delay_ms += 1));
-    let wrong = lower(&all, &tests[1], |_| Place { length: Some(1 << 30), ..place("") }, 1).unwrap_err().to_string();
-    assert!(wrong.starts_with("`mixed lines`: its lines have different delays"), "{wrong}");
+    let error = lower(&all, &tests[1], |_| Place { length: Some(1 << 30), ..place("") }, 1).unwrap_err().to_string();
+    assert!(error.starts_with("`mixed lines`: its lines have different delays"), "{error}");
 }
 
-// What changes from test to test. Source: IOMeter's manual, and how its tests follow one another.
+// The order of tests. Source: IOMeter's manual, and the order in which IOMeter runs its tests.
 #[test]
 fn cycles_make_series_of_tests() {
     let series = |test_type: TestType| {
@@ -171,7 +175,7 @@ fn cycles_make_series_of_tests() {
 
 // Hostile files: each is refused with its line and a reason.
 #[test]
-fn what_is_wrong_in_a_file_has_its_line() {
+fn errors_in_a_file_name_their_line() {
     let cut = |at: &str| FILE[..FILE.find(at).unwrap() + at.len()].to_owned();
     let with = |old: &str, new: &str| FILE.replacen(old, new, 1);
     for (text, message) in [
@@ -184,10 +188,10 @@ fn what_is_wrong_in_a_file_has_its_line() {
             "Version 1.1.0\n".to_owned(),
             "f:1: no worker has both a target and an access specification; assign some in IOMeter, or write them",
         ),
-        ("Version 1.1.0\nhello".to_owned(), "f:2: `hello` is in no section"),
-        (cut("'Run Time"), "f:2: the section that begins here lacks its `'END test setup`"),
-        (cut("8192,100,67,100,0,1,0,0\n"), "f:32: the section that begins here lacks its `'END access specifications`"),
-        (cut("'Target\n\t/mnt/a\n"), "f:64: the section that begins here lacks its `'End target`"),
+        ("Version 1.1.0\nhello".to_owned(), "f:2: `hello` is not in a section"),
+        (cut("'Run Time"), "f:2: the section that begins here has no `'END test setup`"),
+        (cut("8192,100,67,100,0,1,0,0\n"), "f:32: the section that begins here has no `'END access specifications`"),
+        (cut("'Target\n\t/mnt/a\n"), "f:64: the section that begins here has no `'End target`"),
         (with("\t0          1          30", "\t0 x 30"), "f:7: `0 x 30`: hours, minutes and seconds expected"),
         (with("EXPONENTIAL", "SQUARE"), "f:24: `SQUARE`: one of LINEAR, EXPONENTIAL expected"),
         (with("'Test Type", "'Kind of Test"), "f:25: unknown heading `'Kind of Test` in the test setup"),
@@ -212,28 +216,28 @@ fn what_is_wrong_in_a_file_has_its_line() {
             "f:99: a second manager is not supported; run a file with one manager on each host",
         ),
     ] {
-        let wrong = Config::parse("f", &text).unwrap_err().to_string();
+        let error = Config::parse("f", &text).unwrap_err().to_string();
         let line = |text: &str| text.split(':').nth(2).map(str::to_owned);
-        assert_eq!(line(&wrong), line(message), "{wrong}");
-        assert_eq!(wrong, message);
+        assert_eq!(line(&error), line(message), "{error}");
+        assert_eq!(error, message);
     }
 }
 
 #[test]
-fn words_say_which_file_and_where_results_go() {
+fn arguments_name_the_file_and_the_results() {
     let of = |line: &str| read(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-    let said = |results: Option<&str>| {
+    let run_action = |results: Option<&str>| {
         Ok(Action::Run(IometerSettings { config: "a.icf".into(), results: results.map(str::to_owned) }))
     };
-    assert_eq!(of("/c a.icf /r r.csv /t 10"), said(Some("r.csv")));
-    assert_eq!(of("-C a.icf -R /tmp/r.csv"), said(Some("/tmp/r.csv")));
-    assert_eq!(of("a.icf r.csv 10"), said(Some("r.csv")));
-    assert_eq!(of("a.icf"), said(None));
+    assert_eq!(of("/c a.icf /r r.csv /t 10"), run_action(Some("r.csv")));
+    assert_eq!(of("-C a.icf -R /tmp/r.csv"), run_action(Some("/tmp/r.csv")));
+    assert_eq!(of("a.icf r.csv 10"), run_action(Some("r.csv")));
+    assert_eq!(of("a.icf"), run_action(None));
     assert_eq!((of("/?"), of("/l")), (Ok(Action::Help), Ok(Action::List)));
     for (line, why) in [
         ("", "no configuration file; give one by /c FILE"),
-        ("/c", "/c lacks its value"),
-        ("/c a /c b", "/c is there twice"),
+        ("/c", "/c needs a value"),
+        ("/c a /c b", "/c is given twice"),
         ("/c a /t x", "/t x: a number expected"),
         ("/x a", "unknown switch `/x`"),
         ("--help", "unknown switch `--help`"),

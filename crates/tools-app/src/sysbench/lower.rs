@@ -1,4 +1,4 @@
-//! From settings to workloads.
+//! Lowers settings to workloads.
 
 use super::settings::{Command, IoMode, SysbenchSettings, TestMode};
 use plumb_workload::blocks::requests::{RequestFlush, RequestOps, Requests};
@@ -16,12 +16,12 @@ use plumb_workload::{
 };
 use std::collections::BTreeMap;
 
-/// The names of sysbench's files, with `{}` for the number.
+/// Pattern of sysbench's file names, with `{}` for the number.
 const NAMES: &str = "test_file.{}";
 
 const TARGET: &str = "files";
 
-/// Name of a file.
+/// Returns the name of a file.
 pub fn file_name(number: u32) -> String {
     NAMES.replace("{}", &number.to_string())
 }
@@ -41,7 +41,8 @@ fn workload(phase: Phase, target: Target, seed: u64) -> Workload {
     }
 }
 
-/// The workload of a command line. `lengths` are those of the files that are there, and `seed` holds where none is given.
+/// Returns the workload of a command line. `lengths` are those of existing files. `seed` is used
+/// unless the user gives one.
 pub fn lower(settings: &SysbenchSettings, lengths: &[Option<u64>], seed: u64) -> Workload {
     let seed = if settings.seed == 0 { seed } else { settings.seed };
     match settings.command {
@@ -63,7 +64,7 @@ fn of_steps(settings: &SysbenchSettings, name: &str, steps: Vec<Step>, seed: u64
 
 const NO_FLUSH: End = End { flush: Flush::None, clock: plumb_workload::phase::ClockScope::Inside };
 
-/// The bytes that a file lacks: from where on, and how many requests of a block.
+/// Returns the missing part of a file: its start, and its number of block-sized requests.
 fn lacking(settings: &SysbenchSettings, there: Option<u64>) -> (u64, u64) {
     let from = there.unwrap_or(0);
     (from, settings.file_bytes().saturating_sub(from).div_ceil(settings.requests.block))
@@ -90,7 +91,7 @@ fn prepare(settings: &SysbenchSettings, lengths: &[Option<u64>], seed: u64) -> W
         if count > 0 {
             let mut transfer = Transfer::forward(Moves::Write, Bytes(settings.requests.block), count);
             if from > 0 && settings.requests.validates {
-                // Trailers say where a block lies in its file.
+                // Trailers contain the offset of a block in its file.
                 let block = Bytes(settings.requests.block.saturating_mul(count));
                 let order = SegmentOrder::default();
                 transfer.order =
@@ -112,7 +113,8 @@ fn prepare(settings: &SysbenchSettings, lengths: &[Option<u64>], seed: u64) -> W
     workload
 }
 
-/// A rate holds for events of all threads; where each write is flushed, its flush is a part of it.
+/// Returns the pace. A rate applies to the events of all threads. If each write is flushed, the flush
+/// belongs to the write's event.
 fn pace(settings: &SysbenchSettings, mode: TestMode) -> Pace {
     if settings.limits.rate == 0 {
         return Pace::default();
@@ -155,7 +157,7 @@ fn run(settings: &SysbenchSettings, mode: TestMode, seed: u64) -> Workload {
         },
         depth: if settings.requests.io == IoMode::Async { settings.requests.backlog } else { 1 },
         pace: pace(settings, mode),
-        // Of a request of several blocks, each has its trailer.
+        // Each block of a merged request has its own trailer.
         verify: settings.requests.validates.then(|| Verify {
             layout: StampLayout::Sysbench,
             interval: Some(Bytes(settings.requests.block)),
@@ -178,7 +180,7 @@ fn run(settings: &SysbenchSettings, mode: TestMode, seed: u64) -> Workload {
             drop_cached: false,
             at_open: AtOpen {
                 empty: creates,
-                // What lies behind the end of a file cannot be written through a mapping.
+                // A write through a mapping cannot extend the file.
                 to_length: creates && settings.requests.io == IoMode::Mmap,
                 ..AtOpen::default()
             },

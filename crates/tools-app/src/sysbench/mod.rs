@@ -1,6 +1,8 @@
-//! sysbench's file test: `sysbench fileio prepare|run|cleanup`. Written from what sysbench 1.0.20 says and does.
+//! sysbench's file test: `sysbench fileio prepare|run|cleanup`. Based on the documentation and the observed behavior
+//! of sysbench 1.0.20.
 //!
-//! [`read`] understands a command line, [`lower`] turns it into a workload, and [`print`](mod@print) prints what sysbench prints.
+//! [`read`] parses a command line, [`lower`] turns it into a workload, and [`print`](mod@print) prints sysbench's
+//! output.
 
 pub mod lower;
 pub mod options;

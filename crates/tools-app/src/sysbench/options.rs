@@ -1,10 +1,10 @@
-//! The options, one row each: the parser and the help read them.
+//! The options in one table, which the parser and the help use.
 
 use plumb_tools::Support::{self, Ignored, Never, NotYet, Works};
 use plumb_tools::options::Takes::{self, Flag, List, Number, Ratio, Size, Text};
 use plumb_tools::options::{Opt, Table, long};
 
-/// A value, as help shows it.
+/// Returns the placeholder of a value in help.
 fn shown(takes: Takes) -> &'static str {
     match takes {
         Flag => "[=on|off]",
@@ -17,17 +17,17 @@ fn shown(takes: Takes) -> &'static str {
 
 const DRAWN: Support = Ignored("fileio draws evenly");
 
-/// Those of all tests. Source: the help of sysbench 1.0.20.
+/// Options of all tests. Source: the help of sysbench 1.0.20.
 #[rustfmt::skip]
 pub(crate) const GENERAL: &[Opt] = &[
     long("threads", Number, "threads").or("1"),
-    long("events", Number, "most requests and flushes, of all threads; 0: no limit").or("0"),
+    long("events", Number, "limit of requests and flushes, in all threads; 0: no limit").or("0"),
     long("time", Number, "seconds; 0: no limit").or("10"),
-    long("report-interval", Number, "print what was done every N seconds; 0: only at the end").or("0"),
+    long("report-interval", Number, "print an interim report every N seconds; 0: only at the end").or("0"),
     long("percentile", Number, "percentile of latencies, 1 to 100; 0: none").or("95"),
-    long("rate", Number, "requests and flushes a second, at random times, of all threads; 0: as many as there can be").or("0"),
-    long("histogram", Flag, "print how many latencies there are of each size").or("off"),
-    long("rand-seed", Number, "seed of random places; 0: another one each time").or("0"),
+    long("rate", Number, "requests and flushes per second, at random times, in all threads; 0: unlimited").or("0"),
+    long("histogram", Flag, "print a histogram of latencies").or("off"),
+    long("rand-seed", Number, "seed of random offsets; 0: a new one each time").or("0"),
     long("help", Flag, "print help").or("off"),
     long("version", Flag, "print the version").or("off"),
     long("num-threads", Number, "--threads"),
@@ -49,25 +49,24 @@ pub(crate) const GENERAL: &[Opt] = &[
     long("luajit-cmd", Text, "").but(Never("there is no Lua")),
 ];
 
-/// Those of fileio.
 #[rustfmt::skip]
 pub(crate) const FILEIO: &[Opt] = &[
     long("file-num", Number, "number of files").or("128"),
     long("file-block-size", Size, "bytes of a request").or("16384"),
     long("file-total-size", Size, "bytes of all files together").or("2G"),
-    long("file-test-mode", Text, "what run does: seqwr, seqrewr, seqrd, rndrd, rndwr, rndrw"),
-    long("file-io-mode", Text, "by which calls: sync, async, mmap").or("sync"),
-    long("file-async-backlog", Number, "with async, requests in flight of each thread").or("128"),
-    long("file-extra-flags", List, "how files are opened: sync, dsync, direct"),
-    long("file-fsync-freq", Number, "flush all files behind every N requests; 0: never").or("100"),
-    long("file-fsync-all", Flag, "flush its file behind each write").or("off"),
+    long("file-test-mode", Text, "mode of run: seqwr, seqrewr, seqrd, rndrd, rndwr, rndrw"),
+    long("file-io-mode", Text, "calls: sync, async, mmap").or("sync"),
+    long("file-async-backlog", Number, "with async, requests in flight per thread").or("128"),
+    long("file-extra-flags", List, "open flags: sync, dsync, direct"),
+    long("file-fsync-freq", Number, "flush all files after every N requests; 0: never").or("100"),
+    long("file-fsync-all", Flag, "flush the file after each write").or("off"),
     long("file-fsync-end", Flag, "flush all files at the end").or("on"),
-    long("file-fsync-mode", Text, "how: fsync or fdatasync").or("fsync"),
-    long("file-merged-requests", Number, "in sequence, N blocks in a request; 0: one").or("0"),
-    long("file-rw-ratio", Ratio, "reads for each write, of rndrw").or("1.5"),
+    long("file-fsync-mode", Text, "flush by fsync or fdatasync").or("fsync"),
+    long("file-merged-requests", Number, "blocks per sequential request; 0: one").or("0"),
+    long("file-rw-ratio", Ratio, "reads per write in rndrw").or("1.5"),
 ];
 
-/// An option by its name, in which dashes and underscores are the same.
+/// Finds an option by name. Dashes and underscores are equivalent.
 pub(super) fn find(name: &str) -> Option<&'static Opt> {
     Table(&[GENERAL, FILEIO]).named(&name.replace('_', "-"))
 }
@@ -88,12 +87,12 @@ fn rows(rows: &[Opt]) -> String {
     rows.iter().map(row).collect()
 }
 
-/// What `sysbench fileio help` prints.
+/// Returns the page of `sysbench fileio help`.
 pub(crate) fn help_of_test() -> String {
     format!("fileio options:\n{}\n", rows(FILEIO))
 }
 
-/// What `sysbench --help` prints.
+/// Returns the page of `sysbench --help`.
 pub fn help() -> String {
     format!(
         "Usage:\n  sysbench [options]... [testname] [command]\n\nCommands: prepare run cleanup help\n\nGeneral options:\n{}\n\

@@ -1,4 +1,4 @@
-//! What sysbench prints.
+//! sysbench's output.
 
 use super::lower::file_name;
 use super::settings::{IoMode, SysbenchSettings, TestMode};
@@ -9,15 +9,14 @@ use plumb_tools::support::significant;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
-/// The first line, with the empty one behind it.
+/// The first line, and the empty line after it.
 pub const HEAD: &str = "sysbench 1.0.20 (plumb)\n\n";
 
-/// What `--version` prints.
 pub const VERSION: &str = "sysbench 1.0.20\n";
 
 const MIB: f64 = 1_048_576.0;
 
-/// Bytes with a unit: five digits, without zeros at the end.
+/// Formats bytes with a unit, in five digits without trailing zeros.
 fn size(bytes: u64) -> String {
     let mut value = bytes as f64;
     let mut unit = "";
@@ -32,12 +31,12 @@ fn size(bytes: u64) -> String {
 }
 
 fn flags(settings: &SysbenchSettings) -> String {
-    let said = [(settings.files.sync, "sync "), (settings.files.dsync, "dsync "), (settings.files.direct, "directio")];
-    let said: String = said.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect();
-    format!("Extra file open flags: {}\n", if said.is_empty() { "(none)" } else { &said })
+    let flags = [(settings.files.sync, "sync "), (settings.files.dsync, "dsync "), (settings.files.direct, "directio")];
+    let flags: String = flags.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect();
+    format!("Extra file open flags: {}\n", if flags.is_empty() { "(none)" } else { &flags })
 }
 
-/// Before files are made. `lengths` are those of the files that are there.
+/// Formats the text before files are created. `lengths` are those of existing files.
 pub fn preparing(settings: &SysbenchSettings, lengths: &[Option<u64>]) -> String {
     let (each, files) = (settings.file_bytes(), u64::from(settings.files.count));
     let mut text = format!(
@@ -57,7 +56,7 @@ pub fn preparing(settings: &SysbenchSettings, lengths: &[Option<u64>]) -> String
     text
 }
 
-/// Behind files that were made.
+/// Formats the text after files were created.
 pub fn prepared(phase: &PhaseMeasurement) -> String {
     match phase.ops.get(&OpKind::Write) {
         Some(writes) if writes.bytes > 0 => {
@@ -69,7 +68,7 @@ pub fn prepared(phase: &PhaseMeasurement) -> String {
     }
 }
 
-/// Before a run.
+/// Formats the text before a run.
 pub fn running(settings: &SysbenchSettings, mode: TestMode) -> String {
     let mut text = format!("Running the test with following options:\nNumber of threads: {}\n", settings.threads);
     if settings.limits.rate > 0 {
@@ -131,20 +130,20 @@ pub fn running(settings: &SysbenchSettings, mode: TestMode) -> String {
     text
 }
 
-/// Why a run that validates ended early: the block that is not what was written, where there is one.
+/// Formats the error for the first block that fails validation; empty if there is none.
 pub fn invalid(phase: &PhaseMeasurement) -> String {
-    let Some(wrong) = phase.faults.iter().find(|fault| fault.op == OpKind::Read && fault.errno.is_none()) else {
+    let Some(fault) = phase.faults.iter().find(|fault| fault.op == OpKind::Read && fault.errno.is_none()) else {
         return String::new();
     };
-    let name = wrong.path.file_name().unwrap_or_default().to_string_lossy();
+    let name = fault.path.file_name().unwrap_or_default().to_string_lossy();
     let number = name.rsplit('.').next().unwrap_or_default();
     format!(
         "FATAL: {}\nFATAL: Validation failed on file {number}, block offset {}, exiting...\n",
-        wrong.message, wrong.offset
+        fault.message, fault.offset
     )
 }
 
-/// Why a run cannot use a file that is shorter than it should be, or not there.
+/// Formats the error for a file that is missing or too short.
 pub fn unusable(settings: &SysbenchSettings, number: u32, length: Option<u64>) -> String {
     let name = file_name(number);
     match length {
@@ -161,23 +160,22 @@ pub fn unusable(settings: &SysbenchSettings, number: u32, length: Option<u64>) -
     }
 }
 
-/// Ops of a run, or of a part of it.
+/// Ops counted over a run, or over a part of it.
 #[derive(Debug, Clone, Default)]
 pub struct Counted {
     reads: u64,
     writes: u64,
-    /// Those at the end too.
+    /// Flushes, including those at the end.
     flushes: u64,
     read_bytes: u64,
     written_bytes: u64,
-    /// Of requests, and of flushes between them.
+    /// Latencies of events: requests, and flushes between them.
     latency: Histogram,
-    /// Of these.
     events: u64,
 }
 
 impl Counted {
-    /// Of these ops. Where each write is flushed, its flush is a part of it.
+    /// Sums up ops. If each write is flushed, the flush belongs to the write's event.
     pub fn of(ops: &BTreeMap<OpKind, OpMeasurement>, flushes_each: bool) -> Counted {
         let mut counted = Counted::default();
         for (kind, measured) in ops {
@@ -199,14 +197,14 @@ impl Counted {
                 counted.events += measured.count;
             }
             if is_event || flushes_each {
-                // At a rate, the wait from when it was due is a part of it.
+                // With a rate, latency includes the wait since the op was due.
                 counted.latency.merge(measured.response.as_ref().unwrap_or(&measured.service));
             }
         }
         counted
     }
 
-    /// What came behind an earlier moment.
+    /// Returns the difference to an earlier moment.
     pub fn since(&self, earlier: &Counted) -> Counted {
         Counted {
             reads: self.reads.saturating_sub(earlier.reads),
@@ -228,7 +226,7 @@ fn ms(ns: Option<u64>) -> f64 {
     ns.unwrap_or(0) as f64 / 1e6
 }
 
-/// A line amid a run: what was done in `seconds` up to now.
+/// Formats the line of one interval of `seconds` seconds.
 pub fn line(settings: &SysbenchSettings, at_s: f64, seconds: f64, counted: &Counted) -> String {
     let Counted { read_bytes, written_bytes, flushes, .. } = *counted;
     format!(
@@ -241,22 +239,21 @@ pub fn line(settings: &SysbenchSettings, at_s: f64, seconds: f64, counted: &Coun
     )
 }
 
-/// Classes of sysbench's histogram, and its ends in milliseconds. Source: sysbench 1.0.20.
+/// Number of histogram classes, and the range in milliseconds. Source: sysbench 1.0.20.
 const CLASSES: usize = 1024;
 const CLASS_MIN_MS: f64 = 0.001;
 const CLASS_MAX_MS: f64 = 100_000.0;
 
-/// Widest bar.
+/// Width of the widest bar, in characters.
 const BAR: f64 = 40.0;
 
-/// How many latencies each class has.
 fn histogram(settings: &SysbenchSettings, latency: &Histogram) -> String {
     let mut text = "Latency histogram (values are in milliseconds)\n".to_owned();
     let (first, scale) = (CLASS_MIN_MS.ln(), (CLASSES - 1) as f64 / (CLASS_MAX_MS / CLASS_MIN_MS).ln());
     let mut counts = [0u64; CLASSES];
     for bucket in latency.buckets().filter(|_| settings.report.percentile > 0) {
         let middle_ms = (bucket.lowest as f64 + bucket.highest as f64) / 2e6;
-        // What is below the first class or behind the last is in these.
+        // Latencies outside of the range count in the first or last class.
         let class = ((middle_ms.max(CLASS_MIN_MS).ln() - first) * scale + 0.5).floor() as usize;
         counts[class.min(CLASSES - 1)] += bucket.count;
     }
@@ -273,7 +270,7 @@ fn histogram(settings: &SysbenchSettings, latency: &Histogram) -> String {
     text
 }
 
-/// Mean and deviation of what threads did.
+/// Returns mean and standard deviation over threads.
 fn fairness(values: &[f64]) -> (f64, f64) {
     let count = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -281,7 +278,7 @@ fn fairness(values: &[f64]) -> (f64, f64) {
     (mean, (squares / count).sqrt())
 }
 
-/// Behind a run.
+/// Formats the report after a run.
 pub fn report(settings: &SysbenchSettings, phase: &PhaseMeasurement) -> String {
     let seconds = phase.wall_ns as f64 / 1e9;
     let all = Counted::of(&phase.ops, settings.flush.each);

@@ -1,56 +1,50 @@
-//! From words to settings.
+//! Parses arguments into settings.
 
 use super::options::find;
 use plumb_tools::Support;
 use plumb_tools::options::Takes;
 
-/// Why a command line cannot be run.
+/// Error in a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SysbenchUsageError {
-    /// Told on standard output, behind the version, as sysbench tells it.
+    /// Printed to standard output after the version, as sysbench does.
     #[error("FATAL: {0}")]
     Fatal(String),
-    /// Told on standard error.
+    /// Printed to standard error.
     #[error("{0}")]
     Usage(String),
 }
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// A page.
     Page(String),
-    /// The version alone.
     Version,
-    /// A run.
     Run(SysbenchSettings),
 }
 
-/// What is to be done.
+/// The command after `fileio`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
-    /// Files are made.
     Prepare,
-    /// They are used.
     Run(TestMode),
-    /// They are removed.
     Cleanup,
 }
 
-/// What `run` does.
+/// Mode of the `run` command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestMode {
-    /// `seqwr`
+    /// `seqwr`: create and write sequentially.
     Create,
-    /// `seqrewr`
+    /// `seqrewr`: rewrite sequentially.
     Rewrite,
-    /// `seqrd`
+    /// `seqrd`: read sequentially.
     Read,
-    /// `rndrd`
+    /// `rndrd`: read at random offsets.
     RandomRead,
-    /// `rndwr`
+    /// `rndwr`: write at random offsets.
     RandomWrite,
-    /// `rndrw`
+    /// `rndrw`: read and write at random offsets.
     RandomMix,
 }
 
@@ -64,29 +58,26 @@ impl TestMode {
         ("rndrw", TestMode::RandomMix),
     ];
 
-    /// Whether requests go to random places.
+    /// Returns `true` if offsets are random.
     pub fn is_random(self) -> bool {
         matches!(self, TestMode::RandomRead | TestMode::RandomWrite | TestMode::RandomMix)
     }
 
-    /// Whether nothing is written.
+    /// Returns `true` if the mode writes nothing.
     pub fn only_reads(self) -> bool {
         matches!(self, TestMode::Read | TestMode::RandomRead)
     }
 }
 
-/// By which calls requests are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoMode {
-    /// `pread` and `pwrite`
+    /// `pread` and `pwrite`.
     Sync,
-    /// `io_submit`
+    /// `io_submit`, from libaio.
     Async,
-    /// Mappings.
     Mmap,
 }
 
-/// A command line, understood.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SysbenchSettings {
     /// The command after `fileio`.
@@ -95,7 +86,7 @@ pub struct SysbenchSettings {
     pub threads: u32,
     pub limits: RunLimits,
     pub report: ReportOptions,
-    /// `--rand-seed`: seed of random numbers; 0 takes another one each time.
+    /// `--rand-seed`: seed of random numbers; 0 takes a new one each time.
     pub seed: u64,
     pub files: FileOptions,
     pub requests: RequestOptions,
@@ -105,9 +96,9 @@ pub struct SysbenchSettings {
 /// Limits on the amount of work and on its rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunLimits {
-    /// `--events`: most requests and flushes; 0 for no limit.
+    /// `--events`: limit of requests and flushes; 0 for none.
     pub events: u64,
-    /// `--time`: seconds; 0 for no limit.
+    /// `--time`: limit of the run time, seconds; 0 for none.
     pub time_s: u64,
     /// `--rate`: requests and flushes per second; 0 for no limit.
     pub rate: u32,
@@ -116,11 +107,11 @@ pub struct RunLimits {
 /// Output during the run and after it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReportOptions {
-    /// `--report-interval`: seconds between reports; 0 for none.
+    /// `--report-interval`: seconds between interim reports; 0 for none.
     pub interval_s: u64,
-    /// `--percentile`: the percentile to print; 0 for none.
+    /// `--percentile`: percentile to print; 0 for none.
     pub percentile: u32,
-    /// `--histogram`: whether a histogram of latencies is printed.
+    /// `--histogram`: whether a latency histogram is printed.
     pub histogram: bool,
 }
 
@@ -129,28 +120,28 @@ pub struct ReportOptions {
 pub struct FileOptions {
     /// `--file-num`: number of files.
     pub count: u32,
-    /// `--file-total-size`: bytes of all files.
+    /// `--file-total-size`: bytes in all files together.
     pub total: u64,
-    /// `O_SYNC`.
+    /// Whether files are opened with `O_SYNC`.
     pub sync: bool,
-    /// `O_DSYNC`.
+    /// Whether files are opened with `O_DSYNC`.
     pub dsync: bool,
-    /// `O_DIRECT`.
+    /// Whether files are opened with `O_DIRECT`.
     pub direct: bool,
 }
 
-/// Requests: their size, their calls and their mix.
+/// Requests: size, system calls and mix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestOptions {
-    /// `--file-block-size`: bytes of a request.
+    /// `--file-block-size`: bytes per request.
     pub block: u64,
-    /// `--file-merged-requests`: blocks of a sequential request; 0 for one.
+    /// `--file-merged-requests`: blocks per sequential request; 0 for one.
     pub merged: u32,
-    /// `--file-rw-ratio`: reads for each write.
+    /// `--file-rw-ratio`: reads per write.
     pub ratio: f64,
-    /// `--file-io-mode`: the calls that make requests.
+    /// `--file-io-mode`: the system calls of requests.
     pub io: IoMode,
-    /// `--file-async-backlog`: requests in flight with [`IoMode::Async`].
+    /// `--file-async-backlog`: queue depth with [`IoMode::Async`].
     pub backlog: u32,
     /// `--validate`: whether blocks have trailers, and reads are checked.
     pub validates: bool,
@@ -165,32 +156,32 @@ pub struct FlushOptions {
     pub each: bool,
     /// `--file-fsync-end`: whether all files are flushed at the end.
     pub at_end: bool,
-    /// `--file-fsync-mode=fdatasync`: whether `fdatasync` flushes.
+    /// `--file-fsync-mode=fdatasync`: whether `fdatasync` is used instead of `fsync`.
     pub data_only: bool,
 }
 
 impl SysbenchSettings {
-    /// Bytes of each file.
+    /// Returns the size of each file, bytes.
     pub fn file_bytes(&self) -> u64 {
         self.files.total / u64::from(self.files.count)
     }
 
-    /// Bytes of a request in sequence.
+    /// Returns the size of a sequential request, bytes.
     pub fn request_bytes(&self) -> u64 {
         self.requests.block.saturating_mul(u64::from(self.requests.merged.max(1)))
     }
 }
 
-/// Bytes of the trailer of a block that is validated.
+/// Size of a validated block's trailer, bytes.
 const TRAILER_BYTES: u64 = 12;
 
-/// The options as they were given.
+/// Options as given, in order.
 struct Given<'a>(Vec<(&'static str, &'a str)>);
 
 impl<'a> Given<'a> {
     fn text(&self, name: &'static str) -> &'a str {
-        let said = self.0.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value);
-        said.unwrap_or_else(|| find(name).map_or("", |row| row.default))
+        let last = self.0.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        last.unwrap_or_else(|| find(name).map_or("", |row| row.default))
     }
 
     fn number(&self, name: &'static str) -> Result<i64, SysbenchUsageError> {
@@ -199,7 +190,7 @@ impl<'a> Given<'a> {
         number.ok_or_else(|| SysbenchUsageError::Usage(format!("Invalid value for the '{name}' option: '{text}'")))
     }
 
-    /// A number from `least` on; `named` as messages have it.
+    /// Parses a number that must be at least `least`. `named` is the name in messages.
     fn count(&self, name: &'static str, named: &str, least: i64) -> Result<u32, SysbenchUsageError> {
         let number = self.number(name)?;
         match u32::try_from(number) {
@@ -208,7 +199,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// A limit: as sysbench, a negative number is none.
+    /// Parses a limit. As in sysbench, a negative number means no limit.
     fn most(&self, name: &'static str) -> Result<u32, SysbenchUsageError> {
         Ok(u32::try_from(self.number(name)?).unwrap_or(0))
     }
@@ -229,8 +220,8 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Replaces options by deprecated ones, as sysbench does: those win wherever they ask for anything. Source: `init` in
-    /// its `sysbench.c`.
+    /// Replaces options by deprecated ones. As in sysbench, a deprecated option takes precedence if it has an effect.
+    /// Source: `init` in `sysbench.c`.
     fn take_deprecated(&mut self) -> Result<(), SysbenchUsageError> {
         for (old, least, new) in DEPRECATED {
             if self.is_given(old) && self.number(old)? >= least {
@@ -262,16 +253,16 @@ fn is_on(text: &str) -> Option<bool> {
     }
 }
 
-/// Deprecated options: from which value on they are used, and instead of which option.
+/// Deprecated options: name, smallest value with an effect, and new name.
 const DEPRECATED: [(&str, i64, &str); 4] =
     [("num-threads", 2, "threads"), ("max-requests", 1, "events"), ("max-time", 1, "time"), ("tx-rate", 1, "rate")];
 
-/// Warnings of sysbench itself about a command line that it runs.
+/// sysbench's own warnings about a valid command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Warnings {
-    /// On standard error, before all else.
+    /// Printed to standard error, before everything else.
     pub errors: String,
-    /// On standard output, before its version.
+    /// Printed to standard output, before the version.
     pub output: String,
 }
 
@@ -310,7 +301,7 @@ pub fn warnings(words: &[String]) -> Warnings {
     warnings
 }
 
-/// Reads the words behind `sysbench`.
+/// Parses the arguments after `sysbench`.
 ///
 /// # Errors
 /// [`SysbenchUsageError`]
@@ -339,7 +330,7 @@ pub fn read(words: &[String]) -> Result<Action, SysbenchUsageError> {
         match row.support {
             Support::Works | Support::Ignored(_) => {}
             Support::NotYet(why) | Support::Never(why) => {
-                // What an option is by default does no harm.
+                // An unsupported option with its default value is harmless.
                 if value != row.default {
                     return Err(SysbenchUsageError::Usage(format!("--{}: not supported: {why}", row.name)));
                 }
@@ -447,7 +438,7 @@ fn settings(given: &Given<'_>, command: Command) -> Result<SysbenchSettings, Sys
     Ok(settings)
 }
 
-/// The flags of `--file-extra-flags`: sync, dsync, direct.
+/// Parses the flags of `--file-extra-flags`: sync, dsync, direct.
 fn extra_flags(given: &Given<'_>) -> Result<[bool; 3], SysbenchUsageError> {
     let mut flags = [false; 3];
     for word in given.text("file-extra-flags").split(',').filter(|word| !word.is_empty()) {
@@ -466,19 +457,18 @@ fn io_mode(given: &Given<'_>) -> Result<IoMode, SysbenchUsageError> {
     }
 }
 
-/// Reads for each write. As in sysbench, only modes that use the value check it.
+/// Returns the reads per write. As in sysbench, only modes that use the value check it.
 fn read_write_ratio(given: &Given<'_>, command: Command) -> Result<f64, SysbenchUsageError> {
     match (command, given.text("file-rw-ratio")) {
-        (Command::Run(TestMode::RandomMix), said) => {
-            let ratio = said.parse::<f64>().ok().filter(|number| *number >= 0.0 && number.is_finite());
-            ratio.ok_or_else(|| fatal("Invalid value for --file-rw-ratio", said))
+        (Command::Run(TestMode::RandomMix), text) => {
+            let ratio = text.parse::<f64>().ok().filter(|number| *number >= 0.0 && number.is_finite());
+            ratio.ok_or_else(|| fatal("Invalid value for --file-rw-ratio", text))
         }
-        (_, said) => Ok(said.parse().unwrap_or(0.0)),
+        (_, text) => Ok(text.parse().unwrap_or(0.0)),
     }
 }
 
 impl SysbenchSettings {
-    /// Checks which options go together.
     fn check(&self) -> Result<(), SysbenchUsageError> {
         let RequestOptions { block, io, backlog, validates, .. } = self.requests;
         if validates && self.command != Command::Cleanup && block <= TRAILER_BYTES {

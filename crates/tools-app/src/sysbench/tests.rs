@@ -1,4 +1,4 @@
-//! Command lines as users type them, what they lower to, and the report's form.
+//! Tests of typical command lines, their workloads, and the format of the report.
 
 use super::lower::lower;
 use super::*;
@@ -11,7 +11,7 @@ use plumb_workload::verify::StampLayout;
 use plumb_workload::{Arrival, Backend, Bytes, OpKind, Step, Work, Workload};
 use std::collections::BTreeMap;
 
-/// What sysbench 1.0.20 printed, without its first line.
+/// Output of sysbench 1.0.20, without its first line.
 const RUN: &str = include_str!("../../golden/sysbench/run.out");
 
 fn settings(line: &str) -> SysbenchSettings {
@@ -22,7 +22,7 @@ fn settings(line: &str) -> SysbenchSettings {
     }
 }
 
-fn wrong(line: &str) -> String {
+fn error_of(line: &str) -> String {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     read(&words).unwrap_err().to_string()
 }
@@ -39,9 +39,9 @@ fn requests(line: &str) -> Requests {
     *lowered(line, &[]).phase[0].workers[0].work.requests().unwrap()
 }
 
-// Protects the defaults, and how options change them; dashes and underscores are the same, the last one holds.
+// Protects the defaults, and the effect of options. Dashes and underscores are equivalent, and the last value counts.
 #[test]
-fn runs_are_as_their_options_say() {
+fn options_change_the_run() {
     let default = requests("fileio run --file-test-mode=rndrw");
     let flush = RequestFlush { every: 100, each: false, data_only: false, at_end: true };
     assert_eq!(
@@ -55,13 +55,13 @@ fn runs_are_as_their_options_say() {
             most: None
         }
     );
-    let said = requests(
+    let changed = requests(
         "fileio --file_num=2 --file-total-size=3M --file-test-mode=rndrd --file-test-mode=seqrewr --max-requests=9 run \
          --file-fsync-all --file-fsync-mode=fdatasync --file-merged-requests=2",
     );
     let flush = RequestFlush { every: 0, each: true, data_only: true, at_end: false };
-    assert_eq!((said.does, said.random, said.block.0), (RequestOps::Write, false, 32768));
-    assert_eq!((said.file_bytes.0, said.flush, said.most), (3 << 19, flush, Some(9)));
+    assert_eq!((changed.does, changed.random, changed.block.0), (RequestOps::Write, false, 32768));
+    assert_eq!((changed.file_bytes.0, changed.flush, changed.most), (3 << 19, flush, Some(9)));
     let group =
         lowered("fileio --threads=3 --file-io-mode=async --file-extra-flags=direct --file-test-mode=seqwr run", &[]);
     let group = &group.phase[0].workers[0];
@@ -70,19 +70,19 @@ fn runs_are_as_their_options_say() {
 }
 
 #[test]
-fn files_are_made_as_far_as_they_are_not_there() {
+fn only_missing_parts_of_files_are_created() {
     let line = "fileio --file-num=3 --file-total-size=3M prepare";
     let lengths = [None, Some(1 << 19), Some(5 << 20)];
     let workload = lowered(line, &lengths);
     let Work::Program(program) = &workload.phase[0].workers[0].work else { panic!() };
-    let told = program.steps.iter().filter_map(|step| match step {
+    let described = program.steps.iter().filter_map(|step| match step {
         Step::Open(_) => Some("open".to_owned()),
         Step::Seek { to, .. } => Some(format!("seek {}", to.0)),
         Step::Transfer(transfer) => Some(format!("{} x {}", transfer.count, transfer.record.0)),
         _ => None,
     });
-    let told: Vec<String> = told.collect();
-    assert_eq!(told, ["open", "64 x 16384", "open", "seek 524288", "32 x 16384", "open"]);
+    let described: Vec<String> = described.collect();
+    assert_eq!(described, ["open", "64 x 16384", "open", "seek 524288", "32 x 16384", "open"]);
     let text = print::preparing(&settings(line), &lengths);
     assert!(text.starts_with("3 files, 1024Kb each, 3Mb total\nCreating files for the test...\n"), "{text}");
     assert!(text.ends_with(
@@ -90,7 +90,7 @@ fn files_are_made_as_far_as_they_are_not_there() {
     ));
 }
 
-// Blocks have sysbench's trailers, whole requests as many as they have blocks, and what is added to a file says where it lies.
+// Blocks have sysbench's trailers, merged requests have one per block, and data added to a file contains its offset.
 #[test]
 fn validated_blocks_have_trailers() {
     let words = "--file-num=1 --file-total-size=64K --file-block-size=4K --validate";
@@ -110,9 +110,9 @@ fn validated_blocks_have_trailers() {
     assert!(lowered("fileio --file-test-mode=rndrw --validate=off run", &[]).phase[0].workers[0].verify.is_none());
 }
 
-// Protects sysbench's own words for what is wrong, and a reason for each option that is refused.
+// Protects sysbench's own error messages, and a reason for each refused option.
 #[test]
-fn what_cannot_be_run_is_refused_with_a_reason() {
+fn invalid_commands_are_refused_with_a_reason() {
     for (line, message) in [
         ("fileio run", "FATAL: Missing required argument: --file-test-mode"),
         ("fileio run --file-test-mode=x", "FATAL: Invalid IO operations mode: x."),
@@ -151,14 +151,14 @@ fn what_cannot_be_run_is_refused_with_a_reason() {
         ("fileio prepare a", "Unrecognized command line argument: a"),
         ("fileio foo", "Unknown command: foo"),
     ] {
-        assert_eq!(wrong(line), message, "{line}");
+        assert_eq!(error_of(line), message, "{line}");
     }
-    assert!(wrong("cpu run").contains("use sysbench itself"));
+    assert!(error_of("cpu run").contains("use sysbench itself"));
     settings("fileio prepare --validate=off --rate=0 --verbosity=5");
 }
 
-// Protects: sysbench checks a value only where it is used, so that a typing error elsewhere changes nothing. Source: what
-// 1.0.20 runs.
+// Protects: sysbench checks a value only if it is used, so that a typo elsewhere changes nothing. Source: runs of
+// sysbench 1.0.20.
 #[test]
 fn values_that_a_mode_does_not_use_are_not_checked() {
     for line in [
@@ -178,9 +178,9 @@ fn values_that_a_mode_does_not_use_are_not_checked() {
     assert_eq!((unlimited.limits.events, unlimited.report.interval_s), (0, 0));
 }
 
-// Protects: the commonest form on the web, `--test=fileio`, and the other deprecated options, with sysbench's warnings.
+// Protects the most common form on the web, `--test=fileio`, and other deprecated options, with sysbench's warnings.
 #[test]
-fn deprecated_options_are_used_with_a_warning() {
+fn deprecated_options_work_with_a_warning() {
     const TEST: &str = "WARNING: the --test option is deprecated. You can pass a script name or path on the command \
                         line without any options.\n";
     let check = |line: &str, threads: u32, events: u64, time_s: u64, output: &str| {
@@ -208,7 +208,7 @@ fn deprecated_options_are_used_with_a_warning() {
     assert_eq!(warnings(&["--time=0".to_owned(), "--help".to_owned()]), Warnings::default());
 }
 
-/// A text with every number as `#`, whatever its width.
+/// Replaces every number by `#`, whatever its width.
 fn shape(text: &str) -> String {
     let mut shape = String::new();
     for letter in text.chars() {
@@ -226,9 +226,9 @@ fn shape(text: &str) -> String {
     shape
 }
 
-// The golden is what the real tool printed; ours has its lines, labels and order.
+// The golden is the output of the real tool. Ours has the same lines, labels and order.
 #[test]
-fn the_report_is_sysbenchs() {
+fn the_report_has_sysbenchs_format() {
     let settings = settings(
         "fileio --file-num=4 --file-total-size=64M --file-test-mode=rndrw --threads=2 --report-interval=1 run",
     );
@@ -265,7 +265,7 @@ fn the_report_is_sysbenchs() {
         "    fsyncs/s:                     24.00\n",
         "    written, MiB/s:               3.12\n",
         "    total time:                          2.0000s\n",
-        // Flushes at the end are none.
+        // Flushes at the end are not events.
         "    total number of events:              1040\n",
         "         min:                                    0.01\n",
         "         max:                                    3.00\n",
@@ -279,7 +279,7 @@ fn the_report_is_sysbenchs() {
 
 #[test]
 fn sizes_have_five_digits() {
-    for (line, told) in [
+    for (line, described) in [
         ("--file-num=3 --file-total-size=64M", "3 files, 21.333MiB each\n64MiB total file size\n"),
         ("--file-num=7 --file-total-size=1G", "7 files, 146.29MiB each\n1024MiB total file size\n"),
         ("--file-num=1 --file-total-size=1023", "1 files, 1023B each\n1023B total file size\n"),
@@ -287,13 +287,14 @@ fn sizes_have_five_digits() {
     ] {
         let settings = settings(&format!("fileio {line} --file-test-mode=rndrd run"));
         let text = print::running(&settings, TestMode::RandomRead);
-        assert!(text.contains(told), "{told}{text}");
+        assert!(text.contains(described), "{described}{text}");
     }
 }
 
-// Protects: a rate is that of events of all threads together, at random times, and what waits counts from when it was due.
+// Protects: a rate applies to the events of all threads together, at random times, and latency counts from the due
+// time.
 #[test]
-fn a_rate_is_kept_by_all_threads_together() {
+fn a_rate_applies_to_all_threads_together() {
     let pace = |line: &str| {
         let workload = lowered(&format!("fileio --threads=4 --file-test-mode={line} run"), &[]);
         workload.phase[0].workers[0].pace.open.map(|open| (open.rate.0, open.arrival, open.shared))
@@ -301,7 +302,7 @@ fn a_rate_is_kept_by_all_threads_together() {
     assert_eq!(pace("rndrd"), None);
     assert_eq!(pace("rndrd --rate=200"), Some((200.0, Arrival::Poisson, true)));
     assert_eq!(pace("rndwr --tx-rate=200"), Some((200.0, Arrival::Poisson, true)));
-    // The flush behind each write is a part of its event, and an op of its own.
+    // The flush after each write belongs to the write's event, and is an op of its own.
     assert_eq!(pace("rndwr --rate=200 --file-fsync-all"), Some((400.0, Arrival::Poisson, true)));
     assert_eq!(pace("rndrw --rate=200 --file-fsync-all"), Some((280.0, Arrival::Poisson, true)));
     let of = |ns: u64| {
@@ -318,9 +319,9 @@ fn a_rate_is_kept_by_all_threads_together() {
     assert!(print::report(&settings, &phase).contains("         avg:                                    5.00\n"));
 }
 
-// The lines are from what sysbench 1.0.20 printed.
+// The lines are output of sysbench 1.0.20.
 #[test]
-fn the_histogram_is_sysbenchs() {
+fn the_histogram_equals_sysbenchs() {
     let mut service = Histogram::new();
     service.record_n(12_100_000, 10);
     service.record_n(860_000, 1);
@@ -329,12 +330,12 @@ fn the_histogram_is_sysbenchs() {
     let phase =
         PhaseMeasurement { wall_ns: 1_000_000_000, ops: BTreeMap::from([(OpKind::Read, reads)]), ..Default::default() };
     let of = |line: &str| print::report(&settings(&format!("fileio --file-test-mode=rndrd {line} run")), &phase);
-    let told = "Latency histogram (values are in milliseconds)\n\
+    let described = "Latency histogram (values are in milliseconds)\n\
                 \u{20}      value  ------------- distribution ------------- count\n\
                 \u{20}      0.856 |****                                     1\n\
                 \u{20}     12.081 |**************************************** 10\n\
                 \u{20}    101.132 |************************                 6\n \n\nFile operations:\n";
     let text = of("--histogram");
-    assert!(text.starts_with(told), "{text}");
+    assert!(text.starts_with(described), "{text}");
     assert!(of("").starts_with("\nFile operations:\n"));
 }

@@ -1,4 +1,4 @@
-//! From parameters to definitions, and from these to runs.
+//! Converts parameters to definitions, and definitions to runs.
 
 use super::file_systems::{FileStorage, FileWork};
 use super::format::Format;
@@ -11,10 +11,10 @@ use super::storage::{Opened, Storage, Transfers, Work};
 use super::usage_error::{Reason, VdbenchUsageError};
 use super::values::{at_least_one, count_of, divided, open_flags, percent, range, skew, threads, transfers, within};
 
-/// Points of a curve, in per cent of the largest rate, where none are said.
+/// Default points of a curve, in percent of the largest rate.
 const CURVE: [u64; 6] = [10, 50, 70, 80, 90, 100];
 
-/// Where parameters go.
+/// The section to which parameters belong.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
     General,
@@ -26,7 +26,7 @@ enum Section {
     Run,
 }
 
-/// Reads a file.
+/// Reads the parameters of a file.
 pub(super) struct Reader {
     pub(super) storage: Vec<Storage>,
     pub(super) works: Vec<Work>,
@@ -36,20 +36,20 @@ pub(super) struct Reader {
     pub(super) general: General,
     pub(super) hosts: Vec<Host>,
     pub(super) notes: Vec<String>,
-    /// What each definition begins with.
+    /// Defaults of storage and work definitions.
     usual: (Storage, Work),
     usual_files: (FileStorage, FileWork),
     usual_run: RunDefinition,
     section: Section,
-    /// The definition at hand is that of all further ones.
+    /// Whether the current definition sets the defaults of later ones.
     is_default: bool,
 }
 
 impl Script {
-    /// Reads a parameter file called `file`; what `settings` say holds for all runs.
+    /// Parses a parameter file. Errors call it `file`. `settings` apply to all runs.
     ///
     /// # Errors
-    /// The first line that is wrong.
+    /// The first invalid line.
     pub fn parse(file: &str, text: &str, settings: &VdbenchSettings) -> Result<Script, VdbenchUsageError> {
         let read = || {
             let found = parameters(text)?;
@@ -139,7 +139,7 @@ impl Reader {
 
     fn take(&mut self, parameter: &Parameter) -> Result<(), Reason> {
         let (name, line) = (parameter.values[0].clone(), parameter.line);
-        // In a definition of another kind, the same word says which it uses.
+        // In a definition of another kind, the same keyword names a definition to use.
         match (parameter.key.as_str(), self.section) {
             ("sd", Section::General | Section::Host | Section::Storage) => {
                 self.begin(Section::Storage, &name);
@@ -240,7 +240,7 @@ impl Reader {
             key if is_key(key, &["size"]) => storage.bytes = Some(at_least_one(parameter, divided(parameter))?),
             key if is_key(key, &["count"]) => storage.counted = Some(count_of(parameter)?),
             key if is_key(key, &["host"]) || key == "hd" => on_hosts(parameter, &self.hosts)?,
-            // Names of Solaris' counters, and of data validation, which is refused where it is asked for.
+            // Names of Solaris counters, and of data validation, which is rejected where a run requests it.
             key if is_key(key, &["kstat", "instance", "journal"]) => {}
             key if is_key(key, &["threads"]) => storage.threads = threads(parameter)?,
             key if is_key(key, &["offset"]) => {
@@ -307,13 +307,13 @@ impl Reader {
                     Some(&[least, most]) if least == most && least <= 1 << 40 => Some(least),
                     Some(&[least, most]) if least < most => {
                         let way_out = "use the same size twice, such as stride=(1m,1m)";
-                        return Err(Reason::not_supported(key, &parameter.said(), way_out));
+                        return Err(Reason::not_supported(key, &parameter.joined_values(), way_out));
                     }
                     _ => return Err(parameter.value("(MIN,MAX), two sizes up to 1t,")),
                 };
             }
             key if is_key(key, &["iorate"]) => {
-                let rate = size(value).ok_or_else(|| parameter.value("I/Os a second"))?;
+                let rate = size(value).ok_or_else(|| parameter.value("I/Os per second"))?;
                 work.rate = Some(within(parameter, rate, (0, 1 << 32))?).filter(|rate| *rate > 0);
             }
             key if is_key(key, &["threads"]) => work.threads = Some(threads(parameter)?),
@@ -339,7 +339,7 @@ impl Reader {
         let value = &parameter.values[0];
         let run = &mut definition.run;
         let seconds = || seconds(value).ok_or_else(|| parameter.value("a time such as 90, 30m or 2h"));
-        // Up to 100, a multiple, which may have a fraction.
+        // Values up to 100 are multiples and may have a fraction.
         let number = || value.parse::<f64>().ok().or_else(|| size(value).map(|bytes| bytes as f64));
         let bytes = || number().filter(|bytes| bytes.is_finite() && *bytes > 0.0);
         let data = || bytes().map(Some).ok_or_else(|| parameter.value("bytes such as 10g, or times the storage"));
@@ -368,7 +368,7 @@ impl Reader {
             key if is_key(key, &["curve"]) => {
                 let points = list(size)?;
                 if points.iter().any(|point| !(1..=100).contains(point)) {
-                    return Err(parameter.value("per cent from 1 to 100"));
+                    return Err(parameter.value("percentages from 1 to 100"));
                 }
                 definition.rates = curve(&points);
             }

@@ -1,4 +1,4 @@
-//! Definitions of file systems and of the work on their files: FSD and FWD.
+//! Definitions of file systems (FSD) and of workloads on their files (FWD).
 
 use super::general::{Host, on_hosts};
 use super::operation::{OPERATIONS, Operation};
@@ -7,19 +7,18 @@ use super::storage::Transfers;
 use super::usage_error::{Placed, Reason};
 use super::values::{at_least_one, by_share, count_of, open_flags, percent, skew, threads, transfers};
 
-/// Most files, and most directories of the last level, of a file system.
+/// Limits of files, and of directories on the last level, in a file system.
 const FILES_MAX: u64 = 1 << 32;
 const LEAVES_MAX: u64 = 1 << 24;
 
-/// The name of the workload definition that says how files are made; threads and sizes of writes where it says nothing.
+/// Name of the workload definition for creating files, and its default threads and transfer size.
 const FORMAT: &str = "format";
 const FORMAT_THREADS: u64 = 8;
 const FORMAT_TRANSFER: u64 = 128 << 10;
 
-/// Most levels of directories.
 const DEPTH_MAX: u64 = 32;
 
-/// A file system definition.
+/// A file system definition (FSD).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FileStorage {
     pub(super) name: String,
@@ -27,16 +26,16 @@ pub(crate) struct FileStorage {
     pub(super) anchor: String,
     pub(super) depth: u64,
     pub(super) width: u64,
-    /// Files in each directory of the last level.
+    /// Number of files in each directory of the last level.
     pub(super) files: u64,
-    /// Sizes, each with its per cent.
+    /// File sizes, each with its percentage.
     pub(super) sizes: Transfers,
     pub(super) direct: bool,
-    /// `count=(START,COUNT)`: so many, numbered from the first.
+    /// `count=(START,COUNT)`: the definition stands for COUNT numbered ones.
     pub(super) counted: Option<(u64, u64)>,
 }
 
-/// A workload definition for files.
+/// A workload definition for files (FWD).
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FileWork {
     pub(super) name: String,
@@ -47,30 +46,32 @@ pub(super) struct FileWork {
     pub(super) is_random: bool,
     pub(super) picks_random: bool,
     pub(super) threads: u64,
-    /// A mix of reads and writes, per cent of reads.
+    /// Percentage of reads, in a mix of reads and writes.
     pub(super) read_percent: Option<u8>,
     pub(super) skew: Option<f64>,
-    /// Blocks of a file, at random; as many as it has when absent.
+    /// Number of random blocks per file; `None` means as many as the file has.
     pub(super) stop_after: Option<u64>,
-    /// The file system that files are copied or moved to.
+    /// The file system to which files are copied or moved.
     pub(super) target: Option<String>,
     pub(super) direct: bool,
 }
 
-/// The place of an operation in the list of words.
+/// Returns the index of an operation in [`OPERATIONS`].
 pub(super) fn operation(text: &str) -> Result<u64, Reason> {
     let lower = text.to_ascii_lowercase();
     let place = OPERATIONS.iter().position(|(word, _)| *word == lower);
     place.map(|place| place as u64).ok_or_else(|| Reason::UnknownOperation { value: text.to_owned() })
 }
 
-/// Whether files are opened around the page cache.
+/// Returns `true` if files bypass the page cache.
 fn opens_direct(parameter: &Parameter) -> Result<bool, Reason> {
     let opened = open_flags(parameter)?;
     match opened.sync {
-        true => {
-            Err(Reason::not_supported(&parameter.key, &parameter.said(), "use o_direct for files, or leave it out"))
-        }
+        true => Err(Reason::not_supported(
+            &parameter.key,
+            &parameter.joined_values(),
+            "use o_direct for files, or leave it out",
+        )),
         false => Ok(opened.direct),
     }
 }
@@ -111,19 +112,19 @@ impl FileStorage {
             key if is_key(key, "openflags") => self.direct = opens_direct(parameter)?,
             key if is_key(key, "distribution") && value.eq_ignore_ascii_case("bottom") => {}
             key if is_key(key, "distribution") => {
-                let way_out = "files lie in the directories of the last level: use distribution=bottom";
+                let way_out = "all files are in the directories of the last level: use distribution=bottom";
                 return Err(Reason::not_supported(key, value, way_out));
             }
-            // One host has all of them.
+            // Without effect, because one host has all files.
             key if is_key(key, "shared") => {}
-            // Of data validation, which is refused where it is asked for.
+            // Used by data validation, which is rejected where a run requests it.
             key if is_key(key, "journal") => {}
             "log" if value.eq_ignore_ascii_case("no") => {}
             key => {
                 let way_out = match key {
                     "wss" | "workingsetsize" | "totalsize" | "total_size" => "use fewer `files=`",
                     "host" | "hd" => "name the host in the file workload definition",
-                    "cleanup" => "it is obsolete: files are removed behind each run",
+                    "cleanup" => "it is obsolete: files are removed after each run",
                     "log" => "`plumb trace record` records a run",
                     _ => "vdbench has no such parameter: check its spelling",
                 };
@@ -133,7 +134,7 @@ impl FileStorage {
         Ok(())
     }
 
-    /// What is missing or too much.
+    /// Checks that nothing is missing or too large.
     pub(super) fn check(&self) -> Result<(), Placed> {
         if self.anchor.is_empty() {
             return Err((self.line, Reason::Missing { definition: self.definition(), key: "anchor" }));
@@ -145,7 +146,7 @@ impl FileStorage {
         self.files_in_all().map(|_| ())
     }
 
-    /// The definitions that `count=` asks for; itself where it does not.
+    /// Returns the definitions that `count=` stands for, or only this one.
     pub(super) fn expanded(self) -> Vec<FileStorage> {
         let Some((start, count)) = self.counted else { return vec![self] };
         let one = |number: u64| FileStorage {
@@ -157,23 +158,23 @@ impl FileStorage {
         (start..start + count).map(one).collect()
     }
 
-    /// How it is named in messages.
+    /// Returns the name for messages.
     pub(super) fn definition(&self) -> String {
         format!("fsd={}", self.name)
     }
 
-    /// Whether another has as many files of the same sizes in as many directories.
+    /// Returns `true` if `other` has the same numbers and sizes of files and directories.
     pub(super) fn is_like(&self, other: &FileStorage) -> bool {
         let shape = |one: &FileStorage| (one.depth, one.width, one.files, one.sizes.clone());
         shape(self) == shape(other)
     }
 
-    /// All its directories below the anchor.
+    /// Returns the number of directories below the anchor.
     pub(super) fn directories_in_all(&self) -> u64 {
         (1..=self.depth as u32).map(|level| self.width.saturating_pow(level)).fold(0, u64::saturating_add)
     }
 
-    /// All its files.
+    /// Returns the number of files.
     pub(super) fn files_in_all(&self) -> Result<u64, Placed> {
         let depth = u32::try_from(self.depth).ok().filter(|depth| u64::from(*depth) <= DEPTH_MAX);
         let leaves = depth.and_then(|depth| self.width.checked_pow(depth)).filter(|leaves| *leaves <= LEAVES_MAX);
@@ -207,7 +208,9 @@ impl FileWork {
         let value = &parameter.values[0];
         let lower = value.to_ascii_lowercase();
         let order = |way_out| match lower.as_str() {
-            _ if parameter.values.len() > 1 => Err(Reason::not_supported(&parameter.key, &parameter.said(), way_out)),
+            _ if parameter.values.len() > 1 => {
+                Err(Reason::not_supported(&parameter.key, &parameter.joined_values(), way_out))
+            }
             word if word.len() > 1 && "random".starts_with(word) => Ok(true),
             word if word.len() > 1 && "sequential".starts_with(word) => Ok(false),
             _ => Err(parameter.value("random or sequential")),
@@ -215,7 +218,7 @@ impl FileWork {
         match parameter.key.as_str() {
             "fsd" => self.file_systems = parameter.values.clone(),
             "fileio" => {
-                self.is_random = order("threads share no files, and remove none first: use random or sequential")?
+                self.is_random = order("threads do not share files or remove them first: use random or sequential")?
             }
             key if is_key(key, "fileselect") => self.picks_random = order("use random or sequential")?,
             key if is_key(key, "operations") => self.operation = OPERATIONS[operation(value)? as usize].1,
@@ -237,7 +240,6 @@ impl FileWork {
         Ok(())
     }
 
-    /// What its file systems and parameters cannot be together.
     pub(super) fn check(&self) -> Result<(), Placed> {
         let moves = matches!(self.operation, Operation::Read | Operation::Write);
         if self.stop_after.is_some() && !self.is_random && moves {
@@ -247,32 +249,33 @@ impl FileWork {
         Ok(())
     }
 
-    /// Its name says that it is about making files, and nothing else: by transfers of its own, whatever those of others are.
+    /// Sets the default transfer size if the definition is for creating files. Defaults of other definitions
+    /// do not apply to it.
     pub(super) fn for_format(self) -> FileWork {
         if self.is_format() { FileWork { transfers: Transfers::Fixed(FORMAT_TRANSFER), ..self } } else { self }
     }
 
-    /// Whether it says how files are made.
+    /// Returns `true` if the definition is for creating files.
     pub(super) fn is_format(&self) -> bool {
         self.name == FORMAT
     }
 
-    /// How files of a file system are made, where nothing is said.
+    /// Returns the default definition for creating files.
     pub(super) fn usual_format() -> FileWork {
         FileWork { name: FORMAT.to_owned(), threads: FORMAT_THREADS, ..FileWork::default() }.for_format()
     }
 
-    /// How it is named in messages.
+    /// Returns the name for messages.
     pub(super) fn definition(&self) -> String {
         format!("fwd={}", self.name)
     }
 
-    /// Whether it copies or moves files.
+    /// Returns `true` if it copies or moves files.
     pub(super) fn copies(&self) -> bool {
         matches!(self.operation, Operation::Copy | Operation::Move)
     }
 
-    /// What is counted of it: the operation, or reads and writes.
+    /// Returns the counted operations: its operation, or reads and writes.
     pub(super) fn counts(&self) -> Vec<Operation> {
         match (self.operation, self.read_percent) {
             (Operation::Read | Operation::Write, Some(1..=99)) => vec![Operation::Read, Operation::Write],

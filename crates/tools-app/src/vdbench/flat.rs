@@ -1,15 +1,15 @@
-//! `flatfile.html`: the results of all intervals in columns that spreadsheets and scripts read by their names.
+//! `flatfile.html`: the results of all intervals in named columns, for spreadsheets and scripts.
 
 use super::print::{Done, Figures};
 use super::print_files::{FilesDone, FlatFigures};
 use super::script::{Rate, Run, Script};
 use super::storage::Transfers;
 
-/// Requested rates that stand for `max` and for the first run of a curve.
+/// Values that stand for the requested rate of `max` and of the first run of a curve.
 const MAX_RATE: f64 = 9_999_988.0;
 const CURVE_RATE: f64 = 9_999_977.0;
 
-/// A column: its name, and what the head of the file says of it.
+/// A column: its name, and its description in the file's header.
 type Column = (&'static str, &'static str);
 
 const BLOCKS: [Column; 23] = [
@@ -54,13 +54,13 @@ const FILES: [Column; 13] = [
     ("Xfersize", "Average transfer size"),
 ];
 
-/// Operations on files, each with a column of its rate and one of its response time.
+/// Operations on files. Each has a column for its rate and one for its response time.
 const OPERATIONS: [&str; 11] =
     ["Mkdir", "Rmdir", "Create", "Open", "Close", "Delete", "Getattr", "Setattr", "Access", "Copy", "Move"];
 
 const RATIOS: [Column; 2] = [("compratio", "Requested compression ratio"), ("dedupratio", "Requested dedup ratio")];
 
-/// The last columns of all runs; not available here, as `plumb show` has them.
+/// The last columns of all runs. They are empty here; `plumb show` prints CPU utilization.
 const PROCESSOR: [Column; 5] = [
     ("cpu_used", "kstat: cpu% user+sys"),
     ("cpu_user", "kstat: cpu% user"),
@@ -69,12 +69,12 @@ const PROCESSOR: [Column; 5] = [
     ("cpu_idle", "kstat: cpu% idle"),
 ];
 
-/// The moment at which a line was written.
+/// Time at which a line was written.
 #[derive(Debug, Clone)]
 pub struct Moment {
     /// Time of day with milliseconds.
     pub time: String,
-    /// Such as `02/20/2026-14:17:03-UTC`.
+    /// Date and time such as `02/20/2026-14:17:03-UTC`.
     pub date: String,
 }
 
@@ -94,7 +94,8 @@ fn columns(has_files: bool) -> Vec<(String, String)> {
     all
 }
 
-/// Head of the file: a description of each column, and the names. The line of names begins with a blank, by which readers know it.
+/// Returns the header: a description of each column, and the names. Readers recognize the line of
+/// names by its leading blank.
 pub fn header(has_files: bool) -> String {
     let columns = columns(has_files);
     let mut text = "*\n* 'flatfile.html' contains the results of each interval in columns.\n*\n".to_owned();
@@ -110,7 +111,7 @@ fn number(value: f64) -> String {
     format!("{value:.4}")
 }
 
-/// A value that all have, or none.
+/// Returns the common value, or `None`.
 fn common<T: PartialEq + Copy>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)
@@ -129,7 +130,8 @@ fn line(moment: &Moment, values: &[Option<String>]) -> String {
     format!("{:>12} {:>24} {}\n", moment.time, moment.date, values.collect::<String>())
 }
 
-/// The line of an interval, or of the mean of several. `lengths` are those of the storage that is there; `rate` is what was asked for.
+/// Formats the line of an interval, or of the mean of several. `lengths` are those of existing storage;
+/// `rate` is the requested rate.
 pub fn of_blocks(
     (script, run, lengths): (&Script, &Run, &[Option<u64>]),
     rate: Option<f64>,
@@ -176,7 +178,7 @@ pub fn of_blocks(
     line(moment, &values)
 }
 
-/// The same, of a run on files.
+/// Formats the same line for a run on files.
 pub fn of_files(
     run: &Run,
     rate: Option<f64>,

@@ -1,13 +1,14 @@
-//! Parameters ahead of all definitions, and definitions of hosts.
+//! Parameters before all definitions, and host definitions.
 
 use super::parse::{Parameter, is_key, size};
 use super::usage_error::Reason;
 use super::values::{at_least_one, within};
 
-/// Most repetitions of `loop=`.
+/// Limit of repetitions by `loop=`.
 const LOOPS_MAX: u64 = 1000;
 
-/// Parameters that change neither the load nor its results: reports, messages, and how vdbench's processes find each other.
+/// Parameters that affect neither the load nor its results: reports, messages,
+/// and communication between vdbench's processes.
 const WITHOUT_EFFECT: [&str; 12] = [
     "report",
     "report_run_totals",
@@ -23,7 +24,7 @@ const WITHOUT_EFFECT: [&str; 12] = [
     "timeout",
 ];
 
-/// Parameters with an effect apart from the load, each with its replacement.
+/// Parameters with an effect other than on the load, each with its replacement.
 const IGNORED: [(&str, &str); 6] = [
     ("data_errors", "the first error ends a run"),
     ("dataerrors", "the first error ends a run"),
@@ -33,12 +34,11 @@ const IGNORED: [(&str, &str); 6] = [
     ("heartbeat_error", "run the command yourself"),
 ];
 
-/// Parameters that come ahead of all definitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct General {
-    /// `create_anchors=yes`.
+    /// `create_anchors=yes`: whether anchor directories are created.
     pub(super) makes_anchors: bool,
-    /// Number of times that all runs are made.
+    /// Number of times that all runs are repeated.
     pub(super) repeats: u64,
 }
 
@@ -52,7 +52,7 @@ fn is_yes(parameter: &Parameter) -> bool {
     parameter.values[0].to_ascii_lowercase().starts_with('y')
 }
 
-/// Returns `true` for the value that a parameter has when it is not written, where that does nothing.
+/// Returns `true` for a parameter's default value, if the default has no effect.
 fn is_default(parameter: &Parameter) -> bool {
     let value = parameter.values[0].to_ascii_lowercase();
     match parameter.key.as_str() {
@@ -63,7 +63,7 @@ fn is_default(parameter: &Parameter) -> bool {
 }
 
 impl General {
-    /// Takes a parameter. Returns a message about one that is ignored.
+    /// Sets a parameter. Returns a message if it is ignored.
     pub(super) fn set(&mut self, parameter: &Parameter) -> Result<Option<String>, Reason> {
         let key = parameter.key.as_str();
         if is_default(parameter) {
@@ -84,7 +84,7 @@ impl General {
         }
         let ignored = IGNORED.iter().find(|(full, _)| is_key(key, &[full]));
         if let Some((full, instead)) = ignored {
-            // A run ends at its first error: a larger limit changes nothing.
+            // A run ends at its first error, so a larger limit has no effect.
             let is_count = full.starts_with("data") && size(&parameter.values[0]).is_some();
             return Ok((!is_count).then(|| format!("`{key}` is ignored: {instead}")));
         }
@@ -102,12 +102,12 @@ impl General {
     }
 }
 
-/// A host definition: `hd=`.
+/// A host definition (HD).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Host {
     label: String,
     line: usize,
-    /// The host's name or address; absent if the label is it.
+    /// Name or address of the host; `None` if the label is the name.
     system: Option<String>,
 }
 
@@ -123,7 +123,7 @@ impl Host {
         let value = &parameter.values[0];
         match parameter.key.as_str() {
             key if is_key(key, &["system"]) => self.system = Some(value.clone()),
-            // These say how to reach a remote host, and how many processes share the threads there.
+            // These parameters say how to reach a remote host, and how many processes share the threads there.
             key if is_key(key, &["vdbench", "shell", "user", "jvms"]) => {}
             key if is_key(key, &["clients"]) && value == "1" => {}
             key => {
@@ -138,7 +138,7 @@ impl Host {
         Ok(())
     }
 
-    /// Its line and name, if it is not this host.
+    /// Returns line and error if it is another host.
     pub(super) fn elsewhere(&self) -> Option<(usize, Reason)> {
         let name = self.system.as_deref().unwrap_or(&self.label);
         let is_here = HERE.iter().any(|here| here.eq_ignore_ascii_case(name));
@@ -146,7 +146,7 @@ impl Host {
     }
 }
 
-/// Checks the hosts that a definition names: this host, by any of its labels.
+/// Checks that all hosts of a definition are this host, under any of its labels.
 pub(super) fn on_hosts(parameter: &Parameter, hosts: &[Host]) -> Result<(), Reason> {
     let is_known = |name: &&String| {
         let name = name.as_str();

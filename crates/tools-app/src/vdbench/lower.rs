@@ -1,4 +1,4 @@
-//! From a run to a workload.
+//! Lowers a run to a workload.
 
 use super::script::{Rate, Run, Script};
 use super::storage::{Storage, Transfers, Work};
@@ -17,73 +17,67 @@ use std::path::PathBuf;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Why a run is no workload.
+/// Error from lowering a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoWorkload {
-    /// A storage definition names what is not there, and says no size.
-    #[error("sd={storage}: '{path}' is not there, and has no `size=`")]
+    /// Storage does not exist, and has no `size=`.
+    #[error("sd={storage}: '{path}' does not exist and has no `size=`")]
     NoSize {
-        /// The storage definition.
+        /// Name of the storage definition.
         storage: String,
-        /// What it names.
         path: String,
     },
-    /// Files are opened in two ways.
+    /// Only some of the files are opened with `o_direct`.
     #[error("rd={run}: some files are opened with o_direct and some without; use it for all file systems, or for none")]
-    DirectInPart {
-        /// The run.
-        run: String,
-    },
-    /// A thread would have no file.
+    DirectInPart { run: String },
+    /// There are more threads than files.
     #[error("fwd={work}: {threads} threads have only {files} files of fsd={storage}; use more files, or fewer threads")]
     TooFewFiles {
-        /// The workload definition.
+        /// Name of the workload definition.
         work: String,
-        /// Its threads.
         threads: u64,
-        /// The file system definition.
+        /// Name of the file system definition.
         storage: String,
-        /// Its files.
         files: u64,
     },
-    /// A storage definition whose hits have no place, or leave none.
+    /// The hit area is too small for hits, or leaves no room for misses.
     #[error(
         "wd={work}: the hit area of sd={storage}, {hit_area} bytes, must be twice the largest transfer, and smaller than the \
          storage; set its `hitarea=`"
     )]
     HitArea {
-        /// The workload definition.
+        /// Name of the workload definition.
         work: String,
-        /// The storage definition.
+        /// Name of the storage definition.
         storage: String,
-        /// Its hit area, bytes.
+        /// Size of the hit area, bytes.
         hit_area: u64,
     },
-    /// A workload definition uses a part that holds no transfer.
+    /// The used part of the storage is smaller than a transfer.
     #[error("wd={work}: sd={storage} is smaller than a transfer of {transfer_bytes} bytes")]
     TooSmall {
-        /// The workload definition.
+        /// Name of the workload definition.
         work: String,
-        /// The storage definition.
+        /// Name of the storage definition.
         storage: String,
-        /// The largest transfer.
+        /// Size of the largest transfer, bytes.
         transfer_bytes: u64,
     },
 }
 
-/// What is known of the machine that a script is to run on.
+/// Facts about the host on which a script runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Places<'a> {
-    /// The lengths of what storage definitions name, in their order, where it is there.
+    /// Length of each storage, in the order of the definitions; `None` if it does not exist.
     pub lengths: &'a [Option<u64>],
-    /// Where the files of the run's file systems are made, in their order; all in one directory, the run's, where empty.
+    /// Directory for each file system of the run, in their order. If empty, all files go to the run's directory.
     pub directories: &'a [PathBuf],
 }
 
-/// A run as a workload. `rate` is I/Os a second, all together.
+/// Lowers a run. `rate` is the total of I/Os per second.
 ///
 /// # Errors
-/// A storage has no size, or none is left of it.
+/// Storage has no size, or too little is left of it.
 pub fn lower(
     script: &Script,
     run: &Run,
@@ -96,7 +90,7 @@ pub fn lower(
     }
     let mut target = BTreeMap::new();
     let mut groups = Vec::new();
-    // Skews hold at a rate by themselves; without one, workloads wait for each other.
+    // With a rate, each workload's pace gives its skew. Without one, workloads have to wait for each other.
     let waits = rate.is_none() && run.works.iter().filter(|work| work.rate.is_none()).count() > 1;
     let mut is_direct = true;
     let mut used_bytes: BTreeMap<String, u64> = BTreeMap::new();
@@ -127,14 +121,14 @@ pub fn lower(
                 return Err(NoWorkload::TooSmall { work: work.name.clone(), storage: name, transfer_bytes: largest });
             }
             let has_hits = work.hits != (0, 0);
-            // As vdbench asks for: hits that do not all go to one block, and room for the others.
+            // vdbench demands this: hits need more than one block, and misses need room.
             if has_hits && (storage.hit_area < 2 * largest || storage.hit_area.saturating_add(largest) > length) {
                 return Err(NoWorkload::HitArea { work: work.name.clone(), storage: name, hit_area: storage.hit_area });
             }
             let number = groups.len() as u32 + 1;
             let share = work.skew.unwrap_or(100.0) / 100.0 / used.len() as f64;
             let own = work.rate.map(|rate| rate as f64 / used.len() as f64);
-            // All workloads of a storage share its threads.
+            // All workloads on a storage share its threads.
             let sharing = run.works.iter().filter(|other| other.storage.contains(&storage.name)).count() as u64;
             let threads = (run.threads.or(work.threads).unwrap_or(storage.threads) / sharing.max(1)).max(1);
             let opened = work.opened.unwrap_or(storage.opened);
@@ -160,7 +154,7 @@ pub fn lower(
     Ok(workload)
 }
 
-/// The workload of a run: one phase.
+/// Returns the workload of a run, which has one phase.
 pub(super) fn workload_of(
     run: &Run,
     direct: bool,
@@ -168,7 +162,7 @@ pub(super) fn workload_of(
     target: BTreeMap<String, Target>,
     seed: u64,
 ) -> Workload {
-    // What only makes files goes on until they are made.
+    // A run that only creates files lasts until they are created.
     let is_timed = run.format.is_none_or(|format| format.limited);
     let phase = Phase {
         cache: if direct { CachePolicy::Direct } else { CachePolicy::AsIs },
@@ -199,7 +193,7 @@ fn pace(run: &Run, rate: Option<f64>, (waits, share): (bool, f64)) -> Pace {
     }
 }
 
-/// Random offsets: some of them where hits go, at the beginning, and the others behind it.
+/// Returns the distribution of random offsets: hits go to the beginning of the range, misses after it.
 fn distribution(work: &Work, storage: &Storage, length: u64) -> OffsetDistribution {
     if work.hits == (0, 0) {
         return OffsetDistribution::default();
@@ -242,14 +236,14 @@ fn stream(work: &Work, storage: &Storage, (start, length): (u64, u64), seed: u64
     }
 }
 
-/// The rate of a run, where one is asked for; `largest` is what the first run of its curve did.
+/// Returns the rate of a run, if it has one. `largest` is the rate of the first run of its curve.
 pub(super) fn rate(run: &Run, largest: f64) -> Option<f64> {
     match run.rate {
         Rate::Max | Rate::CurveMax => None,
         Rate::PerSecond(rate) => Some(rate as f64),
         Rate::CurvePercent(percent) => {
             let rate = largest * percent as f64 / 100.0;
-            // As the tool has it: to the next hundred.
+            // As in vdbench: rounded up to the next hundred.
             Some(if rate > 1000.0 { (rate / 100.0).ceil() * 100.0 } else { rate.max(1.0) })
         }
     }

@@ -1,5 +1,5 @@
-//! From a run on files to a workload: each workload definition on each of its file systems is a group of workers with files of
-//! its own.
+//! Lowers a run on files. Each workload definition on each of its file systems becomes a worker group with its own
+//! files.
 
 use super::file_systems::{FileStorage, FileWork};
 use super::lower::{NoWorkload, workload_of};
@@ -15,7 +15,7 @@ use plumb_workload::{
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// A run as a workload. `rate` is requested operations a second, all together.
+/// Lowers a run. `rate` is the total of requested operations per second.
 pub(super) fn lower(run: &Run, directories: &[PathBuf], rate: Option<f64>, seed: u64) -> Result<Workload, NoWorkload> {
     let mut target = BTreeMap::new();
     let mut groups = Vec::new();
@@ -29,13 +29,13 @@ pub(super) fn lower(run: &Run, directories: &[PathBuf], rate: Option<f64>, seed:
         let all = storage.files_in_all().unwrap_or(0);
         let threads_on = |work: &FileWork| {
             let threads = threads_on(work, &storage.name);
-            // Nobody asked for more than there are files.
+            // The default number of threads may exceed the number of files.
             if work.operation == Operation::Format { threads.min(all) } else { threads }
         };
         let threads: u64 = users.iter().map(|work| threads_on(work)).sum();
         for work in users {
             let own_threads = threads_on(work);
-            // All threads have equal parts of the files, and of the directories.
+            // All threads have equal shares of the files and directories.
             let part = |all: u64| (u128::from(all) * u128::from(own_threads) / u128::from(threads.max(1))) as u64;
             let files = part(all);
             if files < own_threads {
@@ -46,7 +46,7 @@ pub(super) fn lower(run: &Run, directories: &[PathBuf], rate: Option<f64>, seed:
                     files,
                 });
             }
-            // Who copies each file once has as many as the others.
+            // If each file is copied once, all threads have the same number of files.
             let each_once = work.operation == Operation::Copy && !work.picks_random;
             let files = if each_once { files / own_threads * own_threads } else { files };
             let directories = part(storage.directories_in_all()).max(own_threads);
@@ -91,12 +91,12 @@ pub(super) fn lower(run: &Run, directories: &[PathBuf], rate: Option<f64>, seed:
         return Err(NoWorkload::DirectInPart { run: run.name.clone() });
     }
     let mut workload = workload_of(run, direct, groups, target, seed);
-    // A run that only makes files makes all of them.
+    // A run that only creates files has no data limit.
     workload.phase[0].stop.bytes = run.format.is_none().then(|| run.data.bytes(0)).flatten().map(Bytes);
     Ok(workload)
 }
 
-/// The threads of a workload definition are those of all its file systems together.
+/// Returns the threads on one file system. A definition's threads are divided between its file systems.
 fn threads_on(work: &FileWork, storage: &str) -> u64 {
     let systems = work.file_systems.len() as u64;
     let place = work.file_systems.iter().position(|name| name == storage).unwrap_or(0) as u64;
@@ -128,7 +128,7 @@ fn tree(storage: &FileStorage, work: &FileWork, (files, directories): (u64, u64)
         width: storage.width as u32,
         depth: storage.depth as u32,
         size: distribution(&storage.sizes),
-        // What makes files begins without, and what works on directories needs none.
+        // Workloads that create files start without any, and workloads on directories need none.
         preallocated_percent: match work.operation {
             Operation::Create | Operation::Format | Operation::Mkdir | Operation::Rmdir => 0,
             _ => 100,
@@ -138,17 +138,17 @@ fn tree(storage: &FileStorage, work: &FileWork, (files, directories): (u64, u64)
     }
 }
 
-/// Blocks of a file that are read or written at random: `stopafter`, or as many as it has.
+/// Returns the random blocks per file: `stopafter`, or as many as the file has.
 fn blocks(work: &FileWork, storage: &FileStorage) -> u64 {
     work.stop_after.unwrap_or_else(|| whole_blocks(work, storage))
 }
 
-/// Transfers of a whole file.
+/// Returns the number of transfers that cover a file.
 fn whole_blocks(work: &FileWork, storage: &FileStorage) -> u64 {
     (mean(&storage.sizes) / mean(&work.transfers).max(1.0)).ceil().max(1.0) as u64
 }
 
-/// Calls for each that is counted: a rate holds for those that are counted.
+/// Returns the number of ops per requested operation. A rate applies to requested operations.
 fn ops_per_requested(work: &FileWork, storage: &FileStorage) -> f64 {
     match work.operation {
         Operation::Read | Operation::Write => {
@@ -173,7 +173,7 @@ fn ops_per_requested(work: &FileWork, storage: &FileStorage) -> f64 {
     }
 }
 
-/// `copies` is the target that files are copied to.
+/// `copies` is the target to which files are copied.
 fn steps(work: &FileWork, storage: &FileStorage, copies: &str) -> Vec<Step> {
     let file = if work.picks_random { Pick::Random } else { Pick::Sequential };
     let close = || Step::Close { handle: 0 };
@@ -198,7 +198,7 @@ fn steps(work: &FileWork, storage: &FileStorage, copies: &str) -> Vec<Step> {
     }
 }
 
-/// A file after another, opened, read or written, and closed.
+/// Returns steps that open, read or write, and close one file after another.
 fn transfers(work: &FileWork, storage: &FileStorage, file: Pick) -> Vec<Step> {
     let usual = if work.operation == Operation::Read { 100 } else { 0 };
     let read_percent = work.read_percent.unwrap_or(usual);
@@ -224,7 +224,7 @@ fn transfers(work: &FileWork, storage: &FileStorage, file: Pick) -> Vec<Step> {
     [vec![open()], middle, vec![close]].concat()
 }
 
-/// Steps with transfers of one size, or of each of several by its share.
+/// Returns steps with transfers of one size, or a mix of sizes by percentage.
 fn by_size(sizes: &Transfers, steps: impl Fn(u64) -> Vec<Step>) -> Vec<Step> {
     match sizes {
         Transfers::Fixed(request) => steps(*request),
@@ -235,7 +235,7 @@ fn by_size(sizes: &Transfers, steps: impl Fn(u64) -> Vec<Step>) -> Vec<Step> {
     }
 }
 
-/// Reads and writes by their share.
+/// Returns a mix of reads and writes.
 fn either(read_percent: u8, read: impl Fn() -> Vec<Step>, write: impl Fn() -> Vec<Step>) -> Vec<Step> {
     match read_percent {
         0 => write(),

@@ -1,8 +1,8 @@
-//! vdbench's parameter files: storage, workload and run definitions for raw I/O, and definitions of file systems and of the work on
-//! them. Written from what vdbench 5.04 documents.
+//! vdbench's parameter files: storage, workload and run definitions for raw I/O, and definitions of file systems and
+//! of workloads on their files. Based on the documentation of vdbench 5.04.
 //!
-//! [`read`] understands a command line, [`Script::parse`] a parameter file; [`lower`](fn@lower) turns one run of it into a workload, and
-//! [`print`](mod@print) prints the lines of a run.
+//! [`read`] parses a command line, and [`Script::parse`] a parameter file. [`lower`](fn@lower) turns one run into a
+//! workload, and [`print`](mod@print) prints its lines.
 
 mod definitions;
 mod file_systems;

@@ -1,39 +1,34 @@
-//! What a file workload does with a file.
+//! Operations of file workloads.
 
-/// What is done to files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// Opened, read and closed.
+    /// Open, read and close a file.
     Read,
-    /// Opened, written and closed.
+    /// Open, write and close a file.
     Write,
-    /// A directory is made.
     Mkdir,
-    /// A file is made, without contents, and closed.
+    /// Create an empty file and close it.
     Create,
-    /// Opened and closed.
+    /// Open and close a file.
     Open,
-    /// The same; the closes are what is counted.
+    /// Open and close a file; only the closes count.
     Close,
-    /// Removed.
     Delete,
-    /// `stat`.
+    /// Call `stat` on a file.
     Getattr,
-    /// Its times are set.
+    /// Set the times of a file.
     Setattr,
-    /// Asked for permission to read it.
+    /// Check the read permission of a file.
     Access,
-    /// A directory is removed.
     Rmdir,
-    /// Copied into another file system.
+    /// Copy a file to another file system.
     Copy,
-    /// The same, and removed then.
+    /// Copy a file to another file system, then remove it.
     Move,
-    /// Made, written and closed: what `format=only` does.
+    /// Create, write and close a file, for `format=only`.
     Format,
 }
 
-/// The words for operations.
 pub(super) const OPERATIONS: [(&str, Operation); 13] = [
     ("read", Operation::Read),
     ("write", Operation::Write),

@@ -1,38 +1,37 @@
-//! A parameter file as parameters, each with its place: `sd=sd1,lun=/dev/sdb,threads=(1,2)`.
+//! Splits a parameter file into parameters with places: `sd=sd1,lun=/dev/sdb,threads=(1,2)`.
 
 use super::usage_error::{Placed, Reason};
 
-/// A parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parameter {
-    /// In lower case.
+    /// Keyword, in lower case.
     pub key: String,
-    /// Its values; several only in parentheses.
+    /// Values; more than one only if written in parentheses.
     pub values: Vec<String>,
-    /// Its line, from 1.
+    /// Line number, from 1.
     pub line: usize,
 }
 
 impl Parameter {
-    /// Its values as they were written.
-    pub(super) fn said(&self) -> String {
+    /// Returns the values as written.
+    pub(super) fn joined_values(&self) -> String {
         match self.values.as_slice() {
             [one] => one.clone(),
             several => format!("({})", several.join(",")),
         }
     }
 
-    /// Its value means nothing.
+    /// Returns the error for an invalid value.
     pub(super) fn value(&self, expected: &'static str) -> Reason {
-        Reason::value(&self.key, &self.said(), expected)
+        Reason::value(&self.key, &self.joined_values(), expected)
     }
 }
 
-/// The parameters of a file up to `eof`. Lines that begin with `*`, `#` or `/` are comments, and so is what stands behind a blank;
-/// a line that ends with a comma goes on in the next.
+/// Returns the parameters of a file up to `eof`. Lines that begin with `*`, `#` or `/` are comments, and so is the
+/// text after a blank. A line that ends with a comma continues on the next.
 ///
 /// # Errors
-/// The line, and what is wrong with it.
+/// The line number and the problem.
 pub(super) fn parameters(text: &str) -> Result<Vec<Parameter>, Placed> {
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -49,35 +48,35 @@ pub(super) fn parameters(text: &str) -> Result<Vec<Parameter>, Placed> {
         }
         let mut rest = before_comment(line);
         while !rest.is_empty() {
-            let Some((key, behind)) = rest.split_once('=') else {
+            let Some((key, after)) = rest.split_once('=') else {
                 return Err((number, Reason::NotAParameter { text: rest.to_owned() }));
             };
-            let (values, behind) = match behind.strip_prefix('(') {
+            let (values, after) = match after.strip_prefix('(') {
                 Some(inner) => {
-                    let Some((inner, behind)) = split_at_unquoted(inner, ')') else {
+                    let Some((inner, after)) = split_at_unquoted(inner, ')') else {
                         return Err((number, Reason::NotClosed { key: key.to_owned() }));
                     };
-                    (values(inner), &behind[1..])
+                    (values(inner), &after[1..])
                 }
                 None => {
-                    let (value, behind) = split_at_unquoted(behind, ',').unwrap_or((behind, ""));
-                    (vec![value.replace('"', "")], behind)
+                    let (value, after) = split_at_unquoted(after, ',').unwrap_or((after, ""));
+                    (vec![value.replace('"', "")], after)
                 }
             };
-            if !behind.is_empty() && !behind.starts_with(',') {
-                return Err((number, Reason::NoComma { key: key.to_owned(), text: behind.to_owned() }));
+            if !after.is_empty() && !after.starts_with(',') {
+                return Err((number, Reason::NoComma { key: key.to_owned(), text: after.to_owned() }));
             }
             if values.iter().any(String::is_empty) {
                 return Err((number, Reason::NoValue { key: key.to_owned() }));
             }
-            rest = behind.trim_start_matches(',');
+            rest = after.trim_start_matches(',');
             found.push(Parameter { key: key.trim().to_ascii_lowercase(), values, line: number });
         }
     }
     Ok(found)
 }
 
-/// Splits in front of the first `letter` that is not between double quotes.
+/// Splits at the first `letter` outside of double quotes.
 fn split_at_unquoted(text: &str, letter: char) -> Option<(&str, &str)> {
     let mut is_quoted = false;
     let place = text.char_indices().find(|(_, found)| {
@@ -87,7 +86,7 @@ fn split_at_unquoted(text: &str, letter: char) -> Option<(&str, &str)> {
     place.map(|(at, _)| text.split_at(at))
 }
 
-/// A line up to its first blank outside of quotes: the rest is a comment.
+/// Returns the line up to its first unquoted blank. The rest is a comment.
 fn before_comment(line: &str) -> &str {
     let mut is_quoted = false;
     let end = line.char_indices().find(|(_, found)| {
@@ -97,23 +96,24 @@ fn before_comment(line: &str) -> &str {
     end.map_or(line, |(at, _)| &line[..at])
 }
 
-/// The values of a list, without their quotes.
+/// Splits a list into values without quotes.
 fn values(mut list: &str) -> Vec<String> {
     let mut found = Vec::new();
-    while let Some((value, behind)) = split_at_unquoted(list, ',') {
+    while let Some((value, after)) = split_at_unquoted(list, ',') {
         found.push(value.replace('"', ""));
-        list = &behind[1..];
+        list = &after[1..];
     }
     found.push(list.replace('"', ""));
     found
 }
 
-/// A number as vdbench's scanner reads it: with a fraction, and with K, M, G, T or H, each also with a B (`512kb`, `1.5g`).
+/// Parses a number with an optional fraction and one of the units K, M, G, T or H, which may end in B: `512kb`,
+/// `1.5g`.
 pub(super) fn size(text: &str) -> Option<u64> {
     scaled(text, 1 << 20)
 }
 
-/// A time: seconds, minutes (`90m`) or hours (`2h`). As a time, M is minutes.
+/// Parses a time in seconds, minutes (`90m`) or hours (`2h`). In a time, M means minutes.
 pub(super) fn seconds(text: &str) -> Option<u64> {
     scaled(text.strip_suffix(['s', 'S']).unwrap_or(text), 60).filter(|seconds| *seconds <= u64::from(u32::MAX))
 }
@@ -133,16 +133,16 @@ fn scaled(text: &str, m: u64) -> Option<u64> {
     };
     let whole = match number.parse::<u64>() {
         Ok(number) => number.checked_mul(factor)?,
-        // Values are at most those of an i64, which the cast keeps above its limit.
+        // vdbench's values are `i64`. The saturating cast keeps larger ones above that limit.
         Err(_) if number.contains('.') => (number.parse::<f64>().ok()? * factor as f64) as u64,
         Err(_) => return None,
     };
     i64::try_from(whole).is_ok().then_some(whole)
 }
 
-/// The numbers of a list: single ones, and `FIRST-LAST,STEP` or `FIRST-LAST,d`, which doubles.
+/// Parses a list of numbers, or a range: `FIRST-LAST,STEP`, or `FIRST-LAST,d`, which doubles.
 pub(super) fn numbers(values: &[String], read: fn(&str) -> Option<u64>) -> Option<Vec<u64>> {
-    /// More than this nobody has written on purpose.
+    /// Limit of a list's length. More are probably a mistake.
     const NUMBERS_MAX: usize = 1000;
     if let [range, step] = values
         && let Some((first, last)) = range.split_once('-')
@@ -164,6 +164,6 @@ pub(super) fn numbers(values: &[String], read: fn(&str) -> Option<u64>) -> Optio
 }
 
 pub(super) fn is_key(key: &str, full: &[&str]) -> bool {
-    // As the tool has it: the beginning of a keyword is the keyword.
+    // As in vdbench, a prefix of a keyword is enough.
     key.len() > 1 && full.iter().any(|full| full.starts_with(key))
 }

@@ -1,4 +1,4 @@
-//! What vdbench prints.
+//! vdbench's output.
 
 use super::script::{Rate, Run};
 use plumb_result::histogram::Histogram;
@@ -6,17 +6,17 @@ use plumb_result::measurement::OpMeasurement;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
-/// Headers come again before each of this many lines.
+/// Number of lines between two headers.
 pub const HEADER_EVERY: u64 = 30;
 
 const MIB: f64 = 1_048_576.0;
 
-/// The I/Os a second of a run, where one is asked for; `largest` is what the first run of its curve did.
+/// Returns the rate of a run in I/Os per second, if it has one. `largest` is the rate of the first run of its curve.
 pub fn rate(run: &Run, largest: f64) -> Option<f64> {
     super::lower::rate(run, largest)
 }
 
-/// Before a run. `now` is a time of day, with milliseconds.
+/// Formats the text before a run. `now` is a time of day with milliseconds.
 pub fn starting(run: &Run, rate: Option<f64>, now: &str, simulates: bool) -> String {
     let verb = if simulates { "Simulating" } else { "Starting" };
     let rate = match (run.rate, rate) {
@@ -33,7 +33,7 @@ pub fn starting(run: &Run, rate: Option<f64>, now: &str, simulates: bool) -> Str
     )
 }
 
-/// The two lines above the columns. `today` is such as `Feb 20, 2026`.
+/// Formats the two header lines. `today` is a date such as `Feb 20, 2026`.
 pub fn header(today: &str) -> String {
     let line = |words: [&str; 11]| {
         let widths = [10, 10, 8, 7, 6, 8, 8, 8, 8, 8, 5];
@@ -45,7 +45,7 @@ pub fn header(today: &str) -> String {
     format!("\n{today}{}\n            {}\n", line(above), line(below))
 }
 
-/// What was done up to some moment.
+/// Totals up to some moment of the run.
 #[derive(Debug, Clone, Default)]
 pub struct Done {
     reads: Histogram,
@@ -54,14 +54,14 @@ pub struct Done {
 }
 
 impl Done {
-    /// Of these ops.
+    /// Sums up the measurements of reads and writes.
     pub fn of(ops: &BTreeMap<OpKind, OpMeasurement>) -> Done {
         let of = |kind: OpKind| ops.get(&kind).map(|ops| (ops.service.clone(), ops.bytes)).unwrap_or_default();
         let ((reads, read_bytes), (writes, written_bytes)) = (of(OpKind::Read), of(OpKind::Write));
         Done { reads, writes, bytes: read_bytes + written_bytes }
     }
 
-    /// What came behind an earlier moment.
+    /// Returns the difference to an earlier moment.
     pub fn since(&self, earlier: &Done) -> Done {
         Done {
             reads: self.reads.since(&earlier.reads),
@@ -70,7 +70,7 @@ impl Done {
         }
     }
 
-    /// I/Os a second.
+    /// Returns the I/Os per second.
     pub fn rate(&self, seconds: f64) -> f64 {
         if seconds > 0.0 { (self.reads.count() + self.writes.count()) as f64 / seconds } else { 0.0 }
     }
@@ -80,7 +80,7 @@ fn mean_ms(sum_ns: u128, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum_ns as f64 / count as f64 / 1e6 }
 }
 
-/// Standard deviation of all times, from the middles of the histogram's buckets.
+/// Returns the standard deviation of all latencies, from the middles of the histogram's buckets.
 fn deviation_ms(done: &Done, mean_ms: f64) -> f64 {
     let count = done.reads.count() + done.writes.count();
     if count < 2 {
@@ -96,11 +96,11 @@ fn deviation_ms(done: &Done, mean_ms: f64) -> f64 {
     (squares / (count - 1) as f64).sqrt()
 }
 
-/// The numbers of an interval; times in milliseconds.
+/// The values of an interval; times in milliseconds.
 pub(super) struct Figures {
     pub(super) rate: f64,
     pub(super) mib_per_second: f64,
-    /// Mean length of a transfer, bytes.
+    /// Mean transfer size, bytes.
     pub(super) bytes: u64,
     pub(super) read_percent: f64,
     pub(super) mean: f64,
@@ -132,7 +132,7 @@ impl Figures {
     }
 }
 
-/// The line of an interval, or of the mean of several, which `title` says.
+/// Formats the line of an interval, or of the mean of several, with this title.
 pub fn line(now: &str, title: &str, done: &Done, seconds: f64) -> String {
     let Figures { rate, mib_per_second, bytes, read_percent, mean, read_mean, write_mean, largest, deviation, depth } =
         Figures::of(done, seconds);

@@ -1,4 +1,4 @@
-//! What vdbench prints of runs on files: rate and response time of each operation, two columns each.
+//! Output for runs on files: rate and response time of each operation, in two columns.
 
 use super::operation::Operation;
 use super::script::{Rate, Run};
@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 
 const MIB: f64 = 1_048_576.0;
 
-/// A pair of columns: what stands above, and the widths of rate and response time.
+/// A pair of columns for one operation.
 struct Column {
     title: &'static str,
     operation: Operation,
     kind: OpKind,
-    /// It is there only where the run asks for it.
+    /// Whether the column is printed only if the run has the operation.
     is_optional: bool,
 }
 
@@ -25,7 +25,7 @@ const fn optional(title: &'static str, operation: Operation, kind: OpKind) -> Co
     Column { title, operation, kind, is_optional: true }
 }
 
-/// Reads and writes, which stand before the bytes.
+/// Reads and writes, printed before the bytes.
 const TRANSFERS: [Column; 2] =
     [column("read", Operation::Read, OpKind::Read), column("write", Operation::Write, OpKind::Write)];
 
@@ -39,15 +39,14 @@ const CALLS: [Column; 11] = [
     optional("getattr", Operation::Getattr, OpKind::Stat),
     optional("setattr", Operation::Setattr, OpKind::Utimens),
     optional("access", Operation::Access, OpKind::Access),
-    // Of several calls: see `FilesDone::of_column`.
+    // A copy consists of several calls: see `FilesDone::of_column`.
     optional("copy", Operation::Copy, OpKind::Write),
     optional("move", Operation::Move, OpKind::Write),
 ];
 
-/// The numbers of an interval in the flat file: rates, each with its response time in milliseconds.
+/// The values of an interval in the flat file: rates, each with its response time in milliseconds.
 pub(super) struct FlatFigures {
     pub(super) requested: (f64, f64),
-    /// Reads and writes.
     pub(super) transfers: [(f64, f64); 2],
     pub(super) calls: [(f64, f64); 11],
     pub(super) mib_read: f64,
@@ -55,23 +54,23 @@ pub(super) struct FlatFigures {
     pub(super) transfer_bytes: u64,
 }
 
-/// What was done up to some moment.
+/// Totals up to some moment of the run.
 #[derive(Debug, Clone, Default)]
 pub struct FilesDone {
-    /// Of each kind: how many, how long together, bytes.
+    /// Count, total time (ns) and bytes of each op kind.
     counts: BTreeMap<OpKind, (u64, u128, u64)>,
-    /// Files that were copied or moved.
+    /// Number of files that were copied or moved.
     copies: u64,
 }
 
 impl FilesDone {
-    /// Of these ops, which `copies` files were copied or moved by.
+    /// Sums up ops. `copies` is the number of files that they copied or moved.
     pub fn of(ops: &BTreeMap<OpKind, OpMeasurement>, copies: u64) -> FilesDone {
         let counts = ops.iter().map(|(kind, ops)| (*kind, (ops.count, ops.service.sum(), ops.bytes))).collect();
         FilesDone { counts, copies }
     }
 
-    /// What came behind an earlier moment.
+    /// Returns the difference to an earlier moment.
     pub fn since(&self, earlier: &FilesDone) -> FilesDone {
         let less = |kind: &OpKind, now: &(u64, u128, u64)| {
             let (count, sum, bytes) = earlier.counts.get(kind).copied().unwrap_or_default();
@@ -87,8 +86,8 @@ impl FilesDone {
         self.counts.get(&kind).copied().unwrap_or_default()
     }
 
-    /// How many there were of a column, and how long together: a copy is all calls that are made of its file, and runs that copy do
-    /// nothing else.
+    /// Returns count and total time of a column. A copy includes all calls on its file, because a run
+    /// that copies does nothing else.
     fn of_column(&self, column: &Column) -> (u64, u128) {
         if matches!(column.operation, Operation::Copy | Operation::Move) {
             return (self.copies, self.counts.iter().map(|(_, (_, sum, _))| sum).sum());
@@ -97,20 +96,20 @@ impl FilesDone {
         (count, sum)
     }
 
-    /// Requested operations: how many, and how long together.
+    /// Returns count and total time of the requested operations.
     fn requested(&self, run: &Run) -> (u64, u128) {
         let columns = || TRANSFERS.iter().chain(&CALLS).filter(|column| asks_for(run, column.operation));
         let each = || columns().map(|column| self.of_column(column));
         (each().map(|(count, _)| count).sum(), each().map(|(_, sum)| sum).sum())
     }
 
-    /// The numbers of the flat file.
+    /// Returns the values of the flat file.
     pub(super) fn figures(&self, run: &Run, seconds: f64) -> FlatFigures {
         let pair = |(count, sum): (u64, u128)| {
             let rate = if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
             (rate, if count > 0 { sum as f64 / count as f64 / 1e6 } else { 0.0 })
         };
-        // All calls are those of the copies only in a run that copies.
+        // Only in a run that copies do all calls belong to copies.
         let of = |column: &Column| {
             let copies = matches!(column.operation, Operation::Copy | Operation::Move);
             pair(if copies && !asks_for(run, column.operation) { (0, 0) } else { self.of_column(column) })
@@ -127,7 +126,7 @@ impl FilesDone {
         }
     }
 
-    /// Requested operations a second.
+    /// Returns the requested operations per second.
     pub fn rate(&self, run: &Run, seconds: f64) -> f64 {
         if seconds > 0.0 { self.requested(run).0 as f64 / seconds } else { 0.0 }
     }
@@ -137,7 +136,7 @@ fn asks_for(run: &Run, operation: Operation) -> bool {
     run.file_works.iter().any(|work| work.counts().contains(&operation))
 }
 
-/// Before a run. `now` is a time of day, with milliseconds.
+/// Formats the text before a run. `now` is a time of day with milliseconds.
 pub fn starting(run: &Run, rate: Option<f64>, now: &str, simulates: bool) -> String {
     let verb = if simulates { "Simulating" } else { "Starting" };
     if run.format.is_some() {
@@ -154,7 +153,7 @@ pub fn starting(run: &Run, rate: Option<f64>, now: &str, simulates: bool) -> Str
     format!("{now} {verb} RD={}; elapsed={}{warmup}; fwdrate={rate}For loops: {}\n", run.name, run.elapsed_s, run.loops)
 }
 
-/// A word in the middle of dots.
+/// Centers a word between dots.
 fn dotted(word: &str, width: usize) -> String {
     let dots = width.saturating_sub(word.len());
     format!(" {}{word}{}", ".".repeat(dots / 2), ".".repeat(dots - dots / 2))
@@ -176,7 +175,7 @@ fn pair_below((rate, response): (usize, usize)) -> String {
     format!(" {:>rate$} {:>response$}", "rate", "resp")
 }
 
-/// The two lines above the columns. `today` is such as `Feb 20, 2026`.
+/// Formats the two header lines. `today` is a date such as `Feb 20, 2026`.
 pub fn header(run: &Run, today: &str) -> String {
     let mut above = [dotted("Interval", 10), pair_above("ReqstdOps.", WIDE), dotted(" read", 5)].concat();
     let mut below = [format!(" {:>10}", ""), pair_below(WIDE), format!(" {:>5}", "pct")].concat();
@@ -196,7 +195,7 @@ pub fn header(run: &Run, today: &str) -> String {
     format!("\n{today}{above}\n            {below}\n")
 }
 
-/// A number that keeps its column: with fewer digits behind the point where there is no room for them.
+/// Formats a number so that it fits its column, with fewer decimals if necessary.
 fn fit(value: f64, width: usize, digits: usize) -> String {
     let texts = (0..=digits).rev().map(|digits| format!("{value:.digits$}"));
     let text = texts.into_iter().find(|text| text.len() <= width);
@@ -209,7 +208,7 @@ fn pair(count: u64, sum: u128, seconds: f64, (rate, response): (usize, usize)) -
     fit(per_second, rate, 1) + &fit(mean_ms, response, 3)
 }
 
-/// The line of an interval, or of the mean of several, which `title` says.
+/// Formats the line of an interval, or of the mean of several, with this title.
 pub fn line(run: &Run, now: &str, title: &str, done: &FilesDone, seconds: f64) -> String {
     let (requested, sum) = done.requested(run);
     let ((reads, _, read_bytes), (writes, _, written)) = (done.of_kind(OpKind::Read), done.of_kind(OpKind::Write));

@@ -1,4 +1,4 @@
-//! Run definitions, and the loops in them.
+//! Run definitions, and their loops.
 
 use super::file_systems::operation;
 use super::operation::OPERATIONS;
@@ -7,19 +7,19 @@ use super::script::{Rate, Run};
 use super::usage_error::{Placed, Reason};
 use super::values::THREADS_MAX;
 
-/// A run definition, before its loops.
+/// A run definition, before its loops are expanded.
 pub(super) struct RunDefinition {
     pub(super) run: Run,
     pub(super) line: usize,
     pub(super) works: Vec<String>,
     pub(super) file_works: Vec<String>,
-    /// The storage or file systems; they override the workload definitions.
+    /// Storage or file systems, which override those of the workload definitions.
     pub(super) storage: Vec<String>,
     pub(super) rates: Vec<Rate>,
     pub(super) loops: Vec<(Loop, Vec<u64>)>,
 }
 
-/// What changes from run to run.
+/// The parameter that a loop changes from run to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loop {
     Threads,
@@ -49,9 +49,9 @@ impl Loop {
     }
 }
 
-/// Returns `true` for keywords that workload definitions have too, and that mean a loop in a run definition.
+/// Returns `true` for keywords that workload definitions also have, and that start a loop in a run definition.
 pub(super) fn is_loop(key: &str) -> bool {
-    /// The last of them are not supported, which `loop_of` says.
+    /// `loop_of` rejects the last of them as unsupported.
     const WORDS: [&str; 16] = [
         "xfersizes",
         "threads",
@@ -73,10 +73,10 @@ pub(super) fn is_loop(key: &str) -> bool {
     is_key(key, &WORDS)
 }
 
-/// Reads a value of a loop.
+/// Parses a value of a loop.
 type ReadValue = fn(&str) -> Option<u64>;
 
-/// The loop that a parameter of a run definition asks for, and how its values are read.
+/// Returns the loop of a parameter in a run definition, and the parser of its values.
 pub(super) fn loop_of(parameter: &Parameter) -> Result<(Loop, ReadValue), Reason> {
     let loops: [(&[&str], Loop, ReadValue); 9] = [
         (&["threads"], Loop::Threads, size),
@@ -98,14 +98,14 @@ pub(super) fn loop_of(parameter: &Parameter) -> Result<(Loop, ReadValue), Reason
                   foroperations",
     })?;
     if what == Loop::Operations {
-        // Which of them is unknown says more than that the list cannot be read.
+        // An error that names the unknown operation is more helpful than one about the list.
         parameter.values.iter().try_for_each(|text| operation(text).map(|_| ()))?;
     }
     Ok((what, read))
 }
 
 impl Loop {
-    /// The smallest and the largest value.
+    /// Returns the smallest and the largest value.
     pub(super) fn limits(self) -> (u64, u64) {
         match self {
             Loop::Threads => (1, THREADS_MAX),
@@ -119,7 +119,7 @@ impl Loop {
 }
 
 impl RunDefinition {
-    /// How it is named in messages.
+    /// Returns the name for messages.
     pub(super) fn name(&self) -> String {
         format!("rd={}", self.run.name)
     }

@@ -1,4 +1,4 @@
-//! From definitions to runs.
+//! Converts definitions to runs.
 
 use super::definitions::Reader;
 use super::file_systems::{FileStorage, FileWork};
@@ -11,12 +11,12 @@ use super::storage::{Storage, Transfers, Work};
 use super::usage_error::{Placed, Reason};
 use super::values::share;
 
-/// Most runs of one file.
+/// Limit of runs in one file.
 const RUNS_MAX: usize = 10_000;
 
-/// Whether names that are said (`sd1`, `sd*`, `sd1-sd3`) include one.
-fn is_meant(said: &str, name: &str) -> bool {
-    if let Some(prefix) = said.strip_suffix('*') {
+/// Returns `true` if a pattern (`sd1`, `sd*`, `sd1-sd3`) matches a name.
+fn matches_name(pattern: &str, name: &str) -> bool {
+    if let Some(prefix) = pattern.strip_suffix('*') {
         return name.starts_with(prefix);
     }
     let parts = |text: &str| {
@@ -24,17 +24,17 @@ fn is_meant(said: &str, name: &str) -> bool {
         let (stem, number) = text.split_at(text.len() - digits);
         Some((stem.to_owned(), number.parse::<u64>().ok()?))
     };
-    if let Some((first, last)) = said.split_once('-')
+    if let Some((first, last)) = pattern.split_once('-')
         && let (Some((stem, first)), Some((last_stem, last)), Some((own, number))) =
             (parts(first), parts(last), parts(name))
     {
         return stem == last_stem && own == stem && (first..=last).contains(&number);
     }
-    said == name
+    pattern == name
 }
 
 impl Reader {
-    /// All runs, with what they use. `last` is the last line that says anything.
+    /// Returns all runs with the definitions that they use. `last` is the last line with a parameter.
     pub(super) fn runs(self, last: usize, settings: &VdbenchSettings) -> Result<Script, Placed> {
         let Reader { storage, works, file_systems, file_works, runs: definitions, general, hosts, notes, .. } = self;
         if let Some(other) = hosts.iter().find_map(Host::elsewhere) {
@@ -75,7 +75,7 @@ impl Reader {
                     return Err(too_many());
                 }
             }
-            // What is only made is made as fast as it goes.
+            // Creating files has no rate limit.
             let rates = if run.format.is_some() { &[Rate::Max] } else { definition.rates.as_slice() };
             for combination in &combinations {
                 for rate in rates {
@@ -91,7 +91,7 @@ impl Reader {
     }
 }
 
-/// A name with a number: in the place of `%d` (`%04d` with zeros before it) or of `*`, and otherwise at its end.
+/// Returns a name with a number in place of `%d` (`%04d` with leading zeros) or `*`, or else at its end.
 fn numbered(name: &str, number: u64) -> String {
     if let Some((before, format)) = name.split_once('%')
         && let Some((width, after)) = format.split_once('d')
@@ -108,7 +108,7 @@ fn numbered(name: &str, number: u64) -> String {
 }
 
 impl Storage {
-    /// The definitions that `count=` asks for; itself where it does not.
+    /// Returns the definitions that `count=` stands for, or only this one.
     fn expanded(self) -> Vec<Storage> {
         let Some((start, count)) = self.counted else { return vec![self] };
         let one = |number: u64| Storage {
@@ -121,7 +121,7 @@ impl Storage {
     }
 }
 
-/// What the parameters of a workload definition cannot be together.
+/// Checks combinations of parameters in a workload definition.
 fn check(work: &Work) -> Result<(), Placed> {
     let (has_hits, is_random) = (work.hits != (0, 0), work.random_percent == 100);
     let (found, way_out) = match () {
@@ -132,22 +132,22 @@ fn check(work: &Work) -> Result<(), Placed> {
             ("`stride` is for seeks, and some of its transfers follow one another", "use seekpct=random")
         }
         () if has_hits && !is_random => ("`rhpct` and `whpct` are for random transfers", "use seekpct=random"),
-        () if work.rate.is_some() && work.skew.is_some() => ("it has a rate of its own and a skew", "use one of them"),
+        () if work.rate.is_some() && work.skew.is_some() => ("it has both a rate and a skew", "use one of them"),
         () => return Ok(()),
     };
     Err((work.line, Reason::together(format!("wd={}", work.name), found, way_out)))
 }
 
-/// The workload definitions of a run, each with the names of its storage.
+/// Returns the workload definitions of a run, each with the names of its storage.
 fn used_works(definition: &RunDefinition, storage: &[Storage], works: &[Work]) -> Result<Vec<Work>, Placed> {
-    let is_used = |work: &&Work| definition.works.iter().any(|said| is_meant(said, &work.name));
+    let is_used = |work: &&Work| definition.works.iter().any(|pattern| matches_name(pattern, &work.name));
     let mut used: Vec<Work> = works.iter().filter(is_used).cloned().collect();
     if used.is_empty() {
         return Err(definition.uses_none("workload definition", "wd"));
     }
     for work in &mut used {
-        let said = if definition.storage.is_empty() { &work.storage } else { &definition.storage };
-        let is_used = |one: &&Storage| said.iter().any(|said| is_meant(said, &one.name));
+        let patterns = if definition.storage.is_empty() { &work.storage } else { &definition.storage };
+        let is_used = |one: &&Storage| patterns.iter().any(|pattern| matches_name(pattern, &one.name));
         let names: Vec<String> = storage.iter().filter(is_used).map(|one| one.name.clone()).collect();
         if names.is_empty() {
             let (what, definition) = ("storage definition", format!("wd={}", work.name));
@@ -155,16 +155,17 @@ fn used_works(definition: &RunDefinition, storage: &[Storage], works: &[Work]) -
         }
         work.storage = names;
     }
-    // Whoever has a rate of its own has no part in what the others share.
+    // Workloads with their own rate do not take part in the division of the rest.
     let skews = used.iter_mut().filter(|work| work.rate.is_none()).map(|work| &mut work.skew).collect();
     share(skews).map_err(|sum| definition.skews(sum))?;
     Ok(used)
 }
 
-/// A run with its file workload definitions, each with the names of its file systems, and these.
+/// Adds file workload definitions and file systems to a run.
 fn with_files(definition: &RunDefinition, all: &[FileStorage], works: &[FileWork]) -> Result<Run, Placed> {
-    let is_used =
-        |work: &&FileWork| !work.is_format() && definition.file_works.iter().any(|said| is_meant(said, &work.name));
+    let is_used = |work: &&FileWork| {
+        !work.is_format() && definition.file_works.iter().any(|pattern| matches_name(pattern, &work.name))
+    };
     let mut used: Vec<FileWork> = works.iter().filter(is_used).cloned().collect();
     if used.is_empty() {
         return Err(definition.uses_none("file workload definition", "fwd"));
@@ -176,8 +177,8 @@ fn with_files(definition: &RunDefinition, all: &[FileStorage], works: &[FileWork
         }
     };
     for work in &mut used {
-        let said = if definition.storage.is_empty() { &work.file_systems } else { &definition.storage };
-        let is_used = |one: &&FileStorage| said.iter().any(|said| is_meant(said, &one.name));
+        let patterns = if definition.storage.is_empty() { &work.file_systems } else { &definition.storage };
+        let is_used = |one: &&FileStorage| patterns.iter().any(|pattern| matches_name(pattern, &one.name));
         let own: Vec<&FileStorage> = all.iter().filter(is_used).collect();
         if own.is_empty() {
             let (what, definition) = ("file system definition", work.definition());
@@ -186,22 +187,22 @@ fn with_files(definition: &RunDefinition, all: &[FileStorage], works: &[FileWork
         work.file_systems = own.iter().map(|one| one.name.clone()).collect();
         own.iter().for_each(|one| add(one));
         let Some(target) = &work.target else { continue };
-        let wrong = |found, way_out| (work.line, Reason::together(work.definition(), found, way_out));
+        let conflict = |found, way_out| (work.line, Reason::together(work.definition(), found, way_out));
         let Some(target) = all.iter().find(|one| one.name == *target) else {
-            return Err(wrong("its `target=` is no file system definition", "define it by `fsd=`"));
+            return Err(conflict("its `target=` is not a file system definition", "define it by `fsd=`"));
         };
         if own.iter().any(|one| one.name == target.name) {
-            return Err(wrong("its `target=` is where its files are", "name another file system definition"));
+            return Err(conflict("its `target=` is where its files are", "name another file system definition"));
         }
         if own.iter().any(|one| !one.is_like(target)) {
             let way_out = "give both the same `depth=`, `width=`, `files=` and `sizes=`";
-            return Err(wrong("its `target=` has other files or directories", way_out));
+            return Err(conflict("its `target=` has other files or directories", way_out));
         }
         add(target);
     }
     if let Some(format) = definition.run.format {
-        let said = works.iter().find(|work| work.is_format());
-        let how = said.cloned().unwrap_or_else(FileWork::usual_format);
+        let format_work = works.iter().find(|work| work.is_format());
+        let how = format_work.cloned().unwrap_or_else(FileWork::usual_format);
         let operation = if format.directories { Operation::Mkdir } else { Operation::Format };
         let each = |one: &FileStorage| FileWork {
             file_systems: vec![one.name.clone()],
@@ -222,7 +223,7 @@ fn with_files(definition: &RunDefinition, all: &[FileStorage], works: &[FileWork
     Ok(Run { file_works: used, file_systems, ..definition.run.clone() })
 }
 
-/// Describes the part of a data limit that cannot be kept: a run ends by all that it transfers.
+/// Rejects data limits that cannot be met: a run ends by the total of its transfers.
 fn check_data(definition: &RunDefinition, run: &Run) -> Result<(), Placed> {
     let only = |percent: u8, operation: Operation| {
         run.works.iter().all(|work| work.read_percent == percent)
@@ -255,7 +256,7 @@ fn one_run(
     run.elapsed_s = settings.elapsed_s.unwrap_or(run.elapsed_s);
     run.interval_s = settings.interval_s.unwrap_or(run.interval_s);
     run.warmup_s = settings.warmup_s.unwrap_or(run.warmup_s);
-    let mut told = Vec::new();
+    let mut loop_texts = Vec::new();
     for &(what, value) in loops {
         let (works, files, systems) = (run.works.iter_mut(), run.file_works.iter_mut(), run.file_systems.iter_mut());
         match what {
@@ -276,11 +277,11 @@ fn one_run(
             Loop::Width => systems.for_each(|one| one.width = value),
             Loop::Files => systems.for_each(|one| one.files = value),
             Loop::Sizes => systems.for_each(|one| one.sizes = Transfers::Fixed(value)),
-            // What only makes files does nothing else.
+            // A run that only creates files has no other operations.
             Loop::Operations if run.format.is_some() => {}
             Loop::Operations => files.for_each(|work| work.operation = OPERATIONS[value as usize].1),
         }
-        told.push(match what {
+        loop_texts.push(match what {
             Loop::Transfers if value % 1024 == 0 => format!("xfersize={}k", value / 1024),
             Loop::Transfers => format!("xfersize={value}"),
             Loop::Operations => format!("operations={}", OPERATIONS[value as usize].0),
@@ -298,6 +299,6 @@ fn one_run(
         let found = "copies or moves together with other operations cannot be told apart";
         return Err(definition.together(found, "use a run for each operation"));
     }
-    run.loops = if told.is_empty() { "None".to_owned() } else { told.join(" ") };
+    run.loops = if loop_texts.is_empty() { "None".to_owned() } else { loop_texts.join(" ") };
     Ok(run)
 }

@@ -1,23 +1,21 @@
-//! A parameter file as it is understood: the storage, and the runs in their order.
+//! A parsed parameter file: the storage, and the runs in order.
 
 use super::file_systems::{FileStorage, FileWork};
 use super::format::Format;
 use super::storage::{Storage, Work};
 
-/// How fast a run is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
-    /// As fast as it goes.
     Max,
-    /// The first run of a curve: as fast as it goes, controlled by skews.
+    /// No limit, in the first run of a curve; skews control the workloads.
     CurveMax,
-    /// A point of a curve, per cent of what its first run did.
+    /// A point of a curve, in percent of the rate of its first run.
     CurvePercent(u64),
-    /// I/Os a second.
+    /// I/Os per second.
     PerSecond(u64),
 }
 
-/// Limit of data that ends a run. Up to 100, it is a multiple of the storage that the run uses.
+/// Amounts of data that end a run. Values up to 100 are multiples of the storage that the run uses.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct DataLimit {
     pub(super) all: Option<f64>,
@@ -26,62 +24,57 @@ pub(super) struct DataLimit {
 }
 
 impl DataLimit {
-    /// Bytes after which a run ends that uses storage of these bytes.
+    /// Returns the bytes after which a run ends. `storage` is the size of the storage that it uses, bytes.
     pub(super) fn bytes(self, storage: u64) -> Option<u64> {
         let limits = [self.all, self.read, self.written].into_iter().flatten();
-        // Up to 100 is a multiple, as the tool has it.
+        // As in vdbench, values up to 100 are multiples.
         limits.map(|limit| if limit > 100.0 { limit } else { limit * storage as f64 } as u64).min()
     }
 }
 
-/// One run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// Its name.
     pub name: String,
     pub(super) works: Vec<Work>,
     pub(super) file_works: Vec<FileWork>,
-    /// The file systems that these use.
+    /// The file systems that `file_works` use.
     pub(super) file_systems: Vec<FileStorage>,
-    /// How fast.
     pub rate: Rate,
-    /// Seconds that are measured.
+    /// Measured time, seconds.
     pub elapsed_s: u64,
-    /// Seconds of an interval.
+    /// Length of an interval, seconds.
     pub interval_s: u64,
-    /// Seconds before.
+    /// Warm-up before the measurement, seconds.
     pub warmup_s: u64,
-    /// Seconds of waiting before it.
+    /// Pause before the run, seconds.
     pub pause_s: u64,
     pub(super) poisson: bool,
     pub(super) threads: Option<u64>,
-    /// What is made, where that is all.
+    /// The format, if the run only creates files.
     pub(super) format: Option<Format>,
-    /// Bytes that end the run.
+    /// Data limit that ends the run.
     pub(super) data: DataLimit,
-    /// What the loops of `forX` have at this run.
+    /// Values of the `forX` loops in this run, as printed.
     pub loops: String,
 }
 
-/// A parameter file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Script {
     pub(super) storage: Vec<Storage>,
-    /// Its runs, in order.
     pub runs: Vec<Run>,
-    /// Whether anchors are made, with all that is above them.
+    /// Whether anchors are created, with all parent directories.
     pub makes_anchors: bool,
     /// Messages about parameters without effect, each with its line.
     pub notes: Vec<String>,
 }
 
 impl Run {
-    /// Whether gaps between operations are exponential.
+    /// Returns `true` if gaps between operations are exponentially distributed.
     pub(super) fn is_poisson(&self) -> bool {
         self.poisson
     }
 
-    /// Whether it works on files of file systems.
+    /// Returns `true` if the run works on files of file systems.
     pub fn has_files(&self) -> bool {
         !self.file_works.is_empty()
     }
@@ -93,13 +86,13 @@ impl Run {
 }
 
 impl Script {
-    /// What its storage definitions name, in their order.
+    /// Returns the paths of the storage definitions, in their order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.storage.iter().map(|one| one.path.as_str())
     }
 }
 
-/// The run as fast as it goes, then the points.
+/// Returns the unlimited run, then the points of the curve.
 pub(super) fn curve(points: &[u64]) -> Vec<Rate> {
     std::iter::once(Rate::CurveMax).chain(points.iter().map(|&point| Rate::CurvePercent(point))).collect()
 }

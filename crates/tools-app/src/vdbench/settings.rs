@@ -1,51 +1,47 @@
-//! From words to settings.
+//! Parses arguments into settings.
 
 use super::parse::seconds;
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// The help.
     Help,
-    /// A run.
     Run(VdbenchSettings),
 }
 
-/// A command line, understood.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VdbenchSettings {
-    /// The parameter file; `-` is standard input.
+    /// Path of the parameter file; `-` for standard input.
     pub file: String,
-    /// Where `summary.html` and `flatfile.html` go; nowhere when absent.
+    /// Directory of `summary.html` and `flatfile.html`; `None` writes neither.
     pub output: Option<String>,
-    /// Seconds of each run, whatever the file says.
+    /// Measured time of each run, seconds. It overrides the file.
     pub elapsed_s: Option<u64>,
-    /// Seconds of an interval.
+    /// Length of an interval, seconds.
     pub interval_s: Option<u64>,
-    /// Seconds before each run.
+    /// Warm-up before each run, seconds.
     pub warmup_s: Option<u64>,
-    /// Only print what would be run.
+    /// Print the runs without executing them.
     pub simulates: bool,
 }
 
-/// Why a command line cannot be understood.
+/// Error in a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Misuse {
-    /// No option of vdbench.
+    /// The option does not exist.
     #[error("unknown option `{0}`")]
     Unknown(String),
-    /// An option without its value.
-    #[error("-{0} lacks its value")]
+    /// An option has no value.
+    #[error("-{0} needs a value")]
     NoValue(char),
-    /// An option, and what is no number of seconds.
+    /// The value of an option is not a time.
     #[error("-{0} {1}: a time such as 90, 30m or 2h expected")]
     NotSeconds(char, String),
-    /// `-f` is missing.
     #[error("no parameter file; give one by -f FILE")]
     NoFile,
 }
 
-/// What `-h` prints.
+/// Returns the page of `-h`.
 pub fn help() -> String {
     "Usage: vdbench -f FILE [options]\n\
      \x20 -f FILE     parameter file; - is standard input\n\
@@ -58,10 +54,10 @@ pub fn help() -> String {
         .to_owned()
 }
 
-/// Reads the words behind `vdbench`.
+/// Parses the arguments after `vdbench`.
 ///
 /// # Errors
-/// The first word that is wrong.
+/// The first invalid argument.
 pub fn read(words: &[String]) -> Result<Action, Misuse> {
     let mut settings = VdbenchSettings::default();
     let mut rest = words.iter();

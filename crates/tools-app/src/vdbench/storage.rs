@@ -1,6 +1,6 @@
-//! Definitions of raw I/O: the storage, and the work on it.
+//! Definitions for raw I/O: the storage (SD), and workloads on it (WD).
 
-/// A storage definition.
+/// A storage definition (SD).
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Storage {
     pub(super) name: String,
@@ -9,34 +9,34 @@ pub(super) struct Storage {
     pub(super) bytes: Option<u64>,
     pub(super) threads: u64,
     pub(super) offset: u64,
-    /// Of what random offsets are multiples; of the transfer where absent.
+    /// Alignment of random offsets, bytes; `None` means the transfer size.
     pub(super) align: Option<u64>,
-    /// Where hits go: from the beginning of what is used.
+    /// Size of the area for hits, at the beginning of the used part, bytes.
     pub(super) hit_area: u64,
-    /// The part that is used, in per cent.
+    /// The part that is used, from and to, in percent.
     pub(super) range: (u64, u64),
     pub(super) opened: Opened,
-    /// `count=(START,COUNT)`: so many, numbered from the first.
+    /// `count=(START,COUNT)`: the definition stands for COUNT numbered ones.
     pub(super) counted: Option<(u64, u64)>,
 }
 
-/// How a file or device is opened.
+/// Flags with which a file or device is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Opened {
     pub(super) direct: bool,
     pub(super) sync: bool,
 }
 
-/// How large transfers are.
+/// Transfer sizes, bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Transfers {
-    /// Always so.
+    /// All transfers have this size.
     Fixed(u64),
-    /// Sizes, each with its per cent.
+    /// Sizes, each with its percentage.
     Mix(Vec<(u64, u8)>),
 }
 
-/// A workload definition.
+/// A workload definition (WD).
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Work {
     pub(super) name: String,
@@ -47,16 +47,16 @@ pub(super) struct Work {
     pub(super) random_percent: u8,
     pub(super) ends_at_end: bool,
     pub(super) skew: Option<f64>,
-    /// The part of the storage, in per cent; that of the storage where absent.
+    /// The used part of the storage, in percent; `None` means the storage's own range.
     pub(super) range: Option<(u64, u64)>,
-    /// Bytes between the end of a transfer and the next.
+    /// Gap between the end of a transfer and the next one, bytes.
     pub(super) stride: Option<u64>,
-    /// Per cent of reads and of writes that go to the hit area.
+    /// Percentages of reads and of writes that go to the hit area.
     pub(super) hits: (u8, u8),
-    /// A rate of its own, I/Os a second.
+    /// Rate of this workload alone, I/Os per second.
     pub(super) rate: Option<u64>,
-    /// Threads, where not those of the storage.
+    /// Number of threads; `None` means that of the storage.
     pub(super) threads: Option<u64>,
-    /// How it opens the storage, where not as that says.
+    /// Open flags; `None` means those of the storage.
     pub(super) opened: Option<Opened>,
 }

@@ -1,4 +1,4 @@
-//! Parameter files as users write them and as they should not, what they lower to, and vdbench's lines.
+//! Tests of valid and invalid parameter files, of their workloads, and of vdbench's output.
 
 use super::print::Done;
 use super::*;
@@ -23,7 +23,7 @@ eof
 nonsense
 ";
 
-/// Storage of these lengths.
+/// Returns places with storage of these lengths.
 pub(super) fn places(lengths: &[Option<u64>]) -> Places<'_> {
     Places { lengths, directories: &[] }
 }
@@ -44,22 +44,22 @@ fn stream(group: &WorkerGroup) -> &Stream {
     group.work.fio().unwrap()
 }
 
-// Protects runs: one for each point of a curve, for each rate, for each value of a loop, each with what holds for it.
+// Protects runs: one for each point of a curve, each rate, and each value of a loop, with its own parameters.
 #[test]
 fn definitions_become_runs() {
     let script = script(BASIC);
-    let told: Vec<String> = script
+    let described: Vec<String> = script
         .runs
         .iter()
         .map(|run| format!("{} {:?} {}+{} {}", run.name, run.rate, run.warmup_s, run.elapsed_s, run.loops))
         .collect();
     assert_eq!(
-        told[..3],
+        described[..3],
         ["rd1 CurveMax 0+10 None", "rd1 CurvePercent(50) 0+10 None", "rd1 CurvePercent(100) 0+10 None"]
     );
-    assert_eq!(told.len(), 3 + 3 * 2);
-    assert_eq!(told[3], "rd2 PerSecond(100) 3+30 threads=1.0 xfersize=2k");
-    assert_eq!(told[8], "rd2 PerSecond(200) 3+30 threads=4.0 xfersize=2k");
+    assert_eq!(described.len(), 3 + 3 * 2);
+    assert_eq!(described[3], "rd2 PerSecond(100) 3+30 threads=1.0 xfersize=2k");
+    assert_eq!(described[8], "rd2 PerSecond(200) 3+30 threads=4.0 xfersize=2k");
     let shorter =
         VdbenchSettings { elapsed_s: Some(1), interval_s: Some(1), warmup_s: Some(0), ..VdbenchSettings::default() };
     let all = Script::parse("f", BASIC, &shorter).unwrap().runs;
@@ -73,7 +73,7 @@ fn runs_become_workloads() {
     let groups = &curve.phase[0].workers;
     let names: Vec<&str> = groups.iter().map(|group| group.name.as_deref().unwrap()).collect();
     assert_eq!(names, ["wd1.sd1", "wd1.sd2", "wd2.sd2"]);
-    // 90 % of two devices, and 10 % of one; the threads of the second are shared.
+    // 90 % on two devices and 10 % on one; the workloads share the threads of the second.
     let weights: Vec<u32> = groups.iter().map(|group| group.pace.flow.unwrap().weight).collect();
     assert_eq!((weights, groups[0].depth, groups[2].depth), (vec![4500, 4500, 1000], 4, 2));
     assert_eq!((groups[0].files.direct, groups[2].files.direct), (false, true));
@@ -95,23 +95,23 @@ fn runs_become_workloads() {
 
 // Hostile files: each is refused with its line and a reason.
 #[test]
-fn what_is_wrong_in_a_parameter_file_has_its_line() {
+fn errors_in_a_parameter_file_name_their_line() {
     let with = |line: &str| format!("sd=sd1,lun=/x,size=1m\nwd=wd1,sd=sd1\n{line}");
     for (text, message) in [
         (
             String::new(),
             "f:1: an `sd=`, a `wd=` and an `rd=` expected, or an `fsd=`, an `fwd=` and an `rd=`; add what is missing",
         ),
-        ("sd=sd1,size=1m\nwd=w,sd=sd1\nrd=r,wd=w".to_owned(), "f:1: sd=sd1 lacks its `lun=`; add it"),
+        ("sd=sd1,size=1m\nwd=w,sd=sd1\nrd=r,wd=w".to_owned(), "f:1: sd=sd1 has no `lun=`; add it"),
         (with("rd=r,wd=wd2"), "f:3: rd=r uses no workload definition; name one by `wd=`"),
         (with("wd=wd2,sd=sd9\nrd=r,wd=wd2"), "f:3: wd=wd2 uses no storage definition; name one by `sd=`"),
-        (with("wd=wd2,sd=sd1,skew=110"), "f:3: `skew=110`: a per cent from 0 to 100 expected"),
+        (with("wd=wd2,sd=sd1,skew=110"), "f:3: `skew=110`: a percentage from 0 to 100 expected"),
         (
             with("wd=a,sd=sd1,skew=60\nwd=b,sd=sd1,skew=60\nrd=r,wd=(a,b)"),
             "f:5: rd=r: the skews of its workloads add up to 120 %; they must be 100",
         ),
         (with("rd=r,wd=wd1,iorate=0"), "f:3: `iorate=0`: max, curve, or rates of at least 1 expected"),
-        (with("rd=r,wd=wd1,curve=(0,10)"), "f:3: `curve=(0,10)`: per cent from 1 to 100 expected"),
+        (with("rd=r,wd=wd1,curve=(0,10)"), "f:3: `curve=(0,10)`: percentages from 1 to 100 expected"),
         (
             with("rd=r,wd=wd1,forthreads=(1-x,2)"),
             "f:3: `forthreads=(1-x,2)`: numbers such as (1,2,4), (10-100,10) or (1-64,d) expected",
@@ -137,7 +137,7 @@ fn what_is_wrong_in_a_parameter_file_has_its_line() {
         ),
         (with("rd=r,wd=wd1,iorate"), "f:3: `iorate` is not a parameter; write KEY=VALUE"),
         (with("rd=r,wd=(wd1"), "f:3: `wd`: the list has no `)`; close it"),
-        (with("rd=r,wd=(wd1)x"), "f:3: `x` behind the value of `wd`: put a comma between them"),
+        (with("rd=r,wd=(wd1)x"), "f:3: `x` after the value of `wd`: put a comma between them"),
         (with("rd=,wd=wd1"), "f:3: `rd` has no value; write rd=VALUE"),
         (
             with("rd=r,wd=wd1,distribution=uniform"),
@@ -148,8 +148,8 @@ fn what_is_wrong_in_a_parameter_file_has_its_line() {
             with("wd=b,sd=sd1,xfersize=99999999999999999999"),
             "f:3: `xfersize=99999999999999999999`: a size from 1 to 1g, or (SIZE,PERCENT,…) expected",
         ),
-        (with("wd=b,sd=sd1,rdpct=101"), "f:3: `rdpct=101`: a per cent from 0 to 100 expected"),
-        (with("wd=b,sd=sd1,range=(50,40)"), "f:3: `range=(50,40)`: (FROM,TO), per cent of the storage, expected"),
+        (with("wd=b,sd=sd1,rdpct=101"), "f:3: `rdpct=101`: a percentage from 0 to 100 expected"),
+        (with("wd=b,sd=sd1,range=(50,40)"), "f:3: `range=(50,40)`: (FROM,TO), percent of the storage, expected"),
         (
             with("wd=b,sd=sd1,hotband=(10,20)"),
             "f:3: `hotband` of a workload definition is not supported; use `rhpct=` and `whpct=` with the storage's `hitarea=`",
@@ -171,10 +171,7 @@ fn what_is_wrong_in_a_parameter_file_has_its_line() {
             with("wd=b,sd=sd1,seekpct=poisson"),
             "f:3: `seekpct=poisson` is not supported; use `plumb run` with a pattern, or seekpct=random",
         ),
-        (
-            with("wd=b,sd=sd1,iorate=10,skew=10\nrd=r,wd=b"),
-            "f:3: wd=b: it has a rate of its own and a skew; use one of them",
-        ),
+        (with("wd=b,sd=sd1,iorate=10,skew=10\nrd=r,wd=b"), "f:3: wd=b: it has both a rate and a skew; use one of them"),
         ("sd=sd1,lun=/x,align=100".to_owned(), "f:1: `align=100`: a multiple of 512 expected"),
         (
             "sd=sd1,lun=/x,openflags=fsync".to_owned(),
@@ -205,19 +202,19 @@ fn what_is_wrong_in_a_parameter_file_has_its_line() {
         assert_eq!(Script::parse("f", &text, &VdbenchSettings::default()).unwrap_err().to_string(), message, "{text}");
     }
     let small = script("sd=a,lun=/x,size=1k\nwd=w,sd=a\nrd=r,wd=w");
-    let wrong = lower(&small, &small.runs[0], places(&[None]), None, 1).unwrap_err();
-    assert_eq!(wrong.to_string(), "wd=w: sd=a is smaller than a transfer of 4096 bytes");
-    // Hits need a place, and leave one.
+    let error = lower(&small, &small.runs[0], places(&[None]), None, 1).unwrap_err();
+    assert_eq!(error.to_string(), "wd=w: sd=a is smaller than a transfer of 4096 bytes");
+    // Hits need an area, and must leave room for misses.
     for hit_area in ["7k", "1m"] {
         let hits = script(&format!("sd=a,lun=/x,size=1m,hitarea={hit_area}\nwd=w,sd=a,rhpct=50\nrd=r,wd=w"));
-        let wrong = lower(&hits, &hits.runs[0], places(&[None]), None, 1).unwrap_err().to_string();
-        assert!(wrong.starts_with("wd=w: the hit area of sd=a, ") && wrong.ends_with("set its `hitarea=`"), "{wrong}");
+        let error = lower(&hits, &hits.runs[0], places(&[None]), None, 1).unwrap_err().to_string();
+        assert!(error.starts_with("wd=w: the hit area of sd=a, ") && error.ends_with("set its `hitarea=`"), "{error}");
     }
 }
 
-// Where transfers go and how fast, as the keywords of storage and workload definitions say it.
+// Offsets and pace follow the keywords of storage and workload definitions.
 #[test]
-fn keywords_of_storage_and_workloads_are_kept() {
+fn keywords_of_storage_and_workloads_have_an_effect() {
     let text = "sd=sd1,lun=/x,size=10m,hitarea=2m,range=(0,50),align=8k,threads=16,openflags=o_direct\n\
                 sd=sd2,lun=/y,size=10m\nwd=default,sd=sd1,xfersize=4k\nwd=hits,rhpct=70,whpct=20,rdpct=50\n\
                 wd=steps,stride=(64k,64k)\nwd=own,iorate=300,threads=2,openflags=o_sync,range=(50,100),sd=(sd1,sd2)\n\
@@ -228,13 +225,15 @@ fn keywords_of_storage_and_workloads_are_kept() {
     let groups = &workload.phase[0].workers;
     let hits = stream(&groups[0]);
     let OffsetDistribution::ZonedBytes(zones) = &hits.distribution else { panic!("{hits:?}") };
-    let told = |zones: &[Zone<Bytes>]| zones.iter().map(|zone| (zone.access_percent, zone.size.0)).collect::<Vec<_>>();
-    // Half of the storage is used, of which 2 MiB are for hits.
-    assert_eq!(told(&zones.read), [(70, 2 << 20), (30, 3 << 20)]);
-    assert_eq!(told(&zones.write), [(20, 2 << 20), (80, 3 << 20)]);
+    let described =
+        |zones: &[Zone<Bytes>]| zones.iter().map(|zone| (zone.access_percent, zone.size.0)).collect::<Vec<_>>();
+    // Half of the storage is used; 2 MiB of that are for hits.
+    assert_eq!(described(&zones.read), [(70, 2 << 20), (30, 3 << 20)]);
+    assert_eq!(described(&zones.write), [(20, 2 << 20), (80, 3 << 20)]);
     assert_eq!((hits.ranges[0].length.0, hits.align.read.0, groups[0].files.direct), (5 << 20, 8192, true));
     assert_eq!(stream(&groups[1]).order, AccessOrder::Sequential { skip_bytes: 65_536 });
-    // Its rate is shared by its two storages, in which it has the upper halves; the others share all they can do.
+    // The workload's rate is divided between its two storages, on whose upper halves it works. The others share the
+    // rest.
     let own: Vec<_> =
         groups[2..].iter().map(|group| (group.pace.ops_per_second.write.unwrap().0, group.pace.flow)).collect();
     assert_eq!(own, [(150.0, None), (150.0, None)]);
@@ -243,9 +242,9 @@ fn keywords_of_storage_and_workloads_are_kept() {
 }
 
 #[test]
-fn words_say_which_file_and_how_long() {
+fn arguments_name_the_file_and_the_times() {
     let of = |line: &str| read(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-    let said = VdbenchSettings {
+    let settings = VdbenchSettings {
         file: "p".into(),
         output: Some("o".into()),
         elapsed_s: Some(5),
@@ -253,11 +252,11 @@ fn words_say_which_file_and_how_long() {
         warmup_s: Some(0),
         simulates: true,
     };
-    assert_eq!(of("-f p -o o -e5 -i 2 -w 0 -s"), Ok(Action::Run(said)));
+    assert_eq!(of("-f p -o o -e5 -i 2 -w 0 -s"), Ok(Action::Run(settings)));
     assert_eq!(of("-h"), Ok(Action::Help));
     for (line, why) in [
         ("", "no parameter file; give one by -f FILE"),
-        ("-f", "-f lacks its value"),
+        ("-f", "-f needs a value"),
         ("-fp -e x", "-e x: a time such as 90, 30m or 2h expected"),
         ("-fp -v", "unknown option `-v`"),
     ] {
@@ -265,7 +264,7 @@ fn words_say_which_file_and_how_long() {
     }
 }
 
-// The widths are those of the format strings that vdbench documents for its columns.
+// The widths are those of the format strings that vdbench documents.
 #[test]
 fn lines_have_vdbenchs_columns() {
     let mut service = Histogram::new();
@@ -291,12 +290,12 @@ fn lines_have_vdbenchs_columns() {
     assert_eq!((print::rate(&script.runs[1], 4321.0), print::rate(&script.runs[1], 80.0)), (Some(2200.0), Some(40.0)));
 }
 
-/// A file with this line ahead of all definitions, and these parameters of its definitions.
+/// Returns a file with this line before all definitions, and these parameters in its definitions.
 fn with_parameters([general, storage, work, run]: [&str; 4]) -> Script {
     script(&format!("{general}\nsd=sd1,lun=/x,size=16m{storage}\nwd=wd1,sd=sd1{work}\nrd=rd1,wd=wd1{run}\n"))
 }
 
-// A documented default means the same when it is written out.
+// Writing out a documented default has no effect.
 #[test]
 fn defaults_can_be_written_out() {
     let plain = with_parameters(["*", "", "", ""]);
@@ -310,7 +309,7 @@ fn defaults_can_be_written_out() {
         let written = with_parameters(written);
         assert_eq!(lowered(&written, &written.runs[0], None), lowered(&plain, &plain.runs[0], None));
     }
-    // None of several workloads has a skew of its own: they share alike.
+    // Workloads without skews have equal shares.
     let even = "sd=sd1,lun=/x,size=1m\nwd=a,sd=sd1,skew=0\nwd=b,sd=sd1,skew=0\nrd=r,wd=*";
     assert!(script(even).runs[0].works.iter().all(|work| work.skew == Some(50.0)));
     let files = script("fsd=f1,anchor=/x\nfwd=w1,fsd=f1,skew=0,threads=1,operation=read\nrd=r,fwd=*,fwdrate=10");
@@ -355,7 +354,7 @@ fn numbers_have_units_and_times_too() {
     assert_eq!(run.works[0].transfers, super::storage::Transfers::Fixed(64 << 10));
 }
 
-// Each keyword's documented beginnings are the keyword.
+// Every documented abbreviation of a keyword is accepted.
 #[test]
 fn keywords_may_be_abbreviated() {
     let long = with_parameters([
@@ -368,9 +367,9 @@ fn keywords_may_be_abbreviated() {
     assert_eq!(lowered(&long, &long.runs[0], Some(100.0)), lowered(&short, &short.runs[0], Some(100.0)));
 }
 
-// Parameters that change neither the load nor its results are accepted, and those left out are named.
+// Parameters that affect neither the load nor its results are accepted; ignored ones are reported.
 #[test]
-fn parameters_without_effect_on_the_load_are_taken() {
+fn parameters_without_effect_on_the_load_are_accepted() {
     let general = "create_anchors=yes\nreport=(host,slave)\nreport_run_totals=yes\nhistogram=(total,\"1m,2m\")\nmessagescan=no\n\
                    port=5555\ndata_errors=100000\nabort_failed_skew=5\nios_per_jvm=200000\nfwd_thread_adjust=no\nmonitor=/tmp/m\n\
                    hd=default,user=root,shell=ssh,vdbench=/opt/vdbench,jvms=8\nhd=localhost\nhd=two,system=127.0.0.1";
@@ -403,7 +402,7 @@ fn definitions_are_counted() {
     assert_eq!(script.runs[1].works[0].storage, ["d1", "d2"]);
 }
 
-// Readers take columns by their names, and know the line of names by the blank before it.
+// Readers identify columns by name, and the line of names by its leading blank.
 #[test]
 fn the_flat_file_has_named_columns() {
     let mut service = Histogram::new();

@@ -1,4 +1,4 @@
-//! File systems and the work on them: as users write them and as they should not, what they lower to, and vdbench's lines.
+//! Tests of valid and invalid definitions of file systems, of their workloads, and of vdbench's output.
 
 use super::print_files::{self, FilesDone};
 use super::tests::places;
@@ -49,10 +49,10 @@ fn tree<'a>(workload: &'a Workload, group: &WorkerGroup) -> &'a plumb_workload::
 #[test]
 fn runs_on_files_follow_from_loops_and_rates() {
     let script = script(FILES);
-    let told: Vec<String> =
+    let described: Vec<String> =
         script.runs.iter().map(|run| format!("{} {:?} {}", run.name, run.rate, run.loops)).collect();
     assert_eq!(
-        told,
+        described,
         [
             "rd1 Max None",
             "rd2 CurveMax rdpct=75.0",
@@ -67,19 +67,19 @@ fn runs_on_files_follow_from_loops_and_rates() {
 }
 
 #[test]
-fn each_work_on_files_has_its_part_of_them() {
+fn each_workload_has_its_share_of_the_files() {
     let script = script(FILES);
     let first = lowered(&script.runs[0], None);
     let groups = &first.phase[0].workers;
-    let told: Vec<(&str, u32, u64, u32)> = groups
+    let described: Vec<(&str, u32, u64, u32)> = groups
         .iter()
         .map(|group| {
             let tree = tree(&first, group);
             (group.name.as_deref().unwrap(), group.count, tree.files, tree.preallocated_percent)
         })
         .collect();
-    // 10 files in each of 9 directories, shared out by threads.
-    assert_eq!(told, [("fwd1.fsd1", 6, 60, 100), ("fwd2.fsd1", 3, 30, 100)]);
+    // 10 files in each of 9 directories, divided by threads.
+    assert_eq!(described, [("fwd1.fsd1", 6, 60, 100), ("fwd2.fsd1", 3, 30, 100)]);
     let tree = tree(&first, &groups[0]);
     assert_eq!((tree.depth, tree.width, &tree.size), (2, 3, &Distribution::Fixed(Bytes(65_536))));
     let [Step::Open(open), Step::Loop { times, steps: inner }, Step::Close { .. }] = steps(&groups[0]) else {
@@ -96,9 +96,9 @@ fn each_work_on_files_has_its_part_of_them() {
     let group = &mixed.phase[0].workers[0];
     let [Step::Open(open), Step::Loop { steps: inner, .. }, _] = steps(group) else { panic!("{group:?}") };
     assert!(open.write && matches!(&inner[..], [Step::Mix { choices }] if choices[0].weight == 75.0), "{inner:?}");
-    // 1,000 reads and writes a second are 1,125 calls, with an open and a close of each 16.
+    // 1,000 reads and writes per second are 1,125 calls, because each 16 need an open and a close.
     assert_eq!(group.pace.open.unwrap().rate.0, 1125.0);
-    // Whatever an operation is, it can be run.
+    // Every operation lowers to a valid workload.
     let every = "fsd=a,anchor=/x,depth=1,width=1,files=4,sizes=4k\nfsd=c,anchor=/y,depth=1,width=1,files=4,sizes=4k\n\
                  fwd=b,fsd=a,target=c\nrd=r,fwd=b,fwdrate=max,foroperations=\
                  (read,write,mkdir,create,open,close,delete,getattr,setattr,access,rmdir,copy,move)";
@@ -106,17 +106,17 @@ fn each_work_on_files_has_its_part_of_them() {
     assert_eq!(every.runs.len(), 13);
     every.runs.iter().for_each(|run| drop(lowered(run, None)));
     let create = lowered(&script.runs[4], Some(200.0));
-    let told: Vec<(u32, u32, f64)> = create.phase[0]
+    let described: Vec<(u32, u32, f64)> = create.phase[0]
         .workers
         .iter()
         .map(|group| (group.count, self::tree(&create, group).preallocated_percent, group.pace.open.unwrap().rate.0))
         .collect();
-    // Two file systems with half of the threads and of the rate each; a file that is made is closed.
-    assert_eq!(told, [(2, 0, 200.0), (2, 0, 200.0)]);
+    // Two file systems, each with half of the threads and of the rate; a created file is closed.
+    assert_eq!(described, [(2, 0, 200.0), (2, 0, 200.0)]);
 }
 
-// Copies go to the file system that is named, once each in sequence and again and again at random; directories are as many as
-// those of the file system; what only makes files makes all of them, for no set time.
+// Copies go to the named file system, once each if sequential and repeatedly if random. There are as many directories
+// as the file system has. A run that only creates files creates all of them, without a time limit.
 #[test]
 fn copies_directories_and_formats_have_their_sizes() {
     let text = "fsd=default,depth=2,width=3,files=5,sizes=10k\nfsd=from,anchor=/a\nfsd=to,anchor=/b\n\
@@ -129,7 +129,7 @@ fn copies_directories_and_formats_have_their_sizes() {
     let workloads: Vec<Workload> = script.runs.iter().map(|run| lowered(run, None)).collect();
     let group = |run: usize| &workloads[run].phase[0].workers[0];
     let of = |run: usize| tree(&workloads[run], group(run));
-    // 45 files, of which both threads have as many.
+    // 45 files, in equal numbers per thread.
     assert_eq!((of(0).files, group(0).limit.passes), (44, Some(22)));
     let [Step::Copy(copy)] = steps(group(0)) else { panic!("{:?}", group(0)) };
     assert_eq!((copy.to.as_str(), copy.request, copy.moves), ("copy.from.to", Bytes(4096), false));
@@ -138,9 +138,9 @@ fn copies_directories_and_formats_have_their_sizes() {
     assert!(group(0).work.program().unwrap().count_transactions);
     let [Step::Copy(copy)] = steps(group(1)) else { panic!("{:?}", group(1)) };
     assert_eq!((copy.moves, copy.file, group(1).limit.passes, of(1).files), (true, Pick::Random, None, 45));
-    // 3 directories, and 9 below them.
+    // 3 directories, each with 3 subdirectories.
     assert_eq!((of(2).directories, of(2).preallocated_percent, group(3).limit.passes), (12, 0, Some(6)));
-    // An open, a new file, 3 reads and writes and 2 closes a copy.
+    // A copy has an open, a new file, 3 reads and writes, and 2 closes.
     assert_eq!(lowered(&script.runs[0], Some(100.0)).phase[0].workers[0].pace.open.unwrap().rate.0, 1000.0);
     let phase = &workloads[4].phase[0];
     assert_eq!((script.runs[4].name.as_str(), phase.workers.len(), phase.stop.time), ("format_for_rd5", 2, None));
@@ -152,7 +152,7 @@ fn copies_directories_and_formats_have_their_sizes() {
         [Step::Create { .. }, Step::WriteWhole { request: Bytes(65_536), .. }, Step::Close { .. }]
     ));
     assert_eq!(workloads[5].phase[0].stop.time.map(|time| time.0), Some(7_000_000_000));
-    // Transfers of 128 KiB, whatever those of others are, and 8 threads where nothing is said.
+    // Defaults: transfers of 128 KiB, independent of other definitions, and 8 threads.
     let usual = self::script(&text.replace("fwd=format,threads=4,xfersize=64k\n", ""));
     let usual = lowered(&usual.runs[4], None).phase[0].workers[0].clone();
     assert!(
@@ -185,7 +185,7 @@ fn copies_directories_and_formats_have_their_sizes() {
 
 // Hostile files: each is refused with its line and a reason.
 #[test]
-fn what_is_wrong_about_files_has_its_line() {
+fn errors_in_file_definitions_name_their_line() {
     let fsd = "fsd=fsd1,anchor=/x,depth=1,width=1,files=1,sizes=4k";
     let with = |fwd: &str, rd: &str| format!("{fsd}\nfwd=fwd1,fsd=fsd1{fwd}\nrd=rd1,fwd=fwd1{rd}");
     for (text, message) in [
@@ -200,7 +200,7 @@ fn what_is_wrong_about_files_has_its_line() {
         (with(",operation=dance", ""), "f:2: unknown operation `dance`; use one of WORDS"),
         (
             with(",fileio=(random,shared)", ""),
-            "f:2: `fileio=(random,shared)` is not supported; threads share no files, and remove none first: use random or sequential",
+            "f:2: `fileio=(random,shared)` is not supported; threads do not share files or remove them first: use random or sequential",
         ),
         (with(",stopafter=5", ""), "f:2: fwd=fwd1: `stopafter` in sequence is not supported; use fileio=random"),
         (with(",skew=50", ""), "f:3: rd=rd1: a skew of files without a rate is not supported; use fwdrate=NUMBER"),
@@ -234,17 +234,17 @@ fn what_is_wrong_about_files_has_its_line() {
         ),
         (
             with("", "").replace("sizes=4k", "distribution=all"),
-            "f:1: `distribution=all` is not supported; files lie in the directories of the last level: use distribution=bottom",
+            "f:1: `distribution=all` is not supported; all files are in the directories of the last level: use distribution=bottom",
         ),
         (
             with("", "").replace("sizes=4k", "totalsize=1g"),
             "f:1: `totalsize` of a file system definition is not supported; use fewer `files=`",
         ),
-        (with(",operation=copy", ""), "f:2: fwd=fwd1 lacks its `target=`; add it"),
-        (with("", ",foroperations=(read,move)"), "f:2: fwd=fwd1 lacks its `target=`; add it"),
+        (with(",operation=copy", ""), "f:2: fwd=fwd1 has no `target=`; add it"),
+        (with("", ",foroperations=(read,move)"), "f:2: fwd=fwd1 has no `target=`; add it"),
         (
             with(",operation=copy,target=fsd9", ""),
-            "f:2: fwd=fwd1: its `target=` is no file system definition; define it by `fsd=`",
+            "f:2: fwd=fwd1: its `target=` is not a file system definition; define it by `fsd=`",
         ),
         (
             with(",operation=copy,target=fsd1", ""),
@@ -263,20 +263,20 @@ fn what_is_wrong_about_files_has_its_line() {
             "f:5: rd=r: copies or moves together with other operations cannot be told apart; use a run for each operation",
         ),
     ] {
-        let Err(wrong) = Script::parse("f", &text, &VdbenchSettings::default()) else { panic!("{text}: {message}") };
+        let Err(error) = Script::parse("f", &text, &VdbenchSettings::default()) else { panic!("{text}: {message}") };
         let words = "read, write, mkdir, create, open, close, delete, getattr, setattr, access, rmdir, copy, move";
-        assert_eq!(wrong.to_string(), message.replace("WORDS", words), "{text}");
+        assert_eq!(error.to_string(), message.replace("WORDS", words), "{text}");
     }
     let few = script(&with(",threads=2", ""));
-    let wrong = lower(&few, &few.runs[0], places(&[]), None, 1).unwrap_err().to_string();
-    assert_eq!(wrong, "fwd=fwd1: 2 threads have only 1 files of fsd=fsd1; use more files, or fewer threads");
+    let error = lower(&few, &few.runs[0], places(&[]), None, 1).unwrap_err().to_string();
+    assert_eq!(error, "fwd=fwd1: 2 threads have only 1 files of fsd=fsd1; use more files, or fewer threads");
     let both = format!(
         "{fsd},openflags=directio\nfsd=fsd2,anchor=/y,depth=1,width=1,files=1,sizes=4k\nfwd=a,fsd=fsd1\nfwd=b,fsd=fsd2\nrd=r,fwd=(a,b)"
     );
     let both = script(&both);
-    let wrong = lower(&both, &both.runs[0], places(&[]), None, 1).unwrap_err().to_string();
+    let error = lower(&both, &both.runs[0], places(&[]), None, 1).unwrap_err().to_string();
     assert_eq!(
-        wrong,
+        error,
         "rd=r: some files are opened with o_direct and some without; use it for all file systems, or for none"
     );
 }
@@ -310,7 +310,7 @@ fn lines_of_files_have_vdbenchs_columns() {
         "Feb 20, 2018 .Interval. .ReqstdOps...  read ....read..... ....write.... ..mb/sec... mb/sec .xfer.. ...mkdir.... ...rmdir.... ...create... ....open.... ...close.... ...delete..."
     );
     assert_eq!((above[2].len(), line.trim_end().len()), (above[1].len(), above[1].len()));
-    // What was not asked for counts in no rate: setting times is what this run asks for.
+    // The rate counts requested operations only, which are changes of times in this run.
     let setattr = &script.runs[5];
     assert_eq!(done.rate(setattr, 2.0), 0.0);
     assert!(print_files::header(setattr, "Feb 20, 2018").contains(" ..setattr..."));
@@ -318,7 +318,7 @@ fn lines_of_files_have_vdbenchs_columns() {
         print_files::starting(setattr, Some(100.0), "14:17:01.001", false),
         "14:17:01.001 Starting RD=rd3; elapsed=10; fwdrate=100; For loops: operations=setattr files=20.0\n"
     );
-    // A copy is all the calls of its file.
+    // A copy includes all calls on its file.
     let copies = "fsd=default,depth=1,width=1,files=4,sizes=4k\nfsd=a,anchor=/a\nfsd=b,anchor=/b\nfwd=c,fsd=a,operation=copy,target=b\nrd=r,fwd=c";
     let copies = &self::script(copies).runs[0];
     let copied = FilesDone::of(&all, 10);
@@ -331,9 +331,9 @@ fn lines_of_files_have_vdbenchs_columns() {
     assert_eq!(later.since(&done).rate(run, 1.0), 200.0);
 }
 
-// Files with a slip in any place are refused or run; neither reading nor lowering nor validating them panics.
+// Files with a typo at any place are refused or run; parsing, lowering and validating never panic.
 #[test]
-fn slips_of_the_pen_do_not_panic() {
+fn typos_do_not_panic() {
     let storage = "sd=sd1,lun=/x,size=10m,hitarea=2m,range=(0,50),align=8k,offset=1m\nwd=wd1,sd=sd*,xfersize=(4k,50,8k,50),rhpct=70\n\
                    wd=wd2,sd=sd1,stride=(64k,64k),iorate=9\nrd=r,wd=wd*,iorate=curve,forthreads=(1-4,d),elapsed=9\n";
     let copies = "fsd=default,depth=2,width=3,files=5,sizes=(1k,10,2k,90)\nfsd=a,anchor=/a\nfsd=b,anchor=/b\n\

@@ -1,192 +1,122 @@
-//! What may be wrong with a parameter file.
+//! Errors in a parameter file.
 
 use super::operation::OPERATIONS;
 
-/// Why a parameter file cannot be run.
+/// Error in a parameter file, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {reason}")]
 pub struct VdbenchUsageError {
-    /// The file.
     pub file: String,
-    /// From 1: where the parameter or the definition stands.
+    /// Line number of the parameter or definition, from 1.
     pub line: usize,
-    /// What is wrong there.
     pub reason: Reason,
 }
 
-/// What is wrong, with the keyword, the value and the way out.
+/// Problem in a parameter file, with the keyword, the value and a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
-    /// Text that is no parameter.
+    /// The text is not a parameter.
     #[error("`{text}` is not a parameter; write KEY=VALUE")]
-    NotAParameter {
-        /// It.
-        text: String,
-    },
-    /// A list without an end.
+    NotAParameter { text: String },
+    /// A list has no closing parenthesis.
     #[error("`{key}`: the list has no `)`; close it")]
-    NotClosed {
-        /// The keyword.
-        key: String,
-    },
-    /// Something behind a value.
-    #[error("`{text}` behind the value of `{key}`: put a comma between them")]
+    NotClosed { key: String },
+    /// Text follows a value.
+    #[error("`{text}` after the value of `{key}`: put a comma between them")]
     NoComma {
-        /// The keyword.
         key: String,
-        /// What stands there.
+        /// The text after the value.
         text: String,
     },
-    /// A keyword alone.
+    /// A keyword has no value.
     #[error("`{key}` has no value; write {key}=VALUE")]
-    NoValue {
-        /// The keyword.
-        key: String,
-    },
-    /// A value that means nothing.
+    NoValue { key: String },
     #[error("`{key}={value}`: {expected} expected")]
-    Value {
-        /// The keyword.
-        key: String,
-        /// The value.
-        value: String,
-        /// What is taken.
-        expected: &'static str,
-    },
-    /// A number that is too small or too large.
+    Value { key: String, value: String, expected: &'static str },
+    /// The number is too small or too large.
     #[error("`{key}={value}`: a number from {least} to {most} expected")]
-    Limits {
-        /// The keyword.
-        key: String,
-        /// The value.
-        value: u64,
-        /// The smallest.
-        least: u64,
-        /// The largest.
-        most: u64,
-    },
-    /// A keyword that does nothing here.
+    Limits { key: String, value: u64, least: u64, most: u64 },
+    /// The keyword is unknown or unsupported in this definition.
     #[error("`{key}` of a {definition} is not supported; {way_out}")]
-    Key {
-        /// The keyword.
-        key: String,
-        /// Where it stands.
-        definition: &'static str,
-        /// What to do instead.
-        way_out: &'static str,
-    },
-    /// A keyword that does nothing ahead of all definitions.
+    Key { key: String, definition: &'static str, way_out: &'static str },
+    /// The keyword is unknown or unsupported before all definitions.
     #[error("`{key}` is not supported; {way_out}")]
-    General {
-        /// The keyword.
-        key: String,
-        /// What to do instead.
-        way_out: &'static str,
-    },
-    /// A host that is not this one.
+    General { key: String, way_out: &'static str },
+    /// A definition names another host.
     #[error("host `{host}` is not this one; use `plumb run --hosts` for other hosts, or `hd=localhost`")]
     OtherHost {
-        /// Name of the host as it was typed.
+        /// Name of the host, as typed.
         host: String,
     },
-    /// A value that is vdbench's, and does nothing here.
+    /// The value is valid in vdbench, but not supported.
     #[error("`{key}={value}` is not supported; {way_out}")]
-    NotSupported {
-        /// The keyword.
-        key: String,
-        /// The value.
-        value: String,
-        /// What to do instead.
-        way_out: &'static str,
-    },
-    /// An unknown operation.
+    NotSupported { key: String, value: String, way_out: &'static str },
     #[error("unknown operation `{value}`; use one of {}", OPERATIONS.map(|(word, _)| word).join(", "))]
-    UnknownOperation {
-        /// It.
-        value: String,
-    },
-    /// Shares that are not all.
+    UnknownOperation { value: String },
+    /// Percentages do not add up to 100.
     #[error("the shares of `{key}` add up to {sum} %; they must be 100")]
-    Shares {
-        /// The keyword.
-        key: String,
-        /// Per cent.
-        sum: u32,
-    },
-    /// Skews that are not all.
+    Shares { key: String, sum: u32 },
+    /// Skews do not add up to 100 %.
     #[error("{definition}: the skews of its workloads add up to {sum} %; they must be 100")]
     Skews {
-        /// The run definition.
+        /// Name of the run definition.
         definition: String,
-        /// Per cent.
+        /// Sum of the skews, formatted.
         sum: String,
     },
-    /// A definition without what it needs.
-    #[error("{definition} lacks its `{key}=`; add it")]
-    Missing {
-        /// The definition.
-        definition: String,
-        /// The keyword.
-        key: &'static str,
-    },
-    /// A definition that uses none of another kind.
+    /// A definition lacks a required parameter.
+    #[error("{definition} has no `{key}=`; add it")]
+    Missing { definition: String, key: &'static str },
+    /// A definition uses none of another kind.
     #[error("{definition} uses no {what}; name one by `{key}=`")]
     UsesNone {
-        /// The definition.
         definition: String,
-        /// Of which kind.
+        /// Kind of the missing definition.
         what: &'static str,
-        /// The keyword.
         key: &'static str,
     },
-    /// What a definition says does not go together.
+    /// Parameters of a definition exclude each other.
     #[error("{definition}: {found}; {way_out}")]
     Together {
-        /// The definition.
         definition: String,
-        /// What it says.
+        /// The conflict.
         found: &'static str,
-        /// What to do instead.
         way_out: &'static str,
     },
-    /// More files or directories than there can be.
+    /// A file system has too many files or directories.
     #[error("{definition} has too many files or directories; make it smaller")]
-    TooManyFiles {
-        /// The definition.
-        definition: String,
-    },
-    /// More runs than anybody wants.
+    TooManyFiles { definition: String },
+    /// The file has too many runs.
     #[error("{definition}: more than {most} runs; use shorter lists")]
     TooManyRuns {
-        /// The run definition.
+        /// Name of the run definition.
         definition: String,
-        /// How many there may be.
         most: usize,
     },
-    /// A file that defines too little.
+    /// A kind of definition is missing.
     #[error("an `sd=`, a `wd=` and an `rd=` expected, or an `fsd=`, an `fwd=` and an `rd=`; add what is missing")]
     Incomplete,
-    /// Storage and file systems.
+    /// The file defines both storage and file systems.
     #[error("storage (SD, WD) and file systems (FSD, FWD) in one file; use a file for each")]
     Both,
 }
 
 impl Reason {
-    /// A value of a parameter that means nothing.
+    /// Creates an error for an invalid value.
     pub(super) fn value(key: &str, value: &str, expected: &'static str) -> Reason {
         Reason::Value { key: key.to_owned(), value: value.to_owned(), expected }
     }
 
-    /// A value of a parameter that does nothing here.
+    /// Creates an error for an unsupported value.
     pub(super) fn not_supported(key: &str, value: &str, way_out: &'static str) -> Reason {
         Reason::NotSupported { key: key.to_owned(), value: value.to_owned(), way_out }
     }
 
-    /// What a definition says does not go together.
+    /// Creates an error for parameters that exclude each other.
     pub(super) fn together(definition: String, found: &'static str, way_out: &'static str) -> Reason {
         Reason::Together { definition, found, way_out }
     }
 }
 
-/// A reason, and the line that it is about.
+/// A line number and the problem there.
 pub(super) type Placed = (usize, Reason);

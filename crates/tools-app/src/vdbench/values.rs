@@ -4,27 +4,27 @@ use super::parse::{Parameter, size};
 use super::storage::{Opened, Transfers};
 use super::usage_error::Reason;
 
-/// Most threads of a storage definition.
+/// Limit of threads on a storage.
 pub(super) const THREADS_MAX: u64 = 4096;
 
-/// Most definitions of one `count=`.
+/// Limit of definitions by one `count=`.
 const DEFINITIONS_MAX: u64 = 10_000;
 
-/// Workloads without a skew share what is left, so that all is 100. The error is what they add up to.
+/// Divides the rest of 100 % between workloads without a skew. The error is the sum of the skews.
 pub(super) fn share(mut skews: Vec<&mut Option<f64>>) -> Result<(), f64> {
-    let said: f64 = skews.iter().filter_map(|skew| **skew).sum();
+    let sum: f64 = skews.iter().filter_map(|skew| **skew).sum();
     let without = skews.iter().filter(|skew| skew.is_none()).count();
-    let is_right = if without == 0 { (said - 100.0).abs() < 0.01 } else { said < 100.0 };
+    let is_right = if without == 0 { (sum - 100.0).abs() < 0.01 } else { sum < 100.0 };
     if !is_right && !skews.is_empty() {
-        return Err(said);
+        return Err(sum);
     }
     for skew in &mut skews {
-        **skew = Some(skew.unwrap_or((100.0 - said) / without.max(1) as f64));
+        **skew = Some(skew.unwrap_or((100.0 - sum) / without.max(1) as f64));
     }
     Ok(())
 }
 
-/// A number, or `(NUMBER,PARTS)`: that part of it.
+/// Parses a number, or `(NUMBER,PARTS)`, the quotient of both.
 pub(super) fn divided(parameter: &Parameter) -> Option<u64> {
     match parameter.values.as_slice() {
         [number] => size(number),
@@ -42,7 +42,7 @@ pub(super) fn threads(parameter: &Parameter) -> Result<u64, Reason> {
     within(parameter, count, (1, THREADS_MAX))
 }
 
-/// `(START,COUNT)`: numbered definitions.
+/// Parses `(START,COUNT)` for numbered definitions.
 pub(super) fn count_of(parameter: &Parameter) -> Result<(u64, u64), Reason> {
     let numbers: Option<Vec<u64>> = parameter.values.iter().map(|value| size(value)).collect();
     match numbers.as_deref() {
@@ -53,7 +53,7 @@ pub(super) fn count_of(parameter: &Parameter) -> Result<(u64, u64), Reason> {
     }
 }
 
-/// A number between two.
+/// Checks that a number is within limits.
 pub(super) fn within(parameter: &Parameter, value: u64, (least, most): (u64, u64)) -> Result<u64, Reason> {
     if (least..=most).contains(&value) {
         return Ok(value);
@@ -63,26 +63,26 @@ pub(super) fn within(parameter: &Parameter, value: u64, (least, most): (u64, u64
 
 pub(super) fn percent(parameter: &Parameter, text: &str) -> Result<u8, Reason> {
     let number = size(text).and_then(|number| u8::try_from(number).ok()).filter(|number| *number <= 100);
-    number.ok_or_else(|| Reason::value(&parameter.key, text, "a per cent from 0 to 100"))
+    number.ok_or_else(|| Reason::value(&parameter.key, text, "a percentage from 0 to 100"))
 }
 
-/// A share of the rate; none for 0, which is the default: such workloads share what is left.
+/// Parses a share of the rate. Returns `None` for the default 0: such workloads share the rest.
 pub(super) fn skew(parameter: &Parameter) -> Result<Option<f64>, Reason> {
     let skew = parameter.values[0].parse::<f64>().ok().filter(|skew| (0.0..=100.0).contains(skew));
-    let skew = skew.ok_or_else(|| parameter.value("a per cent from 0 to 100"))?;
+    let skew = skew.ok_or_else(|| parameter.value("a percentage from 0 to 100"))?;
     Ok((skew > 0.0).then_some(skew))
 }
 
-/// A part of a storage, in per cent.
+/// Parses a part of a storage, in percent.
 pub(super) fn range(parameter: &Parameter) -> Result<(u64, u64), Reason> {
     let ends: Option<Vec<u64>> = parameter.values.iter().map(|value| value.parse().ok()).collect();
     match ends.as_deref() {
         Some(&[from, to]) if from < to && to <= 100 => Ok((from, to)),
-        _ => Err(parameter.value("(FROM,TO), per cent of the storage,")),
+        _ => Err(parameter.value("(FROM,TO), percent of the storage,")),
     }
 }
 
-/// How files or devices are opened.
+/// Parses the flags with which files or devices are opened.
 pub(super) fn open_flags(parameter: &Parameter) -> Result<Opened, Reason> {
     let mut opened = Opened::default();
     for flag in &parameter.values {
@@ -101,7 +101,7 @@ pub(super) fn transfers(parameter: &Parameter) -> Result<Transfers, Reason> {
     })
 }
 
-/// A size, or sizes with their per cent.
+/// Parses a size, or sizes with percentages.
 pub(super) fn by_share(
     parameter: &Parameter,
     expected: &'static str,

@@ -1,41 +1,39 @@
-//! The file system at hand, as both tools print it.
+//! The file system in the tools' header lines.
 
-/// Sizes of a file system, as statfs(2) has them.
+/// Sizes of a file system, from statfs(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileSystem {
-    /// All of it, bytes.
+    /// Total size, bytes.
     pub total_bytes: u64,
-    /// What is not used, bytes.
+    /// Free space, bytes.
     pub free_bytes: u64,
-    /// All its inodes.
     pub inodes: u64,
-    /// Those that are not used.
     pub free_inodes: u64,
 }
 
 impl FileSystem {
-    /// Its size with a unit.
+    /// Returns the size with a unit.
     pub fn capacity(&self) -> String {
         let gib = self.total_bytes as f64 / (1u64 << 30) as f64;
         if gib > 1024.0 { format!("{:.1} TiB", gib / 1024.0) } else { format!("{gib:.1} GiB") }
     }
 
-    /// The share of its space that is used.
+    /// Returns the used space, percent.
     pub(crate) fn used_percent(&self) -> f64 {
         used(self.total_bytes, self.free_bytes)
     }
 
-    /// Its inodes, in units of 2²⁰.
+    /// Returns the number of inodes, in units of 2²⁰.
     pub(crate) fn inodes_mi(&self) -> f64 {
         self.inodes as f64 / f64::from(1 << 20)
     }
 
-    /// The share of its inodes that are used.
+    /// Returns the used inodes, percent.
     pub(crate) fn used_inodes_percent(&self) -> f64 {
         used(self.inodes, self.free_inodes)
     }
 
-    /// The two lines about it.
+    /// Formats the two header lines.
     pub fn lines(&self, path: &str) -> String {
         format!(
             "{:<20}: {path}\n{:<20}: {}   Used FS: {:.1}%   Inodes: {:.1} Mi   Used Inodes: {:.1}%\n",
@@ -49,7 +47,7 @@ impl FileSystem {
     }
 }
 
-/// Per cent; what has no size is not used.
+/// Returns the used share, percent; 0 if the total is 0.
 fn used(total: u64, free: u64) -> f64 {
     if total == 0 { 0.0 } else { (1.0 - free as f64 / total as f64) * 100.0 }
 }
@@ -58,9 +56,9 @@ fn used(total: u64, free: u64) -> f64 {
 mod tests {
     use super::*;
 
-    // Protects the first lines of both tools, as their goldens have them.
+    // Protects the first lines of both tools, as in their goldens.
     #[test]
-    fn lines_are_those_of_the_tools() {
+    fn lines_equal_those_of_the_tools() {
         let here = FileSystem {
             total_bytes: 252 << 30,
             free_bytes: (252u64 << 30) / 1000 * 919,

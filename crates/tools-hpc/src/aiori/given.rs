@@ -1,5 +1,6 @@
-//! Reads words as IOR's parser does: a word is split at its first `=`, whose value is that of every flag in a cluster; flags count, and
-//! a dash among letters is passed over. No library has these rules, so the reader is not [`Words`](plumb_tools::options).
+//! Parses arguments like IOR's parser. An argument is split at its first `=`, and the value is that of every flag in
+//! the cluster. Flags count, and a dash among letters is ignored. No library has these rules, so the parser is not
+//! [`Words`](plumb_tools::options).
 
 use super::error::{OptionError, other_back_end};
 use super::launched::Launched;
@@ -11,68 +12,64 @@ use plumb_workload::program::PacketKind;
 use plumb_workload::{Nanos, NullDelays};
 use std::collections::BTreeMap;
 
-/// Most ranks of one process: a thread each.
+/// Limit of ranks in one process. Each is a thread.
 const RANKS_MAX: u32 = 4096;
 
-/// A value that was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OptionValue {
-    /// Of a flag or a number.
+    /// Value of a flag or a number.
     Number(i64),
-    /// Text.
     Text(String),
 }
 
-/// The options as given, by key; the last word of an option holds.
+/// Options as given, by key. The last occurrence of an option counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GivenOptions {
     values: BTreeMap<String, OptionValue>,
-    /// Options that were given and have no effect, with the reason.
+    /// Options without effect, each with the reason.
     pub ignored: Vec<(String, &'static str)>,
-    /// Help was asked for.
     pub help: bool,
 }
 
-/// What a command line of mdtest or md-workbench asks for.
+/// Request of a command line of mdtest or md-workbench.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked<S> {
-    /// The options.
     Help,
-    /// A run, with what was said and has no effect.
+    /// A run, with the options that have no effect.
     Run(Box<S>, Vec<(String, &'static str)>),
 }
 
 impl<S> Asked<S> {
-    /// Reads words by the rows of a tool; `settings` says what they mean.
+    /// Parses arguments by a tool's table. `settings` converts them.
     ///
     /// # Errors
-    /// The first error in them.
+    /// The first invalid argument.
     pub(crate) fn read(
         words: &[String],
         table: Table,
         settings: impl FnOnce(&GivenOptions) -> Result<S, OptionError>,
     ) -> Result<Asked<S>, OptionError> {
-        let said = GivenOptions::read(words, table)?;
-        if said.help {
+        let given = GivenOptions::read(words, table)?;
+        if given.help {
             return Ok(Asked::Help);
         }
-        let settings = settings(&said)?;
-        Ok(Asked::Run(Box::new(settings), said.ignored))
+        let settings = settings(&given)?;
+        Ok(Asked::Run(Box::new(settings), given.ignored))
     }
 }
 
 impl GivenOptions {
-    /// Reads words by the rows of a tool.
+    /// Parses arguments by a tool's table.
     ///
     /// # Errors
-    /// The first error in them.
+    /// The first invalid argument.
     pub fn read(words: &[String], table: Table) -> Result<GivenOptions, OptionError> {
-        let mut said = GivenOptions::default();
+        let mut given = GivenOptions::default();
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
-            said.word(word, table, &mut || rest.next().cloned())?;
+            given.word(word, table, &mut || rest.next().cloned())?;
         }
-        Ok(said)
+        Ok(given)
     }
 
     fn word(&mut self, word: &str, table: Table, next: &mut dyn FnMut() -> Option<String>) -> Result<(), OptionError> {
@@ -92,7 +89,7 @@ impl GivenOptions {
             };
             return self.option(row, table, value.map(str::to_owned), next);
         }
-        // The tools pass over a dash among letters: `-z-k` is `-z -k`.
+        // The tools ignore a dash among letters: `-z-k` means `-z -k`.
         for (at, letter) in name.char_indices().filter(|(_, letter)| *letter != '-') {
             let Some(row) = table.lettered(letter) else {
                 let nearest = table.named(name).map(|row| format!("--{}", row.name));
@@ -102,7 +99,7 @@ impl GivenOptions {
                 self.option(row, table, value.map(str::to_owned), next)?;
                 continue;
             }
-            // What follows the letter is its value, else what follows the sign, else the next word.
+            // The value is attached to the letter, or follows the sign, or is the next argument.
             let attached = &name[at + letter.len_utf8()..];
             let own = match (value, attached) {
                 (Some(value), "") => Some(value.to_owned()),
@@ -146,13 +143,13 @@ impl GivenOptions {
     /// Sets one directive: `name=value`, or a long option, in any case.
     ///
     /// # Errors
-    /// Its name or value is wrong.
+    /// The name or the value is invalid.
     pub(crate) fn directive(&mut self, text: &str, table: Table) -> Result<(), OptionError> {
         let text = text.trim();
         let (name, value) =
             text.split_once('=').map_or((text, None), |(name, value)| (name.trim_end(), Some(value.trim())));
         let plain = name.trim_start_matches("--");
-        // IOR's older name for -C.
+        // An older name of IOR's -C.
         let plain = if plain.eq_ignore_ascii_case("reorderTasks") { "reorderTasksConstant" } else { plain };
         let name = table.names().find(|name| name.eq_ignore_ascii_case(plain));
         let Some(row) = name.and_then(|name| table.named(name)) else {
@@ -168,13 +165,13 @@ impl GivenOptions {
         self.set(row, plain, value)
     }
 
-    /// Sets an option, written in its own way, to a text; a flag without one counts up.
+    /// Sets an option to a value. A flag without a value counts up. Errors call it `option`.
     ///
     /// # Errors
     /// The value is invalid, or the option is not supported.
     pub fn set(&mut self, row: &Opt, option: &str, value: Option<&str>) -> Result<(), OptionError> {
         let key = key(row);
-        let wrong = |problem: String| OptionError::Value {
+        let invalid = |problem: String| OptionError::Value {
             option: option.to_owned(),
             value: value.unwrap_or_default().to_owned(),
             problem,
@@ -183,16 +180,16 @@ impl GivenOptions {
             (Takes::Flag, None) => OptionValue::Number(self.number(&key).unwrap_or(0) + 1),
             (Takes::Flag, Some(text)) => match text.trim().parse::<i64>() {
                 Ok(count) => OptionValue::Number(count.clamp(0, 1 << 16)),
-                Err(_) => return Err(wrong("is not a number; use 0 or 1".to_owned())),
+                Err(_) => return Err(invalid("is not a number; use 0 or 1".to_owned())),
             },
             (takes, text) if is_text(takes) => OptionValue::Text(text.unwrap_or_default().to_owned()),
             (takes, text) => {
-                // A fraction of a number of 32 bits has no meaning, and is left out, as in the tools.
+                // Like the tools, ignore the fraction of a 32-bit number.
                 let text = text.unwrap_or_default();
                 let text = if takes == Takes::Number { text.split('.').next().unwrap_or(text) } else { text };
-                let number = size(text).map_err(|error| wrong(error.to_string()))?;
+                let number = size(text).map_err(|error| invalid(error.to_string()))?;
                 if takes == Takes::Number && i32::try_from(number).is_err() {
-                    return Err(wrong(format!("is {number}, which exceeds 32 bits; use a smaller number")));
+                    return Err(invalid(format!("is {number}, which exceeds 32 bits; use a smaller number")));
                 }
                 OptionValue::Number(number)
             }
@@ -213,7 +210,7 @@ impl GivenOptions {
         Ok(())
     }
 
-    /// The number of an option.
+    /// Returns the number of an option.
     pub fn number(&self, key: &str) -> Option<i64> {
         match self.values.get(key) {
             Some(OptionValue::Number(number)) => Some(*number),
@@ -221,7 +218,7 @@ impl GivenOptions {
         }
     }
 
-    /// The text of an option.
+    /// Returns the text of an option.
     pub fn text(&self, key: &str) -> Option<&str> {
         match self.values.get(key) {
             Some(OptionValue::Text(text)) => Some(text),
@@ -229,43 +226,43 @@ impl GivenOptions {
         }
     }
 
-    /// The text of an option that names something; an empty one names nothing.
+    /// Returns the text of an option that names something; `None` if it is empty.
     pub fn named(&self, key: &str) -> Option<String> {
         self.text(key).filter(|text| !text.is_empty()).map(str::to_owned)
     }
 
-    /// Whether a flag is set.
+    /// Returns `true` if a flag is set.
     pub fn is_set(&self, key: &str) -> bool {
         self.number(key).is_some_and(|count| count > 0)
     }
 
-    /// Whether an option was given another value than none or 0.
+    /// Returns `true` if an option has a value other than 0 or the empty text.
     pub fn is_given(&self, key: &str) -> bool {
         self.number(key).is_some_and(|number| number != 0) || self.named(key).is_some()
     }
 
-    /// A number that cannot be negative, and its default.
+    /// Returns a number that must not be negative.
     ///
     /// # Errors
-    /// It is negative.
+    /// The number is negative.
     pub fn count(&self, key: &str, default: u64) -> Result<u64, OptionError> {
         let Some(number) = self.number(key) else { return Ok(default) };
         u64::try_from(number).map_err(|_| value_error(key, number.to_string(), "is negative; use 0 or more"))
     }
 
-    /// The same in 32 bits.
+    /// Returns a number that must not be negative and fits 32 bits.
     ///
     /// # Errors
-    /// It is negative, or too large.
+    /// The number is negative or too large.
     pub(crate) fn small_count(&self, key: &str, default: u32) -> Result<u32, OptionError> {
         let count = self.count(key, default.into())?;
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
-    /// How many ranks there are: `--plumb-ranks`.
+    /// Returns the number of ranks: `--plumb-ranks`.
     ///
     /// # Errors
-    /// None, or too many.
+    /// There are no ranks, or too many.
     pub fn ranks(&self, launched: Option<&Launched>) -> Result<u32, OptionError> {
         if let Some(launched) = launched {
             return match self.number("plumb-ranks") {
@@ -286,7 +283,7 @@ impl GivenOptions {
         }
     }
 
-    /// How long calls of the back end DUMMY take.
+    /// Returns the delays of calls in the back end DUMMY.
     ///
     /// # Errors
     /// A delay is negative.
@@ -303,10 +300,10 @@ impl GivenOptions {
         })
     }
 
-    /// Data packets, by the first letter of their name.
+    /// Returns the kind of data packets, from the first letter of its name.
     ///
     /// # Errors
-    /// There are none of this name.
+    /// The name is unknown.
     pub fn packets(&self, key: &str) -> Result<PacketKind, OptionError> {
         let word = self.text(key).unwrap_or_default();
         match word.as_bytes().first() {
@@ -319,12 +316,12 @@ impl GivenOptions {
     }
 }
 
-/// Whether a value is read as text.
+/// Returns `true` if the value is text.
 fn is_text(takes: Takes) -> bool {
     matches!(takes, Takes::Text | Takes::Directives | Takes::Script)
 }
 
-/// An error in the value of the option with this key.
+/// Creates an error for the value of an option, by key.
 pub(crate) fn value_error(key: &str, value: impl Into<String>, problem: &str) -> OptionError {
     let option = if key.len() == 1 { format!("-{key}") } else { format!("--{key}") };
     OptionError::Value { option, value: value.into(), problem: problem.to_owned() }
@@ -349,30 +346,31 @@ mod tests {
         GivenOptions::read(&words, TABLE)
     }
 
-    // Protects what people type: every way of IOR's parser to attach a value, clusters, and flags that count.
+    // Protects typical command lines: every way in which IOR's parser accepts a value, clusters, and flags that
+    // count.
     #[test]
     fn values_are_attached_in_every_way() {
         for line in ["-n 4k", "-n=4k", "-n4k", "-vn4k", "-v -F -n 4096"] {
             assert_eq!(read(line).unwrap().number("n"), Some(4096), "{line}");
         }
-        let said = read("-vvv -F=0 -d=a=b").unwrap();
-        assert_eq!((said.number("v"), said.is_set("F"), said.text("d")), (Some(3), false, Some("a=b")));
+        let given = read("-vvv -F=0 -d=a=b").unwrap();
+        assert_eq!((given.number("v"), given.is_set("F"), given.text("d")), (Some(3), false, Some("a=b")));
         assert_eq!(read("--dir x").unwrap().text("d"), Some("x"));
         assert!(read("-h").unwrap().help);
     }
 
-    // Protects from numbers that wrap around, and from words that mean nothing.
+    // Protects against numbers that wrap around, and against unknown arguments.
     #[test]
-    fn errors_name_the_option_and_the_way_out() {
-        let told = |line: &str| read(line).unwrap_err().to_string();
-        assert_eq!(told("-n"), "-n needs a value: -n SIZE");
-        assert!(told("-n 99999999999p").contains("exceeds 64 bits"));
-        assert!(told("-i 3g").contains("exceeds 32 bits"));
-        assert!(told("-n 4x").contains("unknown suffix `x`"));
-        assert!(told("-n x").contains("is not a size"));
-        assert_eq!(told("--dirr x"), "unknown option `--dirr`; did you mean `--dir`?");
-        assert_eq!(told("out"), "unexpected argument `out`; options begin with a dash");
-        assert_eq!(told("-q"), "-q is not yet supported: leave it out");
+    fn errors_name_the_option_and_contain_a_hint() {
+        let error_of = |line: &str| read(line).unwrap_err().to_string();
+        assert_eq!(error_of("-n"), "-n needs a value: -n SIZE");
+        assert!(error_of("-n 99999999999p").contains("exceeds 64 bits"));
+        assert!(error_of("-i 3g").contains("exceeds 32 bits"));
+        assert!(error_of("-n 4x").contains("unknown suffix `x`"));
+        assert!(error_of("-n x").contains("is not a size"));
+        assert_eq!(error_of("--dirr x"), "unknown option `--dirr`; did you mean `--dir`?");
+        assert_eq!(error_of("out"), "unexpected argument `out`; options begin with a dash");
+        assert_eq!(error_of("-q"), "-q is not yet supported: leave it out");
         assert_eq!(read("-q=0").unwrap().ignored, []);
     }
 }

@@ -1,4 +1,4 @@
-//! What IOR, mdtest and md-workbench have in common: how their options are read, and what their first lines say.
+//! Code shared by IOR, mdtest and md-workbench: parsing of options, and the first lines of output.
 
 mod error;
 mod file_system;
@@ -21,10 +21,10 @@ pub use options::{BACKENDS, help};
 pub use size::{SizeError, size};
 pub use spread::{Divisor, Spread, percentiles_ms};
 
-/// The version that is followed.
+/// The emulated version of IOR.
 pub const VERSION: &str = "4.1.0+dev";
 
-/// As C's `%e` has it.
+/// Formats a number like C's `%e`.
 pub fn exponent(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$e}");
     let (number, power) = text.split_once('e').unwrap_or((&text, "0"));

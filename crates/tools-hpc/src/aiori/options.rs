@@ -1,10 +1,10 @@
-//! Options of IOR and mdtest: rows that the parser, `-h`, the documentation and the tests read.
+//! Options of IOR and mdtest in tables, which the parser, `-h`, the documentation and the tests use.
 
 use plumb_tools::Support::{Ignored, Never, NotYet, Works};
 use plumb_tools::options::Takes::{Flag, Number, Text};
 use plumb_tools::options::{Opt, Table, long};
 
-/// The key of an option in settings: its letter, else its name.
+/// Returns the key of an option in settings: its letter, else its name.
 pub(super) fn key(row: &Opt) -> String {
     row.letter.map_or_else(|| row.name.to_owned(), |letter| letter.to_string())
 }
@@ -29,14 +29,14 @@ fn help_row(row: &Opt) -> String {
     format!("  {names:<30}{}{why}\n", row.what)
 }
 
-/// Options of the back ends, which both tools take.
+/// Options of the back ends, which both tools accept.
 #[rustfmt::skip]
 pub const BACKENDS: &[Opt] = &[
     long("posix.odirect", Flag, "Open files with O_DIRECT"),
     long("posix.rangelocks", Flag, "Lock the range of each transfer").but(NotYet("leave it out")),
-    long("aio.max-pending", Number, "Most requests of AIO that are prepared or in flight").or("128"),
-    long("aio.granularity", Number, "Requests of AIO that are submitted together").or("16"),
-    long("dummy.delay-only-rank0", Flag, "Delay only rank 0").but(NotYet("the delays are of every rank")),
+    long("aio.max-pending", Number, "Limit of AIO requests that are prepared or in flight").or("128"),
+    long("aio.granularity", Number, "Number of AIO requests that are submitted together").or("16"),
+    long("dummy.delay-only-rank0", Flag, "Delay only rank 0").but(NotYet("the delays apply to every rank")),
     long("dummy.delay-create", Number, "Delay of a create of DUMMY, µs").or("0"),
     long("dummy.delay-close", Number, "Delay of a close of DUMMY, µs").or("0"),
     long("dummy.delay-sync", Number, "Delay of a sync of DUMMY, µs").or("0"),
@@ -51,7 +51,7 @@ pub const BACKENDS: &[Opt] = &[
     long("plumb-ranks", Number, "Ranks, as threads of this process (Plumb's own option)").or("1"),
 ];
 
-/// What `-h` of a tool prints of these options.
+/// Formats the page of `-h` for these options.
 pub fn help(tool: &str, table: Table) -> String {
     let lines = |are_flags: bool| -> String {
         table.rows().filter(|row| row.takes.is_flag() == are_flags).map(help_row).collect()

@@ -1,23 +1,23 @@
-//! Sizes as IOR's parser reads them.
+//! Parses sizes like IOR.
 
-/// What to write.
 const HELP: &str = "use a number such as 47008, 4k, 1m or 16g";
 
-/// Why a text is no size.
+/// Error from parsing a size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
-    /// It does not begin with a number.
+    /// The text does not begin with a number.
     #[error("is not a size; {help}", help = HELP)]
     NotASize,
-    /// What stands behind the number.
+    /// An unknown suffix follows the number.
     #[error("has the unknown suffix `{0}`; {help}", help = HELP)]
     Suffix(String),
-    /// It does not fit.
+    /// The size does not fit 64 bits.
     #[error("exceeds 64 bits; {help}", help = HELP)]
     TooLarge,
 }
 
-/// Reads a whole number with a suffix of powers of 1024: `4k`, `4KB` and `4KiB` are one, because IOR reads only the first letter.
+/// Parses a whole number with a suffix of powers of 1024. `4k`, `4KB` and `4KiB` are equal, because IOR
+/// reads only the first letter.
 ///
 /// # Errors
 /// [`SizeError`].
@@ -46,7 +46,8 @@ pub fn size(text: &str) -> Result<i64, SizeError> {
 mod tests {
     use super::*;
 
-    // Protects what people type: IOR takes `4KiB` and `1MB` and counts in powers of 1024; what begins with no such letter is refused.
+    // Protects typical sizes: IOR accepts `4KiB` and `1MB`, in powers of 1024. A suffix with another first letter is
+    // an error.
     #[test]
     fn suffixes_have_long_forms() {
         let sizes = ["4k", "4K", "4kb", "4KB", "4KiB", "4 k", "+4k"].map(size);

@@ -1,31 +1,28 @@
-//! Statistics of results, as both tools print them.
+//! Statistics of results, as the tools print them.
 
 use plumb_result::histogram::Histogram;
 
-/// By what a sum of squares is divided.
+/// Divisor of the sum of squares in a standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Divisor {
-    /// By the count: IOR's deviation.
+    /// The count: IOR's deviation.
     Count,
-    /// By one less: mdtest's, which is that of a sample.
+    /// The count less one: mdtest's deviation, which is that of a sample.
     CountLessOne,
 }
 
-/// Max, min, mean and standard deviation of results; 0 of none.
+/// Maximum, minimum, mean and standard deviation of results; 0 without results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// The largest.
     pub max: f64,
-    /// The smallest.
     pub min: f64,
-    /// Their mean.
     pub mean: f64,
-    /// Their deviation; of a single one it is 0.
+    /// Standard deviation; 0 for a single result.
     pub deviation: f64,
 }
 
 impl Spread {
-    /// Of these results, none of them negative.
+    /// Computes the statistics of results, none of them negative.
     pub fn of(values: &[f64], divisor: Divisor) -> Spread {
         let count = values.len().max(1) as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -40,7 +37,7 @@ impl Spread {
     }
 }
 
-/// Median, 90, 99 and 99.9 per cent, and the maximum, ms; 0 of nothing.
+/// Returns the median, the percentiles 90, 99 and 99.9, and the maximum, ms; 0 without latencies.
 pub fn percentiles_ms(latency: &Histogram) -> [f64; 5] {
     let at = |quantile: f64| latency.quantile(quantile);
     let ns = [at(0.5), at(0.9), at(0.99), at(0.999), latency.max()];
@@ -51,9 +48,9 @@ pub fn percentiles_ms(latency: &Histogram) -> [f64; 5] {
 mod tests {
     use super::*;
 
-    // Protects what both tables print: each tool divides in its own way, and no result is no division by 0.
+    // Protects the tables of both tools: each has its own divisor, and an empty list does not divide by 0.
     #[test]
-    fn deviations_are_those_of_the_tools() {
+    fn deviations_equal_those_of_the_tools() {
         assert_eq!(Spread::of(&[1.0, 3.0], Divisor::Count).deviation, 1.0);
         assert_eq!(Spread::of(&[1.0, 3.0], Divisor::CountLessOne).deviation, 2f64.sqrt());
         for divisor in [Divisor::Count, Divisor::CountLessOne] {

@@ -1,4 +1,4 @@
-//! The command line.
+//! Parses the command line.
 
 use super::error::Io500Error;
 use super::hash::Hash;
@@ -8,31 +8,27 @@ use crate::aiori::Launched;
 use plumb_tools::FileError;
 use plumb_workload::suggest::nearest;
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
-    /// The options.
     Help,
-    /// All keys of a configuration.
+    /// Print all keys of a configuration.
     List,
-    /// The hash of a configuration.
+    /// Print the hash of a configuration.
     ConfigHash(Hash),
-    /// A run.
     Run(Box<Given>),
 }
 
-/// A run that is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Given {
-    /// What is to be done.
     pub plan: Plan,
-    /// The text of the configuration, as it is.
+    /// Text of the configuration file.
     pub text: String,
-    /// What has no effect, and why.
+    /// Keys without effect, each with the reason.
     pub ignored: Vec<(String, &'static str)>,
 }
 
-/// Most ranks of one process: a thread each.
+/// Limit of ranks in one process. Each is a thread.
 const RANKS_MAX: u32 = 4096;
 const OPTIONS: [&str; 9] = [
     "--help",
@@ -46,7 +42,7 @@ const OPTIONS: [&str; 9] = [
     "--verify",
 ];
 
-/// What `--help` prints.
+/// Returns the page of `--help`.
 pub fn help() -> String {
     "io500-style: the phases, parameters and formula of IO500 isc26, run by Plumb. It is not IO500, and what it prints is not an \
      IO500 result.\n\n\
@@ -61,11 +57,11 @@ pub fn help() -> String {
         .to_owned()
 }
 
-/// Reads a command line, without the name of the program. `now` names the directories of the run; `file` gives the text of a
-/// configuration.
+/// Parses a command line, without the name of the program. `now` names the directories of the run; `file` returns
+/// the text of a configuration.
 ///
 /// # Errors
-/// The first error in it, or in the configuration.
+/// The first error in the command line or the configuration.
 pub fn read(
     words: &[String],
     launched: Option<&Launched>,
@@ -132,7 +128,7 @@ pub fn read(
     Ok(Asked::Run(Box::new(Given { plan, text, ignored })))
 }
 
-/// A name of a directory, and no way out of it.
+/// Checks that the text can be the name of a directory, and does not leave its parent.
 fn stamp_of(text: &str) -> Result<String, Io500Error> {
     let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '+'));
     match is_plain && !text.starts_with('.') && text.len() <= 64 {

@@ -1,28 +1,28 @@
-//! The phases that find: what it looks for, and what it prints.
+//! Conditions and results of the find phases.
 
-/// What is looked for.
+/// Conditions of a find phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Find {
-    /// Where: below this directory.
+    /// Directory to search.
     pub root: String,
-    /// Files that were changed later than this one, where it is said.
+    /// Find files newer than this one, if given.
     pub newer_than: Option<String>,
-    /// Files of this length, bytes, where it is said.
+    /// Find files of this length, bytes, if given.
     pub bytes: Option<u64>,
-    /// Threads or ranks, at most.
+    /// Limit of threads or ranks.
     pub threads: Option<u32>,
 }
 
-/// Names with this inside.
+/// Text that the names of found files contain.
 const PART: &str = "01";
 
 impl Find {
-    /// Whether a name is one that is looked for.
+    /// Returns `true` if a file of this name may be found.
     pub fn takes(name: &[u8]) -> bool {
         name.windows(PART.len()).any(|part| part == PART.as_bytes())
     }
 
-    /// As words of a command line.
+    /// Returns the conditions as arguments of `find`.
     pub(super) fn words(&self) -> Vec<String> {
         let Find { root, newer_than, bytes, .. } = self;
         let mut words = ["find", root].map(str::to_owned).to_vec();
@@ -33,27 +33,25 @@ impl Find {
     }
 }
 
-/// What a thread or a rank found.
+/// Counts of one thread or rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FoundByThread {
     /// Directories and files that could not be read.
     pub errors: u64,
-    /// Files that are what was looked for.
+    /// Files that meet the conditions.
     pub found: u64,
-    /// Files.
     pub files: u64,
-    /// Names that were read: files, directories and others.
+    /// All names: files, directories and others.
     pub names: u64,
 }
 
-/// What was found.
+/// Result of a find phase.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FindResult {
-    /// How long it took, s.
+    /// Duration, s.
     pub time_s: f64,
-    /// By thread, or by rank.
+    /// Counts by thread or rank.
     pub threads: Vec<FoundByThread>,
-    /// The first error.
     pub error: Option<String>,
 }
 
@@ -62,27 +60,27 @@ impl FindResult {
         self.threads.iter().map(of).sum()
     }
 
-    /// Files that are what was looked for.
+    /// Returns the number of files that meet the conditions.
     pub fn found(&self) -> u64 {
         self.sum(|thread| thread.found)
     }
 
-    /// All files.
+    /// Returns the number of all files.
     pub fn files(&self) -> u64 {
         self.sum(|thread| thread.files)
     }
 
-    /// What could not be read.
+    /// Returns the number of errors.
     pub fn errors(&self) -> u64 {
         self.sum(|thread| thread.errors)
     }
 
-    /// Thousands of files per second.
+    /// Returns the rate in thousands of files per second.
     pub fn kiops(&self) -> f64 {
         if self.time_s > 0.0 { self.files() as f64 / self.time_s / 1e3 } else { 0.0 }
     }
 
-    /// What `find.csv` and the like hold: IO500's first line and columns, as far as they are of any find.
+    /// Formats `find.csv`: IO500's first line and columns, as far as they apply to any find program.
     pub fn csv(&self) -> String {
         let mut text = format!(
             "runtime: {:.6} rate: {:.6}\nrank, errors, found, total, checked\n",

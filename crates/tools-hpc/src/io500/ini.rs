@@ -1,4 +1,4 @@
-//! Reads a configuration: sections, keys with values, comments behind `#` and `;`.
+//! Parses a configuration: sections, keys with values, and comments after `#` and `;`.
 
 use super::error::{ConfigError, Problem};
 use super::hash::Hash;
@@ -8,27 +8,26 @@ use plumb_tools::support::Support;
 use plumb_workload::suggest::nearest;
 use std::collections::BTreeMap;
 
-/// A value is no longer than this, bytes: the longest path of Linux.
+/// Limit of a value's length, bytes: Linux's limit for paths.
 const VALUE_BYTES_MAX: usize = 4096;
-/// What an error shows of a line, characters.
+/// Number of a line's characters that an error shows.
 const SHOWN_CHARS: usize = 60;
 
-/// What a configuration says; the last word on a key holds.
+/// A parsed configuration. The last value of a key counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Config {
-    /// By the places of section and key in the table.
+    /// Values, by the indexes of section and key in the table.
     values: BTreeMap<(usize, usize), String>,
-    /// Where each stands.
+    /// Line numbers of the values.
     lines: BTreeMap<(usize, usize), usize>,
-    /// The file.
     name: String,
 }
 
 impl Config {
-    /// Reads a text that is called `name`.
+    /// Parses a text. Errors call it `name`.
     ///
     /// # Errors
-    /// The first error in it.
+    /// The first error.
     pub fn parse(name: &str, text: &str) -> Result<Config, ConfigError> {
         let mut config = Config { name: name.to_owned(), ..Config::default() };
         let mut section = None;
@@ -70,7 +69,7 @@ impl Config {
                 nearest: nearest(key, keys),
             });
         };
-        // A key without a value says nothing.
+        // A key without a value has no effect.
         if !value.is_empty() {
             let value = meant(&SECTIONS[section].keys[at], value)?;
             self.values.insert((section, at), value);
@@ -79,7 +78,7 @@ impl Config {
         Ok(())
     }
 
-    /// The file.
+    /// Returns the name of the file.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -89,25 +88,25 @@ impl Config {
         Some((section, key_at(section, key)?))
     }
 
-    /// What holds for a key: what is said, or its default.
+    /// Returns the value of a key, or its default.
     pub fn text(&self, section: &str, key: &str) -> Option<&str> {
         let place = Config::place(section, key)?;
-        let said = self.values.get(&place).map(String::as_str);
-        said.or(SECTIONS[place.0].keys[place.1].default).filter(|text| !text.is_empty())
+        let value = self.values.get(&place).map(String::as_str);
+        value.or(SECTIONS[place.0].keys[place.1].default).filter(|text| !text.is_empty())
     }
 
-    /// Whether a key is TRUE.
+    /// Returns `true` if the value of a key is TRUE.
     pub(crate) fn is_true(&self, section: &str, key: &str) -> bool {
         self.text(section, key) == Some("TRUE")
     }
 
-    /// A number that is not negative.
+    /// Returns a number that is not negative.
     pub fn number(&self, section: &str, key: &str) -> Option<u64> {
         self.text(section, key)?.parse().ok()
     }
 
-    /// An error in what is said of a key.
-    pub(super) fn wrong(&self, section: &str, key: &str, problem: &str) -> ConfigError {
+    /// Creates an error for the value of a key.
+    pub(super) fn invalid(&self, section: &str, key: &str, problem: &str) -> ConfigError {
         let place = Config::place(section, key);
         let line = place.and_then(|place| self.lines.get(&place)).copied().unwrap_or(0);
         let value = self.text(section, key).unwrap_or_default().to_owned();
@@ -116,12 +115,12 @@ impl Config {
         ConfigError { name: self.name.clone(), line, problem }
     }
 
-    /// Keys that are set and have no effect in a mode, with the reason.
+    /// Returns the keys without effect in a mode, each with the reason.
     pub fn ignored(&self, is_extended: bool) -> Vec<(String, &'static str)> {
         let of = |(&(section, key), value): (&(usize, usize), &String)| {
             let (section, key) = (&SECTIONS[section], &SECTIONS[section].keys[key]);
             let why = match key.support {
-                _ if section.is_extended && !is_extended => "it is of the extended mode, --mode=extended",
+                _ if section.is_extended && !is_extended => "it belongs to the extended mode, --mode=extended",
                 Support::Ignored(why) => why,
                 _ => return None,
             };
@@ -130,23 +129,23 @@ impl Config {
         self.values.iter().filter_map(of).collect()
     }
 
-    /// Every key with what holds for it; `None` where nothing does.
+    /// Returns all keys with their values or defaults.
     fn all(&self) -> impl Iterator<Item = (&'static str, &Key, Option<&str>)> {
         (0..).zip(SECTIONS).flat_map(move |(place, section)| {
             (0..).zip(section.keys).map(move |(at, key)| {
-                let said = self.values.get(&(place, at)).map(String::as_str);
-                (section.name, key, said.or(key.default))
+                let value = self.values.get(&(place, at)).map(String::as_str);
+                (section.name, key, value.or(key.default))
             })
         })
     }
 
-    /// The hash of all that holds.
+    /// Returns the hash of all values.
     pub fn hash(&self) -> Hash {
         let values = self.all().filter_map(|(_, key, value)| Some((key.name, value?)));
         values.fold(Hash::default(), |hash, (name, value)| hash.with(name, value))
     }
 
-    /// The whole configuration, with every default: what `config.ini` holds.
+    /// Formats the whole configuration with all defaults, as in `config.ini`.
     pub fn text_of_all(&self) -> String {
         let mut text = String::new();
         for section in SECTIONS {
@@ -160,7 +159,7 @@ impl Config {
     }
 }
 
-/// A comment begins a line, or stands behind a blank.
+/// Removes a comment, which begins a line or follows a blank.
 fn without_comment(text: &str) -> &str {
     let mut before = ' ';
     for (at, character) in text.char_indices() {
@@ -176,42 +175,42 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
 }
 
-/// The value of a key as it is kept.
+/// Returns the normalized value of a key.
 fn meant(key: &Key, value: &str) -> Result<String, Problem> {
-    let wrong = |problem: &str| Problem::Value { key: key.name, value: shown(value), problem: problem.to_owned() };
+    let invalid = |problem: &str| Problem::Value { key: key.name, value: shown(value), problem: problem.to_owned() };
     if value.len() > VALUE_BYTES_MAX {
         return Err(Problem::Long { key: key.name, most: VALUE_BYTES_MAX });
     }
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    // Of these, the tool itself reads at most 63 bits.
+    // IO500 itself reads at most 63 bits of these.
     let whole = |least: i64| match value.parse::<i64>() {
         Ok(number) if number >= least => Ok(()),
-        Ok(_) => Err(wrong(if least > 0 { "is too small; use 1 or more" } else { "is negative; use 0 or more" })),
-        Err(_) if digits(value) => Err(wrong("exceeds 64 bits; use a smaller number")),
-        Err(_) => Err(wrong("is not a whole number; use one such as 300")),
+        Ok(_) => Err(invalid(if least > 0 { "is too small; use 1 or more" } else { "is negative; use 0 or more" })),
+        Err(_) if digits(value) => Err(invalid("exceeds 64 bits; use a smaller number")),
+        Err(_) => Err(invalid("is not a whole number; use one such as 300")),
     };
     match key.takes {
         Takes::Text => {}
-        Takes::Bool => return truth(key, value, wrong),
+        Takes::Bool => return truth(key, value, invalid),
         Takes::Positive => whole(1)?,
         Takes::Count => whole(0)?,
         Takes::Int => whole(i64::MIN)?,
         Takes::Float => match value.parse::<f64>() {
             Ok(number) if number.is_finite() => {}
-            _ => return Err(wrong("is not a number; use one such as 0.5")),
+            _ => return Err(invalid("is not a number; use one such as 0.5")),
         },
         Takes::Size if value.contains(char::is_whitespace) => {
-            return Err(wrong("holds a blank; use a size such as 2m"));
+            return Err(invalid("holds a blank; use a size such as 2m"));
         }
         Takes::Size => match size(value) {
             Ok(bytes) if bytes > 0 => {}
-            Ok(_) => return Err(wrong("is too small; use a size such as 2m")),
-            Err(error) => return Err(wrong(&error.to_string())),
+            Ok(_) => return Err(invalid("is too small; use a size such as 2m")),
+            Err(error) => return Err(invalid(&error.to_string())),
         },
-        Takes::Api => api(value, wrong)?,
+        Takes::Api => api(value, invalid)?,
         Takes::Packets => {
             if !["timestamp", "offset", "incompressible", "random", "t", "o", "i", "r"].contains(&value) {
-                return Err(wrong("names unknown packets; use timestamp, offset, incompressible or random"));
+                return Err(invalid("names unknown packets; use timestamp, offset, incompressible or random"));
             }
         }
     }
@@ -219,11 +218,11 @@ fn meant(key: &Key, value: &str) -> Result<String, Problem> {
     Ok(value.to_owned())
 }
 
-fn truth(key: &Key, value: &str, wrong: impl Fn(&str) -> Problem) -> Result<String, Problem> {
+fn truth(key: &Key, value: &str, invalid: impl Fn(&str) -> Problem) -> Result<String, Problem> {
     let value = match value {
         yes if yes == "1" || yes.eq_ignore_ascii_case("true") => "TRUE",
         no if no == "0" || no.eq_ignore_ascii_case("false") => "FALSE",
-        _ => return Err(wrong("is neither TRUE nor FALSE; use one of them")),
+        _ => return Err(invalid("is neither TRUE nor FALSE; use one of them")),
     };
     if value == "TRUE" {
         supported(key, value)?;
@@ -231,7 +230,7 @@ fn truth(key: &Key, value: &str, wrong: impl Fn(&str) -> Problem) -> Result<Stri
     Ok(value.to_owned())
 }
 
-/// Refuses what is not supported; the default always is.
+/// Rejects unsupported values. The default is always supported.
 fn supported(key: &Key, value: &str) -> Result<(), Problem> {
     let (when, why) = match key.support {
         Support::NotYet(why) => (" yet", why),
@@ -244,15 +243,16 @@ fn supported(key: &Key, value: &str) -> Result<(), Problem> {
     Err(Problem::Unsupported { key: key.name, value: shown(value), when, why })
 }
 
-/// A back end's name, and options that are its own: no others of the tool can be slipped in.
-fn api(value: &str, wrong: impl Fn(&str) -> Problem) -> Result<(), Problem> {
+/// Accepts the name of a back end and its own options, so that no other options reach the tool.
+fn api(value: &str, invalid: impl Fn(&str) -> Problem) -> Result<(), Problem> {
     let mut words = value.split_whitespace();
     let name = words.next().unwrap_or_default().to_ascii_lowercase();
     match words.find(|word| !word.to_ascii_lowercase().starts_with(&format!("--{name}."))) {
         None => Ok(()),
-        Some(other) => {
-            Err(wrong(&format!("holds `{}`, which is not an option of {name}; use --{name}.NAME=VALUE", shown(other))))
-        }
+        Some(other) => Err(invalid(&format!(
+            "holds `{}`, which is not an option of {name}; use --{name}.NAME=VALUE",
+            shown(other)
+        ))),
     }
 }
 

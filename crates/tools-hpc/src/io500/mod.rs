@@ -1,10 +1,12 @@
-//! IO500: reads its configuration, turns each phase into a command line of IOR or mdtest, and prints its results and score.
+//! IO500: reads its configuration, turns each phase into a command line of IOR or mdtest, and prints results and
+//! score.
 //!
-//! 1. [`read`]: reads a command line and its configuration, by the table of [`table`], into a [`Plan`].
-//! 2. [`Plan::tasks`]: the phases in their order, each with the words that it runs, read by [`crate::ior`] and [`crate::mdtest`].
-//! 3. [`print`]: the lines and files of results, from the [`Outcome`]s of phases; [`score`]: the score and the hash.
+//! - [`read`] parses a command line and its configuration into a [`Plan`], by the table of [`table`].
+//! - [`Plan::tasks`] holds the phases in order, each with its arguments, which [`crate::ior`] and [`crate::mdtest`]
+//!   parse.
+//! - [`print`] formats the results from the [`Outcome`]s of phases; [`score`] computes score and hash.
 //!
-//! What this gives is "io500-style": the phases, parameters and formula are IO500's, the program is not.
+//! The results are "io500-style": the phases, parameters and formula are IO500's, but the program is not.
 
 mod command_line;
 mod error;
@@ -25,9 +27,9 @@ pub use ini::Config;
 pub use phase::{Group, Outcome, Phase, Unit};
 pub use plan::{Plan, Task, Work};
 
-/// The name under which results of this kind are printed, stored and hashed. It is none that IO500 has.
+/// Name under which these results are printed, stored and hashed. IO500 does not use it.
 pub const STYLE: &str = "io500-style";
-/// The release whose phases and parameters are followed. Source: IO500 io500-isc26_v2.
+/// The release whose phases and parameters are used. Source: IO500 io500-isc26_v2.
 pub(crate) const FOLLOWS: &str = "isc26";
 
 #[cfg(test)]

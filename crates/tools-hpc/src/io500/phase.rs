@@ -1,67 +1,65 @@
-//! The phases in their order, and what came of one.
+//! The phases in order, and their outcomes.
 
 use crate::mdtest;
 use strum::VariantArray;
 
-/// A phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Phase {
-    /// Large transfers, each rank to its own file.
+    /// Each rank writes its own file in large transfers.
     IorEasyWrite,
-    /// Empty files, each rank in its own directory.
+    /// Each rank creates empty files in its own directory.
     MdtestEasyWrite,
-    /// Data sets of files, of each rank.
+    /// Each rank creates its data sets of files.
     #[strum(serialize = "mdworkbench-create")]
     WorkbenchCreate,
-    /// A file that marks the time.
+    /// Creates a file whose time serves as a mark.
     Timestamp,
-    /// Looks through what mdtest's easy phase made.
+    /// Searches the files of mdtest's easy phase.
     FindEasy,
-    /// Transfers of 47008 bytes to one file, in turns.
+    /// All ranks write to one file in turns, in transfers of 47008 bytes.
     IorHardWrite,
-    /// Files of 3901 bytes in one directory.
+    /// All ranks create files of 3901 bytes in one directory.
     MdtestHardWrite,
-    /// Looks through everything for some of these.
+    /// Searches everything for some of these files.
     Find,
-    /// Looks through the one directory.
+    /// Searches the directory of mdtest's hard phase.
     FindHard,
-    /// Reads and removes other ranks' oldest files, and makes new ones.
+    /// Reads and removes the oldest files of other ranks, and creates new ones.
     #[strum(serialize = "mdworkbench-bench")]
     WorkbenchBench,
-    /// Reads what another rank wrote.
+    /// Reads the file of another rank.
     IorEasyRead,
-    /// Asks about another rank's files.
+    /// Calls stat on the files of another rank.
     MdtestEasyStat,
-    /// Reads what another rank wrote.
+    /// Reads the data of another rank.
     IorHardRead,
-    /// Asks about another rank's files.
+    /// Calls stat on the files of another rank.
     MdtestHardStat,
-    /// Removes the data sets.
     #[strum(serialize = "mdworkbench-delete")]
     WorkbenchDelete,
-    /// Removes another rank's files.
+    /// Removes the files of another rank.
     MdtestEasyDelete,
-    /// Reads another rank's files.
+    /// Reads the files of another rank.
     MdtestHardRead,
-    /// Removes another rank's files.
+    /// Removes the files of another rank.
     MdtestHardDelete,
-    /// Reads 4 KiB at random places of another rank's file.
+    /// Reads 4 KiB at random offsets of another rank's file.
     #[strum(serialize = "ior-rnd4K-easy-read")]
     IorRandomRead,
 }
 
-/// Which score a phase counts in.
+/// The score to which a phase contributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// GiB/s.
+    /// Bandwidth, GiB/s.
     Bandwidth,
     /// Thousands of operations per second.
     Metadata,
 }
 
 impl Group {
-    /// Its name in a file of results.
+    /// Returns the name used in result files.
     pub fn name(self) -> &'static str {
         match self {
             Group::Bandwidth => "BW",
@@ -70,7 +68,7 @@ impl Group {
     }
 }
 
-/// In what a phase is counted.
+/// Unit of a phase's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// 2³⁰ bytes per second.
@@ -80,7 +78,6 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As it is printed.
     pub fn name(self) -> &'static str {
         match self {
             Unit::GibPerSecond => "GiB/s",
@@ -90,15 +87,15 @@ impl Unit {
 }
 
 impl Phase {
-    /// All of them, in their order. Source: IO500 isc26, extended mode.
+    /// All phases in order. Source: IO500 isc26, extended mode.
     pub const ALL: &[Phase] = Phase::VARIANTS;
 
-    /// Its name, which is its section of a configuration.
+    /// Returns the name, which is also the phase's section in a configuration.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The section that it shares with the other phases of its kind.
+    /// Returns the section shared by phases of the same kind.
     pub(super) fn kind(self) -> &'static str {
         match self {
             Phase::IorEasyWrite | Phase::IorEasyRead | Phase::IorRandomRead => "ior-easy",
@@ -112,12 +109,12 @@ impl Phase {
         }
     }
 
-    /// Whether only the extended mode has it.
+    /// Returns `true` if only the extended mode has the phase.
     pub fn is_extended(self) -> bool {
         matches!(self, Phase::FindEasy | Phase::FindHard) || self.kind() == "mdworkbench"
     }
 
-    /// The score that it counts in; some phases count in none.
+    /// Returns the score to which the phase contributes; `None` for some phases.
     pub fn group(self) -> Option<Group> {
         match self {
             Phase::Timestamp | Phase::IorRandomRead | Phase::WorkbenchCreate | Phase::WorkbenchDelete => None,
@@ -128,7 +125,7 @@ impl Phase {
         }
     }
 
-    /// In what it is counted.
+    /// Returns the unit of the phase's result.
     pub fn unit(self) -> Unit {
         match self {
             Phase::IorRandomRead => Unit::GibPerSecond,
@@ -137,12 +134,12 @@ impl Phase {
         }
     }
 
-    /// Whether it writes until a stonewall, and so must last as long as the rules say.
+    /// Returns `true` if the phase writes until a stonewall. The rules demand a minimum duration for it.
     pub fn writes(self) -> bool {
         matches!(self, Phase::IorEasyWrite | Phase::MdtestEasyWrite | Phase::IorHardWrite | Phase::MdtestHardWrite)
     }
 
-    /// The test of mdtest whose rate is its score.
+    /// Returns the mdtest test whose rate is the phase's result.
     pub fn mdtest(self) -> Option<mdtest::Test> {
         match self {
             Phase::MdtestEasyWrite | Phase::MdtestHardWrite => Some(mdtest::Test::FileCreation),
@@ -154,15 +151,14 @@ impl Phase {
     }
 }
 
-/// What came of a phase.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outcome {
-    /// GiB/s, or thousands of operations per second; 0 of nothing.
+    /// GiB/s, or thousands of operations per second; 0 without a result.
     pub score: f64,
-    /// How long the phase took, s.
+    /// Duration of the phase, s.
     pub time_s: f64,
-    /// What it prints of itself besides.
+    /// Additional lines that the phase prints.
     pub details: Vec<(&'static str, String)>,
-    /// Why it is invalid; empty where it is not.
+    /// Reasons why the phase is invalid; empty if it is valid.
     pub invalid: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What a configuration asks for: each phase with the words of the tool that runs it.
+//! Turns a configuration into phases, each with the arguments of the tool that runs it.
 
 use super::error::{ConfigError, Io500Error};
 use super::find::Find;
@@ -8,80 +8,69 @@ use super::phase::Phase;
 use crate::aiori::Launched;
 use crate::{ior, md_workbench, mdtest};
 
-/// Bytes of the files that the last phases of mdtest use, and that are looked for. Source: IO500 isc26.
+/// Size of the files of mdtest's hard phases, for which the find phases search. Source: IO500 isc26.
 const HARD_FILE_BYTES: u64 = 3901;
 
-/// Data sets of a rank in the phases of md-workbench. Source: IO500 isc26.
+/// Number of data sets per rank in md-workbench's phases. Source: IO500 isc26.
 const WORKBENCH_SETS: u64 = 10;
-/// How long creating them is to last at the rate of mdtest's easy phase, s. Source: IO500 isc26.
+/// Time for creating the data sets at the rate of mdtest's easy phase, s. Source: IO500 isc26.
 const WORKBENCH_S: u64 = 60;
-/// That rate where the phase did not run, thousands per second. Source: IO500 isc26.
+/// Rate to assume if that phase did not run, thousands per second. Source: IO500 isc26.
 const WORKBENCH_KIOPS: f64 = 10.0;
 
-/// What is run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
-    /// A test of IOR.
     Ior(Box<ior::Test>),
-    /// A run of mdtest.
     Mdtest(Box<mdtest::MdtestSettings>),
-    /// A run of md-workbench.
     Workbench(Box<md_workbench::MdWorkbenchSettings>),
-    /// A file is made.
+    /// Creation of the timestamp file.
     Timestamp,
-    /// Files are found.
     Find(Find),
 }
 
-/// A phase that is to be run.
+/// A phase that is ready to run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// Which.
     pub phase: Phase,
-    /// Its command line; none of what has none.
+    /// The tool's arguments; empty for a phase without a tool.
     pub words: Vec<String>,
-    /// What that means.
     pub work: Work,
-    /// The configuration leaves it out.
+    /// Whether the configuration skips the phase.
     pub is_left_out: bool,
 }
 
-/// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The configuration.
     pub config: Config,
-    /// Directory of the data.
+    /// Directory of the test data.
     pub data: String,
-    /// Directory of the results.
     pub results: String,
-    /// The phases, in their order.
+    /// The phases, in order.
     pub tasks: Vec<Task>,
-    /// Ranks.
     pub ranks: u32,
-    /// Prints what would be run, and runs nothing.
+    /// Whether the phases are only printed.
     pub is_dry: bool,
-    /// With the phases of the extended mode.
+    /// Whether the extended mode is used.
     pub is_extended: bool,
 }
 
-/// What a configuration does not say.
+/// Facts that a configuration does not contain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Circumstances<'a> {
-    /// The time of the run, as a name.
+    /// Time of the run, used as a name.
     pub(super) stamp: &'a str,
-    /// Ranks as threads.
+    /// Number of ranks, as threads.
     pub(super) ranks: u32,
-    /// Ranks as processes.
+    /// Ranks as processes; `None` without a launcher.
     pub(super) launched: Option<&'a Launched>,
-    /// Nothing is to be run.
+    /// Whether the phases are only printed.
     pub(super) is_dry: bool,
-    /// With the phases of the extended mode.
+    /// Whether the extended mode is used.
     pub(super) is_extended: bool,
 }
 
 impl Task {
-    /// The same with so many files in each data set, and as many to renew, where it is a run of md-workbench.
+    /// Returns the task with `count` files in each data set, and as many to renew. Only tasks of md-workbench change.
     #[must_use]
     pub fn with_files_per_set(mut self, count: u64) -> Task {
         if let Work::Workbench(settings) = &mut self.work {
@@ -116,12 +105,12 @@ impl Plan {
 
     fn task(&self, phase: Phase, circumstances: &Circumstances<'_>) -> Result<Task, Io500Error> {
         let (config, kind) = (&self.config, phase.kind());
-        let wrong =
+        let invalid =
             |message: String| Io500Error::Phase { name: config.name().to_owned(), phase: phase.name(), message };
         let (words, work) = match kind {
             "timestamp" => (Vec::new(), Work::Timestamp),
             kind if kind.starts_with("find") => {
-                // Those of the easy phase are empty, and older than the timestamp.
+                // Files of the easy phase are empty, and older than the timestamp.
                 let conditions = (phase != Phase::FindEasy).then(|| (self.timestamp_file(), HARD_FILE_BYTES));
                 let (newer_than, bytes) = conditions.unzip();
                 let find = Find {
@@ -139,27 +128,27 @@ impl Plan {
             kind if kind.starts_with("ior") => {
                 let words = self.ior(phase, circumstances);
                 let read = ior::read(&words[1..], circumstances.launched, &mut |path| Err(unnamed(path)));
-                let work = match read.map_err(|error| wrong(error.to_string()))? {
+                let work = match read.map_err(|error| invalid(error.to_string()))? {
                     ior::Asked::Run(mut tests, _) if !tests.is_empty() => Work::Ior(Box::new(tests.swap_remove(0))),
-                    _ => return Err(wrong("holds no test".to_owned())),
+                    _ => return Err(invalid("holds no test".to_owned())),
                 };
                 (words, work)
             }
             "mdworkbench" => {
                 let words = self.workbench(phase, circumstances);
                 let read = md_workbench::read(&words[1..], circumstances.launched);
-                let work = match read.map_err(|error| wrong(error.to_string()))? {
+                let work = match read.map_err(|error| invalid(error.to_string()))? {
                     md_workbench::Asked::Run(settings, _) => Work::Workbench(settings),
-                    md_workbench::Asked::Help => return Err(wrong("holds no run".to_owned())),
+                    md_workbench::Asked::Help => return Err(invalid("holds no run".to_owned())),
                 };
                 (words, work)
             }
             _ => {
                 let words = self.mdtest(phase, circumstances);
                 let read = mdtest::read(&words[1..], circumstances.launched);
-                let work = match read.map_err(|error| wrong(error.to_string()))? {
+                let work = match read.map_err(|error| invalid(error.to_string()))? {
                     mdtest::Asked::Run(settings, _) => Work::Mdtest(settings),
-                    mdtest::Asked::Help => return Err(wrong("holds no run".to_owned())),
+                    mdtest::Asked::Help => return Err(invalid("holds no run".to_owned())),
                 };
                 (words, work)
             }
@@ -168,27 +157,27 @@ impl Plan {
         Ok(Task { phase, words, work, is_left_out: !(runs(kind) && runs(phase.name())) })
     }
 
-    /// The file whose time the phase that finds compares with.
+    /// Returns the file with whose time the find phase compares.
     pub fn timestamp_file(&self) -> String {
         self.result("timestampfile")
     }
 
-    /// A file of the results.
+    /// Returns the path of a result file.
     pub fn result(&self, name: &str) -> String {
         format!("{}/{name}", self.results)
     }
 
-    /// Seconds until the stonewall.
+    /// Returns the seconds until the stonewall.
     pub fn wall_s(&self) -> u64 {
         self.config.number("debug", "stonewall-time").unwrap_or(0)
     }
 
-    /// Seconds that a phase that writes must last by the rules.
+    /// Returns the minimum duration of a phase that writes, according to the rules, s.
     pub fn least_s(&self) -> u64 {
         if self.config.is_true("global", "scc") { 30 } else { 300 }
     }
 
-    /// Why no run of this configuration is valid.
+    /// Returns the reasons why no run of this configuration is valid.
     pub fn invalid(&self) -> Vec<String> {
         let (wall, least) = (self.wall_s(), self.least_s());
         let wall = (wall != least).then(|| format!("stonewall-time {wall}s != {least}s"));
@@ -196,8 +185,8 @@ impl Plan {
         wall.into_iter().chain(per_directory).collect()
     }
 
-    /// Files of each data set of md-workbench, where the configuration does not say it: as many as take a minute at the rate of
-    /// mdtest's easy phase, thousands per second.
+    /// Returns the number of files per data set of md-workbench, unless the configuration states it: a minute's work
+    /// at the rate of mdtest's easy phase, in thousands per second.
     pub fn files_per_set(&self, mdtest_kiops: f64) -> Option<u64> {
         let kiops = if mdtest_kiops > 0.0 { mdtest_kiops } else { WORKBENCH_KIOPS };
         let files = kiops * 1e3 * self.wall_s().min(WORKBENCH_S) as f64 / f64::from(self.ranks.max(1));
@@ -213,12 +202,12 @@ impl Plan {
         self.result(&format!("{kind}.stonewall"))
     }
 
-    /// Directories of data that must be there first.
+    /// Returns the data directories that must exist before the first phase.
     pub fn directories(&self) -> [String; 2] {
         ["ior-easy", "ior-hard"].map(|kind| format!("{}/{kind}", self.data))
     }
 
-    /// Files that phases of this run write and no phase removes: data of IOR, and what stonewalls let through.
+    /// Returns files that phases write and no phase removes: data of IOR, and files that a stonewall left.
     pub fn files_left(&self) -> Vec<String> {
         let ran = |phase: Phase| self.tasks.iter().any(|task| task.phase == phase && !task.is_left_out);
         let mut left = Vec::new();
@@ -237,7 +226,7 @@ impl Plan {
         left
     }
 
-    /// Directories of data that no phase removes, the innermost first.
+    /// Returns data directories that no phase removes, the innermost first.
     pub fn directories_left(&self) -> Vec<String> {
         let kinds = ["ior-easy", "ior-hard", "mdtest-easy", "mdtest-hard", "mdworkbench"];
         kinds.into_iter().map(|kind| format!("{}/{kind}", self.data)).chain([self.data.clone()]).collect()
@@ -248,14 +237,14 @@ impl Plan {
         vec![tool.to_owned(), format!("--dataPacketType={packets}")]
     }
 
-    /// The back end, and options of it.
+    /// Returns the back end and its options.
     fn api<'a>(&'a self, phase: Phase) -> impl Iterator<Item = String> + 'a {
         let of = |section: &str| self.config.text(section, "API");
         let api = of(phase.name()).or(of(phase.kind())).or(self.config.text("global", "api")).unwrap_or("POSIX");
         std::iter::once("-a".to_owned()).chain(api.split_whitespace().map(str::to_owned))
     }
 
-    /// The last words of a command line: where the times of each rank go, the back end, and ranks that are threads.
+    /// Returns the last arguments: the file for the times of each rank, the back end, and ranks as threads.
     fn ending(&self, phase: Phase, csv: &str, circumstances: &Circumstances<'_>) -> Vec<String> {
         let csv = format!("{csv}={}", self.result(&format!("{}.csv", phase.name())));
         std::iter::once(csv).chain(self.api(phase)).chain(threads(circumstances)).collect()
@@ -310,7 +299,7 @@ impl Plan {
         let directory = format!("{}/{kind}", self.data);
         words.extend(["-d".to_owned(), directory, "-x".to_owned(), self.stonewall(kind)]);
         words.extend(split(&match phase.mdtest() {
-            // Several trees have no stonewall.
+            // mdtest has no stonewall with several trees.
             Some(mdtest::Test::FileCreation) if per_directory.is_some() => "-C -Y".to_owned(),
             Some(mdtest::Test::FileCreation) => format!("-C -Y -W {}", self.wall_s()),
             Some(mdtest::Test::FileStat) => "-T".to_owned(),
@@ -322,7 +311,6 @@ impl Plan {
     }
 }
 
-/// Options of md-workbench.
 impl Plan {
     fn workbench(&self, phase: Phase, circumstances: &Circumstances<'_>) -> Vec<String> {
         let kind = phase.kind();
@@ -351,49 +339,49 @@ impl Plan {
     }
 }
 
-/// Ranks that are threads, where several are asked for.
+/// Returns the option for several ranks as threads.
 fn threads(circumstances: &Circumstances<'_>) -> Option<String> {
     let threads = (circumstances.launched.is_none() && circumstances.ranks != 1).then_some(circumstances.ranks);
     threads.map(|threads| format!("--plumb-ranks={threads}"))
 }
 
-/// Words with blanks between them, none of which is a path.
+/// Splits arguments at blanks. None of them is a path.
 fn split(words: &str) -> Vec<String> {
     words.split(' ').map(str::to_owned).collect()
 }
 
-/// Paths that the tools would read in another way.
+/// Rejects paths that the tools would interpret differently.
 fn directory_rules(config: &Config, data: &str, results: &str) -> Result<(), ConfigError> {
-    let wrong = |key: &str, problem: &str| Err(config.wrong("global", key, problem));
+    let invalid = |key: &str, problem: &str| Err(config.invalid("global", key, problem));
     match () {
         () if data.contains('@') => {
-            wrong("datadir", "holds an @, which IOR and mdtest take for a list of directories; use another directory")
+            invalid("datadir", "holds an @, which IOR and mdtest take for a list of directories; use another directory")
         }
         () if data.starts_with("sim:") => {
-            wrong("datadir", "is a simulated device, and this works on real files; use a directory")
+            invalid("datadir", "is a simulated device, and this works on real files; use a directory")
         }
         () if results.contains(',') => {
-            wrong("resultdir", "holds a comma, which IOR takes for a list of directives; use another directory")
+            invalid("resultdir", "holds a comma, which IOR takes for a list of directives; use another directory")
         }
         () => Ok(()),
     }
 }
 
-/// Both counts of files, or none.
+/// Checks that both counts of files are given, or neither.
 fn workbench_rules(config: &Config) -> Result<(), ConfigError> {
     let is_said = |key: &str| config.text("mdworkbench", key).is_some();
     match (is_said("precreatePerSet"), is_said("filesPerProc")) {
         (true, false) => {
-            Err(config.wrong("mdworkbench", "precreatePerSet", "goes with filesPerProc; give both, or none"))
+            Err(config.invalid("mdworkbench", "precreatePerSet", "goes with filesPerProc; give both or neither"))
         }
         (false, true) => {
-            Err(config.wrong("mdworkbench", "filesPerProc", "goes with precreatePerSet; give both, or none"))
+            Err(config.invalid("mdworkbench", "filesPerProc", "goes with precreatePerSet; give both or neither"))
         }
         _ => Ok(()),
     }
 }
 
-/// No words that are made here name a script.
+/// The generated arguments never name a script.
 fn unnamed(path: &str) -> plumb_tools::FileError {
     plumb_tools::FileError::NotPublished { path: path.to_owned() }
 }

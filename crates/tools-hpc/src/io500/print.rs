@@ -1,32 +1,32 @@
-//! What is printed, and what `result.txt` and `result_summary.txt` hold.
+//! Formats standard output, `result.txt` and `result_summary.txt`.
 
 use super::phase::{Outcome, Phase};
 use super::plan::Plan;
 use super::score::{Counts, Scores};
 use super::{FOLLOWS, STYLE};
 
-/// The mode of a plan.
+/// Returns the name of the plan's mode.
 fn mode(plan: &Plan) -> &'static str {
     if plan.is_extended { "extended" } else { "standard" }
 }
 
-/// The first line: what this is, and what it is not.
+/// Formats the first line, which states that this is not IO500.
 pub fn head(plan: &Plan, version: &str) -> String {
     let mode = mode(plan);
     format!("{version} ({mode}, phases of {FOLLOWS}): measured by Plumb, not an IO500 result\n")
 }
 
-/// What stands where IO500 has its version: by it, and so by the hash, no result passes for one of IO500.
+/// Returns the text in place of IO500's version. It enters the hash, so that no result can pass for one of IO500.
 pub fn version(plumb: &str) -> String {
     format!("{STYLE}-plumb-{plumb}")
 }
 
-/// A line of `result.txt`.
+/// Formats a line of `result.txt`.
 pub fn pair(key: &str, value: &str) -> String {
     format!("{key:<15} = {value}\n")
 }
 
-/// Why something is invalid, as standard output has it.
+/// Formats a reason for invalidity on standard output.
 pub fn invalid(why: &str) -> String {
     format!("ERROR INVALID {why}\n")
 }
@@ -35,7 +35,7 @@ fn mark(is_valid: bool) -> &'static str {
     if is_valid { "" } else { " [INVALID]" }
 }
 
-/// The beginning of `result.txt`.
+/// Formats the beginning of `result.txt`.
 pub fn result_head(plan: &Plan, version: &str, began: &str) -> String {
     let mut text = format!("; {}[run]\n", head(plan, version));
     text.push_str(&pair("procs", &plan.ranks.to_string()));
@@ -51,7 +51,7 @@ pub fn result_head(plan: &Plan, version: &str, began: &str) -> String {
     text
 }
 
-/// A phase in `result.txt`.
+/// Formats a phase in `result.txt`.
 pub fn result_phase(phase: Phase, command: &[String], outcome: &Outcome, began: &str, ended: &str) -> String {
     let mut text = format!("\n[{}]\n{}", phase.name(), pair("t_start", began));
     if !command.is_empty() {
@@ -71,7 +71,7 @@ pub fn result_phase(phase: Phase, command: &[String], outcome: &Outcome, began: 
     text
 }
 
-/// A phase on standard output and in `result_summary.txt`.
+/// Formats a phase on standard output and in `result_summary.txt`.
 pub fn line(phase: Phase, outcome: &Outcome) -> String {
     let kind = if phase.group().is_some() { "RESULT" } else { "      " };
     format!(
@@ -84,7 +84,7 @@ pub fn line(phase: Phase, outcome: &Outcome) -> String {
     )
 }
 
-/// The scores on standard output and in `result_summary.txt`.
+/// Formats the scores on standard output and in `result_summary.txt`.
 pub fn score_line(scores: &Scores, counts: Counts, is_valid: bool) -> String {
     format!(
         "[{:<6}] Bandwidth {:.6} GiB/s : IOPS {:.6} kiops : TOTAL {:.6}{}\n",
@@ -96,7 +96,7 @@ pub fn score_line(scores: &Scores, counts: Counts, is_valid: bool) -> String {
     )
 }
 
-/// The section of scores.
+/// Returns the name of the score section.
 fn section(counts: Counts) -> &'static str {
     match counts {
         Counts::Standard => "SCORE",
@@ -104,7 +104,7 @@ fn section(counts: Counts) -> &'static str {
     }
 }
 
-/// The scores in `result.txt`.
+/// Formats the scores in `result.txt`.
 pub fn result_scores(outcomes: &[(Phase, Outcome)], version: &str, counts: Counts, is_valid: bool) -> String {
     let scores = Scores::of(outcomes, counts);
     let mut text = format!("\n[{}]\n", section(counts));
@@ -115,12 +115,12 @@ pub fn result_scores(outcomes: &[(Phase, Outcome)], version: &str, counts: Count
     text
 }
 
-/// The last line of `result.txt`.
+/// Formats the last line of `result.txt`.
 pub fn result_tail(ended: &str) -> String {
     format!("; END {ended}\n")
 }
 
-/// What a run without work prints of a phase.
+/// Formats a phase of a dry run.
 pub fn dry(phase: Phase, command: &[String]) -> String {
     format!("[{}]\n{}", phase.name(), if command.is_empty() { String::new() } else { pair("exe", &command.join(" ")) })
 }

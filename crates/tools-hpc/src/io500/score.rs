@@ -3,27 +3,26 @@
 use super::hash::Hash;
 use super::phase::{Group, Outcome, Phase};
 
-/// Which phases count.
+/// Phases that count in a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counts {
-    /// Those of the standard mode.
+    /// Phases of the standard mode.
     Standard,
-    /// Those of the extended mode too.
+    /// Phases of the standard and extended modes.
     All,
 }
 
-/// The scores of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Scores {
     /// Geometric mean of the bandwidths, GiB/s.
     pub bandwidth: f64,
     /// Geometric mean of the rates, thousands of operations per second.
     pub metadata: f64,
-    /// Geometric mean of the two.
+    /// Geometric mean of bandwidth and metadata.
     pub total: f64,
 }
 
-/// The geometric mean of what is above 0; 0 of nothing.
+/// Returns the geometric mean of the values above 0; 0 if there are none.
 fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
     let (product, count) =
         values.filter(|&value| value > 0.0).fold((1.0, 0u32), |(product, count), value| (product * value, count + 1));
@@ -31,7 +30,7 @@ fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Scores {
-    /// Of these phases, those of the standard mode or all.
+    /// Computes the scores of these phases.
     pub fn of(outcomes: &[(Phase, Outcome)], counts: Counts) -> Scores {
         let mean = |group: Group| {
             let of_group = outcomes.iter().filter(|(phase, _)| phase.group() == Some(group));
@@ -42,9 +41,9 @@ impl Scores {
         Scores { bandwidth, metadata, total: (bandwidth * metadata).sqrt() }
     }
 
-    /// The hash that stands behind them: of the version, of the phases that count, and of the scores.
+    /// Returns the hash printed after the scores: of the version, of the counted phases, and of the scores.
     ///
-    /// That of all phases is of those that only the extended mode has, and of no version, as IO500's is.
+    /// Like IO500's, the hash for all phases covers only the phases of the extended mode, and no version.
     pub fn hash(&self, version: &str, outcomes: &[(Phase, Outcome)], counts: Counts, is_valid: bool) -> Hash {
         let (first, is_extended) = match counts {
             Counts::Standard => (Hash::default().with("version", version), false),

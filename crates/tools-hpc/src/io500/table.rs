@@ -1,13 +1,13 @@
-//! Sections and keys of a configuration: rows that the parser, `--list`, `config.ini` and the tests read. Source: IO500 isc26.
+//! Sections and keys of a configuration in tables, which the parser, `--list`, `config.ini` and the tests use.
+//! Source: IO500 isc26.
 
 use Support::{Ignored, Never, NotYet, Works};
 use Takes::{Api, Bool, Count, Float, Int, Packets, Positive, Size, Text};
 use plumb_tools::support::Support;
 
-/// What a key takes.
+/// Kind of a key's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// Any text.
     Text,
     /// TRUE or FALSE.
     Bool,
@@ -15,13 +15,11 @@ pub enum Takes {
     Count,
     /// A whole number of 1 or more.
     Positive,
-    /// A whole number.
     Int,
-    /// A number.
     Float,
     /// Bytes, with a suffix of powers of 1024.
     Size,
-    /// A back end, and options of it behind blanks.
+    /// A back end, followed by its options.
     Api,
     /// A kind of data packets.
     Packets,
@@ -30,26 +28,24 @@ pub enum Takes {
 /// A key of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
-    /// Its name; any case is accepted.
+    /// Name, compared case-insensitively.
     pub name: &'static str,
-    /// Its value where none is given. `Some("")` and `None` differ in the hash of a configuration alone.
+    /// Default value. `Some("")` and `None` differ only in the hash of a configuration.
     pub default: Option<&'static str>,
-    /// What it takes.
     pub takes: Takes,
-    /// Whether another value than the default is supported.
+    /// Whether values other than the default are supported.
     pub support: Support,
-    /// What it does.
+    /// Description for `--list`.
     pub what: &'static str,
 }
 
-/// A section.
+/// A section of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Section {
-    /// Its name; any case is accepted.
+    /// Name, compared case-insensitively.
     pub name: &'static str,
-    /// Its keys.
     pub keys: &'static [Key],
-    /// It is of phases that only the extended mode has.
+    /// Whether its phases belong to the extended mode only.
     pub is_extended: bool,
 }
 
@@ -77,10 +73,10 @@ const NO_PROGRAM: Support = Never("Plumb runs no programs that a configuration n
 const OWN_FIND: Support = Ignored("Plumb's own find has no such queue");
 
 const FIND: &[Key] = &[
-    with(NO_PROGRAM, key("external-script", None, Text, "A program that finds")),
-    with(NO_PROGRAM, key("external-mpi-args", Some(""), Text, "Words before that program")),
-    with(NO_PROGRAM, key("external-extra-args", Some(""), Text, "Words behind that program")),
-    key("nproc", None, Positive, "Ranks that find, at most"),
+    with(NO_PROGRAM, key("external-script", None, Text, "A program that searches")),
+    with(NO_PROGRAM, key("external-mpi-args", Some(""), Text, "Arguments before that program")),
+    with(NO_PROGRAM, key("external-extra-args", Some(""), Text, "Arguments after that program's own")),
+    key("nproc", None, Positive, "Limit of ranks that search"),
     RUN,
     with(OWN_FIND, key("pfind-queue-length", Some("10000"), Int, "Length of pfind's queue")),
     with(OWN_FIND, key("pfind-steal-next", Some("FALSE"), Bool, "Steal from the next rank")),
@@ -99,7 +95,7 @@ const PHASE: &[Key] = &[API, RUN];
 const PHASE_COLLECTIVE: &[Key] = &[API, COLLECTIVE, RUN];
 const WORKBENCH_PHASE: &[Key] = &[RUN];
 
-/// All sections, in the order in which `config.ini` has them.
+/// All sections, in the order of `config.ini`.
 #[rustfmt::skip]
 pub(crate) const SECTIONS: &[Section] = &[
     section("global", &[
@@ -133,7 +129,7 @@ pub(crate) const SECTIONS: &[Section] = &[
     section("mdtest-easy-write", PHASE),
     extended("mdworkbench", &[
         API,
-        key("waitingTime", Some("0.0"), Float, "Wait behind each operation, as a share of its time"),
+        key("waitingTime", Some("0.0"), Float, "Wait after each operation, as a share of its time"),
         key("precreatePerSet", None, Count, "Files of each of a rank's 10 sets; by the rate of mdtest-easy-write when absent"),
         key("filesPerProc", None, Count, "Files of each set and iteration; goes with precreatePerSet"),
         RUN,
@@ -171,17 +167,17 @@ pub(crate) const SECTIONS: &[Section] = &[
     section("ior-rnd4K-easy-read", PHASE),
 ];
 
-/// The place of a section in [`SECTIONS`].
+/// Returns the index of a section in [`SECTIONS`].
 pub(super) fn section_at(name: &str) -> Option<usize> {
     SECTIONS.iter().position(|section| section.name.eq_ignore_ascii_case(name))
 }
 
-/// The place of a key in its section.
+/// Returns the index of a key in its section.
 pub(super) fn key_at(section: usize, name: &str) -> Option<usize> {
     SECTIONS.get(section)?.keys.iter().position(|key| key.name.eq_ignore_ascii_case(name))
 }
 
-/// What `--list` prints: a configuration that holds every default.
+/// Returns the page of `--list`: a configuration with all defaults.
 pub fn list() -> String {
     let mut text = String::new();
     for section in SECTIONS {

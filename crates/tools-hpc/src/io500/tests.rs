@@ -1,4 +1,4 @@
-//! Valid and hostile configurations, the phases that they give, and the numbers of a real run.
+//! Tests of valid and hostile configurations, of their phases, and of the results of a real run.
 
 use super::score::{Counts, Scores};
 use super::*;
@@ -9,7 +9,7 @@ use plumb_workload::program::{Moves, RecordOrder, Step, Transfer, Wall};
 use plumb_workload::{Bytes, Nanos, Workload};
 use proptest::prelude::Strategy;
 
-/// What the golden was run with.
+/// Configuration of the golden run.
 const DEBUG_RUN: &str = "[global]\ndatadir = /mnt/t/io500data\ntimestamp-datadir = FALSE\ntimestamp-resultdir = FALSE\n\n[debug]\n\
                          stonewall-time = 1\n\n\n[mdtest-easy]\nn = 20000\n[mdtest-hard]\nn = 20000\n";
 
@@ -25,7 +25,7 @@ fn plan(line: &str, text: &str) -> Plan {
     }
 }
 
-fn wrong(text: &str) -> String {
+fn error_of(text: &str) -> String {
     asked("dbg.ini", text, None).unwrap_err().to_string()
 }
 
@@ -33,7 +33,7 @@ fn task(plan: &Plan, phase: Phase) -> &Task {
     plan.tasks.iter().find(|task| task.phase == phase).unwrap()
 }
 
-/// The words of a line; a seed may be attached to its option or not.
+/// Sorts the words of a line. A seed may be attached to its option or not.
 fn sorted(line: &str) -> Vec<String> {
     let line = line.replace("-G=", "-G ");
     let mut words: Vec<String> = line.split_whitespace().map(|word| word.trim_matches('\'').to_owned()).collect();
@@ -41,9 +41,9 @@ fn sorted(line: &str) -> Vec<String> {
     words
 }
 
-// Protects that it is the same work: the command lines of IO500's own run of this configuration, word for word.
+// Protects the equality of work: the command lines equal those of IO500's run of this configuration, word for word.
 #[test]
-fn command_lines_are_those_of_io500() {
+fn command_lines_equal_those_of_io500() {
     const LINES: &[(Phase, &str)] = &[
         (
             Phase::IorEasyWrite,
@@ -106,9 +106,9 @@ fn command_lines_are_those_of_io500() {
     assert_eq!(plan.tasks.iter().map(|task| task.phase).collect::<Vec<_>>(), standard.collect::<Vec<_>>());
 }
 
-// Protects the extended mode: its phases in their places, and the words of IO500 for them, as its `--dry-run` prints them.
+// Protects the extended mode: its phases are in order, with IO500's arguments, as its `--dry-run` prints them.
 #[test]
-fn extended_phases_are_those_of_io500() {
+fn extended_phases_equal_those_of_io500() {
     let plan = plan("dbg.ini --mode=extended --timestamp=T --plumb-ranks=2", DEBUG_RUN);
     assert_eq!(plan.tasks.iter().map(|task| task.phase).collect::<Vec<_>>(), Phase::ALL);
     let words = |phase: Phase| task(&plan, phase).words.join(" ");
@@ -124,7 +124,8 @@ fn extended_phases_are_those_of_io500() {
     assert!(words(Phase::WorkbenchCreate).ends_with(" -1 --plumb-ranks=2"));
     assert!(words(Phase::WorkbenchBench).ends_with(" -2 -R=2 -X --plumb-ranks=2"));
     assert!(words(Phase::WorkbenchDelete).ends_with(" -3 --plumb-ranks=2"));
-    // As many files as take a minute, or the stonewall's time, at mdtest's rate: for each of 10 sets of each rank.
+    // The files take a minute, or the stonewall's time, at mdtest's rate. They are divided between 10 sets of each
+    // rank.
     let sized = task(&plan, Phase::WorkbenchCreate).clone().with_files_per_set(plan.files_per_set(2.0).unwrap());
     assert!(sized.words.contains(&format!("-P={}", 100 * plan.wall_s().min(60))), "{:?}", sized.words);
     let Work::Workbench(settings) = &sized.work else { panic!("a run of md-workbench") };
@@ -132,16 +133,15 @@ fn extended_phases_are_those_of_io500() {
         (settings.dataset.objects, settings.dataset.renewals),
         (100 * plan.wall_s().min(60), 100 * plan.wall_s().min(60))
     );
-    let said = "[mdworkbench]\nprecreatePerSet = 9\nfilesPerProc = 4\nwaitingTime = 0.5\n[find-easy]\nrun = FALSE\n";
-    let said = self::plan("a.ini --mode extended", said);
-    assert_eq!(said.files_per_set(2.0), None);
-    assert!(task(&said, Phase::FindEasy).is_left_out);
-    assert!(task(&said, Phase::WorkbenchBench).words.join(" ").contains(" -P=9 -I=4 "));
-    assert!(wrong("[mdworkbench]\nfilesPerProc = 4").contains("give both, or none"));
+    let changed = "[mdworkbench]\nprecreatePerSet = 9\nfilesPerProc = 4\nwaitingTime = 0.5\n[find-easy]\nrun = FALSE\n";
+    let changed = self::plan("a.ini --mode extended", changed);
+    assert_eq!(changed.files_per_set(2.0), None);
+    assert!(task(&changed, Phase::FindEasy).is_left_out);
+    assert!(task(&changed, Phase::WorkbenchBench).words.join(" ").contains(" -P=9 -I=4 "));
+    assert!(error_of("[mdworkbench]\nfilesPerProc = 4").contains("give both, or none"));
 }
 
-/// The golden's phases: their scores and times, and whether they were valid. Scores have the digits of its CSV files, where they
-/// have more.
+/// Phases of the golden: score, time and validity. Scores have the digits of its CSV files, if these have more.
 fn golden() -> Vec<(Phase, Outcome)> {
     let scores = [
         (0.094_283_368, 2.032, false),
@@ -166,9 +166,9 @@ fn golden() -> Vec<(Phase, Outcome)> {
     Phase::ALL.iter().copied().filter(|phase| !phase.is_extended()).zip(scores).map(of).collect()
 }
 
-// Protects the score and its hash: the golden's are reproduced from its numbers.
+// Protects the score and its hash: both are reproduced from the golden's numbers.
 #[test]
-fn score_and_hash_are_those_of_the_golden() {
+fn score_and_hash_equal_the_golden() {
     let golden = golden();
     let counts = Counts::Standard;
     let scores = Scores::of(&golden, counts);
@@ -182,7 +182,7 @@ fn score_and_hash_are_those_of_the_golden() {
     assert_ne!(scores.hash(&print::version("1"), &golden, counts, false), Hash(0xBAEC_7B2A));
     let lines = "\n[SCORE]\nMD              = 63.539052\nBW              = 0.520797\nSCORE           = 5.752472 [INVALID]\nhash            = BAEC7B2A\n";
     assert_eq!(print::result_scores(&golden, version, counts, false), lines);
-    // What only the extended mode has changes the extended score alone.
+    // Phases of the extended mode change only the extended score.
     let found = Outcome { score: 4e9, ..Outcome::default() };
     let more = [golden.clone(), vec![(Phase::FindEasy, found)]].concat();
     assert_eq!(Scores::of(&more, counts), scores);
@@ -191,7 +191,7 @@ fn score_and_hash_are_those_of_the_golden() {
     assert!(extended.metadata > scores.metadata && extended.bandwidth == scores.bandwidth);
     assert!(print::result_scores(&more, version, Counts::All, true).starts_with("\n[SCOREX]\nMD "));
     assert!(print::score_line(&extended, Counts::All, true).starts_with("[SCOREX] Bandwidth 0.520797 GiB/s : IOPS "));
-    // A phase that did nothing does not make everything nothing.
+    // A phase without a result does not make the score 0.
     let half: Vec<_> = golden.into_iter().filter(|(phase, _)| *phase != Phase::Find).collect();
     assert!(Scores::of(&half, counts).metadata > 0.0);
     assert_eq!(Scores::of(&[], counts), Scores::default());
@@ -199,7 +199,7 @@ fn score_and_hash_are_those_of_the_golden() {
 
 // Protects the lines that people and scripts read.
 #[test]
-fn lines_are_those_of_the_golden() {
+fn lines_equal_the_golden() {
     let lines: String = golden().iter().map(|(phase, outcome)| print::line(*phase, outcome)).collect();
     let wanted = "\
 [RESULT]       ior-easy-write        0.094283 GiB/s : time 2.032 seconds [INVALID]
@@ -235,7 +235,7 @@ fn lines_are_those_of_the_golden() {
     );
 }
 
-// Protects that a result is never taken for one of IO500: every place that names the program says what it is.
+// Protects that no result is mistaken for one of IO500: every place with the program's name states what it is.
 #[test]
 fn no_result_passes_for_one_of_io500() {
     let version = print::version("0.1.0");
@@ -248,20 +248,20 @@ fn no_result_passes_for_one_of_io500() {
     }
 }
 
-/// `config.ini` as IO500 wrote it of [`DEBUG_RUN`].
+/// `config.ini` as IO500 wrote it for [`DEBUG_RUN`].
 const GOLDEN_CONFIG: &str = include_str!("../../golden/io500/config.ini");
 
-// Protects the table, every name and default of it, and what `config.ini` holds: they are the golden's.
+// Protects the table and `config.ini`: every name and default equals the golden.
 #[test]
-fn config_is_that_of_the_golden() {
+fn config_equals_the_golden() {
     let config = plan("dbg.ini", DEBUG_RUN).config;
     let all = config.text_of_all();
     assert_eq!(all, GOLDEN_CONFIG);
-    // What IO500 (02091cf) prints with --config-hash: of this configuration, and of an empty one. The golden's own hash is of
-    // another directory, whose name was not kept.
+    // Output of IO500 (02091cf) with --config-hash, for this configuration and for an empty one. The golden's own
+    // hash is for another directory, whose name was not kept.
     assert_eq!(config.hash(), Hash(0x3CB3_A1B3));
     assert_eq!(Config::parse("a.ini", "[global]\n").unwrap().hash(), Hash(0x9736_CCCB));
-    // What is written is a configuration again, and the same one; so is what `--list` prints.
+    // `config.ini` and the output of `--list` parse to the same configuration.
     assert_eq!(Config::parse("config.ini", &all).unwrap().hash(), config.hash());
     let empty = Config::parse("a.ini", "").unwrap();
     assert_eq!(Config::parse("list", &table::list()).unwrap().hash(), empty.hash());
@@ -274,7 +274,7 @@ fn transfers(workload: &Workload, phase: usize) -> Vec<Transfer> {
     programs.flat_map(|program| program.transfers().cloned().collect::<Vec<_>>()).collect()
 }
 
-// Protects what the phases do, below the words: one shared file in turns, and random reads until the wall.
+// Protects the lowered work: one shared file in turns, and random reads until the wall.
 #[test]
 fn phases_lower_to_their_work() {
     let plan = plan("dbg.ini --plumb-ranks 2 --mode=extended", DEBUG_RUN);
@@ -306,9 +306,9 @@ fn phases_lower_to_their_work() {
     }
 }
 
-// Protects the keys: each changes what it says, and only that.
+// Protects the keys: each changes its own setting only.
 #[test]
-fn keys_change_what_they_say() {
+fn keys_change_their_own_setting() {
     let words = |text: &str, phase: Phase| task(&plan("a.ini", text), phase).words.join(" ");
     let shared = "[ior-easy]\nfilePerProc = FALSE\ntransferSize = 1m\nblockSize=4m";
     assert!(
@@ -355,14 +355,14 @@ fn processes_of_a_launcher_are_the_ranks() {
     assert!(error.contains("leave it out under mpirun"), "{error}");
 }
 
-// Protects from configurations that are wrong or hostile: each error has its line, and the way out.
+// Protects against invalid or hostile configurations: each error has its line number and a hint.
 #[test]
-fn errors_have_their_line_and_the_way_out() {
+fn errors_have_a_line_and_a_hint() {
     let long = format!("[global]\ndatadir = {}", "d".repeat(5000));
     let cases: &[(&str, &[&str])] = &[
         ("[globl]", &["dbg.ini:1: unknown section [globl]", "did you mean `global`?", "--list"]),
         ("\n\n[find]\nnprocs = 2", &["dbg.ini:4: unknown key `nprocs` in [find]", "did you mean `nproc`?"]),
-        ("datadir = x", &["dbg.ini:1: `datadir` stands before the first section", "[global]"]),
+        ("datadir = x", &["dbg.ini:1: `datadir` is before the first section", "[global]"]),
         ("[global]\nhello", &["dbg.ini:2: `hello` is neither [section] nor key = value"]),
         ("[global", &["dbg.ini:1: `[global`"]),
         ("[]", &["dbg.ini:1: `[]`"]),
@@ -401,7 +401,7 @@ fn errors_have_their_line_and_the_way_out() {
         ("[mdtest-hard]\nn = 100\nfiles-per-dir = 7", &["[mdtest-hard-write]: -n must be a multiple of -I"]),
     ];
     for (text, says) in cases {
-        let error = wrong(text);
+        let error = error_of(text);
         for part in *says {
             assert!(error.contains(part), "{text}: {error} lacks {part}");
         }
@@ -421,9 +421,9 @@ fn errors_have_their_line_and_the_way_out() {
     }
 }
 
-// Protects the table: every name is there once, and every default is one that its key takes.
+// Protects the table: every name is unique, and every default is a valid value.
 #[test]
-fn table_holds_together() {
+fn the_table_is_consistent() {
     for section in table::SECTIONS {
         assert_eq!(table::SECTIONS.iter().filter(|other| other.name.eq_ignore_ascii_case(section.name)).count(), 1);
         for key in section.keys {
@@ -442,7 +442,7 @@ fn table_holds_together() {
     }
 }
 
-// Protects the find phase: what it takes for a match, and what its numbers come to.
+// Protects the find phase: its matches and its counts.
 #[test]
 fn find_counts_files() {
     assert!(
@@ -451,7 +451,7 @@ fn find_counts_files() {
             && !Find::takes(b"file.mdtest.0.11")
             && !Find::takes(b"")
     );
-    // The golden's ranks.
+    // Counts of the golden's ranks.
     let thread = |found, files, names| FoundByThread { errors: 0, found, files, names };
     let result =
         FindResult { time_s: 0.000713, threads: vec![thread(7, 1417, 1417), thread(7, 1572, 1581)], error: None };
@@ -462,7 +462,7 @@ fn find_counts_files() {
 }
 
 proptest::proptest! {
-    // Protects from hostile configurations: whatever they hold, they are a plan or an error, and a plan's phases can be lowered.
+    // Protects against hostile configurations: each is a plan or an error, and a plan's phases lower to workloads.
     #[test]
     fn no_configuration_panics(
         lines in proptest::collection::vec(

@@ -1,4 +1,4 @@
-//! IOR's report as JSON, with its keys in IOR's order: scripts compare its text.
+//! IOR's report as JSON. Keys have IOR's order, because scripts compare the text.
 
 use super::print::{Done, MIB, Session, Summary, access_name, api_name, has_latencies, maxima, options, reorder_flags};
 use super::result::{Access, AccessKind};
@@ -25,7 +25,7 @@ impl Serialize for Ordered {
     }
 }
 
-/// An object of values that have no order of their own.
+/// Creates an object of values whose own order does not matter.
 fn object(pairs: impl IntoIterator<Item = (&'static str, Value)>) -> Ordered {
     Ordered::Object(pairs.into_iter().map(|(name, value)| (name, Ordered::Plain(value))).collect())
 }
@@ -84,7 +84,7 @@ fn result(test: &Test, access: &Access) -> Ordered {
         ("wrRdTime", json!(access.transfer_s)),
         ("closeTime", json!(access.close_s)),
         ("totalTime", json!(access.total_s)),
-        ("errors", json!(access.wrong)),
+        ("errors", json!(access.mismatched)),
     ];
     if has_latencies(test) {
         pairs.push(("latencyPercentiles", percentiles(&access.latency)));

@@ -16,50 +16,48 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 const TARGET: &str = "files";
-/// Permissions of a new file, before the umask. Source: IOR, as strace shows.
+/// Mode of a new file, before the umask. Source: strace of IOR.
 const MODE: u32 = 0o664;
-/// The same of a directory.
+/// Mode of a new directory, before the umask.
 const DIRECTORY_MODE: u32 = 0o700;
-/// The phase in which files are filled before random writes.
+/// Name of the phase that fills files before random writes.
 const PREFILL: &str = "prefill";
-/// What files are filled with. Source: IOR.
+/// Byte that fills the files. Source: IOR.
 const PREFILL_BYTE: u8 = 0xff;
-/// The phase in which files are removed.
+/// Name of the phase that removes files.
 pub const REMOVE: &str = "remove";
-/// What names of workers begin with, before the number of their rank.
+/// Prefix of worker names, before the rank.
 pub const RANK_PREFIX: &str = "rank-";
-/// The only open file of a rank.
+/// Handle of a rank's only open file.
 const HANDLE: u16 = 0;
 
-/// What the test does not say.
+/// Facts that the test does not contain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
-    /// Number of the repetition, from 0.
+    /// Index of the repetition, from 0.
     pub repetition: u32,
-    /// Seed of the data and of random orders, where the test has none.
+    /// Seed of the data and of random orders, if the test has none.
     pub seed: i32,
-    /// Ranks of a node; all of them where it is 0. IOR's own `IOR_FAKE_TASK_PER_NODES` sets it.
+    /// Ranks per node; 0 means all. Set by IOR's own `IOR_FAKE_TASK_PER_NODES`.
     pub ranks_per_node: u32,
-    /// Transfers of each rank that an earlier run's stonewall let through.
+    /// Transfers of each rank before an earlier run's stonewall.
     pub transfers_at_wall: Option<u64>,
-    /// Length of the file to read, where it is there.
+    /// Length of the file to read, bytes; `None` if it does not exist.
     pub file_bytes: Option<u64>,
     /// Hints to MPI-IO, by name.
     pub hints: BTreeMap<String, String>,
-    /// Ranks whose directory is to be made: of [`directories`].
+    /// Ranks whose directory has to be created: indexes of [`directories`].
     pub missing_directories: BTreeSet<u32>,
 }
 
-/// A repetition.
+/// A repetition of a test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lowered {
-    /// What is done.
     pub workload: Workload,
-    /// Number of the repetition.
+    /// Index of the repetition, from 0.
     pub repetition: u32,
 }
 
-/// The workload of a repetition.
 pub fn lower(test: &Test, facts: &Facts) -> Lowered {
     let lowering = Lowering { test, facts };
     let names: Vec<String> = lowering.directories().into_iter().chain(lowering.files()).collect();
@@ -107,12 +105,12 @@ pub fn lower(test: &Test, facts: &Facts) -> Lowered {
     Lowered { workload, repetition: facts.repetition }
 }
 
-/// The directories of ranks, where each has one.
+/// Returns the directories of ranks; empty unless each rank has one.
 pub fn directories(test: &Test) -> Vec<String> {
     Lowering { test, facts: &Facts::default() }.directories()
 }
 
-/// The name of the first file of a repetition.
+/// Returns the name of a repetition's first file.
 pub fn first_file(test: &Test, repetition: u32) -> String {
     Lowering { test, facts: &Facts { repetition, ..Facts::default() } }.files().swap_remove(0)
 }
@@ -134,7 +132,7 @@ struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
-    /// One for each rank, or one for all.
+    /// Returns the files: one per rank, or one for all.
     fn files(&self) -> Vec<String> {
         let test = self.test;
         let repetition = if test.files.multi_file { format!(".{}", self.facts.repetition) } else { String::new() };
@@ -152,20 +150,20 @@ impl Lowering<'_> {
         }
     }
 
-    /// What stands before the last part of the file's name, and that part.
+    /// Splits the file's name into the part up to the last slash, and the rest.
     fn split_name(&self) -> (&str, &str) {
         let name = self.test.files.names.first().map_or("", String::as_str);
         name.rsplit_once('/').map_or(("", name), |(_, file)| (&name[..name.len() - file.len()], file))
     }
 
-    /// One for each rank, beside the file, where each has one.
+    /// Returns a directory per rank, next to the file; empty unless each rank has one.
     fn directories(&self) -> Vec<String> {
         let before = self.split_name().0;
         let ranks = if self.test.files.unique_dirs { self.test.tasks } else { 0 };
         (0..ranks).map(|rank| format!("{before}{rank}")).collect()
     }
 
-    /// The file of a rank among the names of the target, where directories come first.
+    /// Returns a rank's file among the names of the target, where directories come first.
     fn file_of(&self, rank: u32) -> Pick {
         let test = self.test;
         let file = if test.files.file_per_rank { rank } else { 0 };
@@ -176,14 +174,14 @@ impl Lowering<'_> {
         if self.facts.ranks_per_node == 0 { self.test.tasks } else { self.facts.ranks_per_node }
     }
 
-    /// Whose data a rank reads, as so many ranks away.
+    /// Returns the distance in ranks to the rank whose data this rank reads.
     fn distance(&self, kind: AccessKind, rank: u32) -> u32 {
         let test = self.test;
         let (tasks, per_node) = (u64::from(test.tasks.max(1)), u64::from(self.ranks_per_node()));
         let nodes = |count: u32| ((u64::from(count) * per_node) % tasks) as u32;
         match (kind, test.order.reorder) {
             (AccessKind::Write, _) | (_, Reorder::No) => 0,
-            // Two nodes away from where it was written.
+            // Two nodes away from the writer.
             (AccessKind::WriteCheck, Reorder::Constant) => nodes(test.order.node_distance.saturating_add(1)),
             (AccessKind::WriteCheck, _) => 0,
             (AccessKind::Read, Reorder::Constant) => nodes(test.order.node_distance),
@@ -197,7 +195,7 @@ impl Lowering<'_> {
         if seed < 0 { seed.unsigned_abs().wrapping_add(self.facts.repetition) } else { seed.unsigned_abs() }
     }
 
-    /// As IOR draws it: until it is at least so many nodes away.
+    /// Draws as IOR does, until the distance in nodes is large enough.
     fn random_distance(&self, rank: u32) -> u32 {
         let tasks = self.test.tasks.max(1);
         let nodes = tasks.div_ceil(self.ranks_per_node().max(1));
@@ -211,7 +209,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// As IOR shuffles it: each rank's data is read once.
+    /// Shuffles as IOR does: the data of each rank is read once.
     fn permuted_distance(&self, rank: u32) -> u32 {
         let tasks = self.test.tasks.max(1);
         let mut numbers = LibraryRandom::seeded(self.reorder_seed());
@@ -224,7 +222,7 @@ impl Lowering<'_> {
     }
 
     fn unlink(&self, rank: u32) -> Option<Step> {
-        // Rank 0 removes what all share.
+        // Rank 0 removes a shared file.
         let removes = self.test.files.file_per_rank || rank == 0;
         removes.then_some(Step::Unlink { file: self.file_of(rank), missing: MissingFile::Passes })
     }
@@ -233,10 +231,10 @@ impl Lowering<'_> {
         self.barrier(kind.phase(), (0..self.test.tasks).map(|rank| self.rank(kind, rank)).collect())
     }
 
-    /// Behind a barrier: nobody's file goes while another rank still reads it.
+    /// Returns the removal, after a barrier: no file is removed while another rank still reads it.
     fn removal(&self) -> Phase {
         let group = |rank: u32| {
-            // Where files may stay, every rank says what it has read.
+            // If files may stay, every rank reports the result of its reads.
             let asks = self.test.files.keeps_wrong.then_some(Step::EndIfWrong {});
             let steps: Vec<Step> = asks.into_iter().chain(self.unlink(rank)).collect();
             (!steps.is_empty()).then(|| self.group(rank, Program::new(steps)))
@@ -244,7 +242,7 @@ impl Lowering<'_> {
         self.barrier(REMOVE, (0..self.test.tasks).filter_map(group).collect())
     }
 
-    /// What a rank makes ready before its clock starts.
+    /// Returns the steps of a rank before its clock starts.
     fn before(&self, rank: u32, makes: bool) -> Vec<Step> {
         let test = self.test;
         let mut before = Vec::new();
@@ -268,7 +266,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Fills each rank's blocks before they are written to at random.
+    /// Fills the blocks of each rank before random writes.
     fn prefill(&self) -> Phase {
         let group = |rank: u32| {
             let bytes = self.test.files.prefill_bytes.unwrap_or(self.test.size.transfer_bytes);
@@ -292,13 +290,13 @@ impl Lowering<'_> {
         self.barrier(PREFILL, (0..self.test.tasks).map(group).collect())
     }
 
-    /// Opens the file of a rank, and maps it where it is mapped.
+    /// Opens a rank's file, and maps it if the back end does.
     fn opened(&self, of: u32, writes: bool) -> Vec<Step> {
         let test = self.test;
         let mut steps = vec![Step::Open(OpenStep {
             file: self.file_of(of),
             handle: HANDLE,
-            // A mapping for stores needs both, and IOR opens so whatever it does.
+            // A mapping for stores needs read access too, and IOR always opens for both.
             read: true,
             write: writes,
             create: writes,
@@ -334,7 +332,7 @@ impl Lowering<'_> {
         let tasks = test.tasks.max(1);
         let of = (rank + self.distance(kind, rank)) % tasks;
         let writes = kind == AccessKind::Write;
-        // Behind a filled file, what is there stays.
+        // A file that was filled keeps its contents.
         let before = match writes && test.files.prefill_bytes.is_some() {
             true => Vec::new(),
             false => self.before(rank, writes),
@@ -356,7 +354,7 @@ impl Lowering<'_> {
         let program = Program {
             before,
             content: ProgramContent::Packets(packets),
-            // A dry run has no data.
+            // A dry run has no data to check.
             checks: !test.phases.dry
                 && (kind == AccessKind::WriteCheck || (kind == AccessKind::Read && test.phases.checks_read)),
             log_ops: test.output.op_csv.is_some(),
@@ -365,12 +363,12 @@ impl Lowering<'_> {
         self.group(rank, program)
     }
 
-    /// How MPI-IO opens the file of a rank.
+    /// Returns the options of MPI-IO for opening a rank's file.
     fn mpi_open(&self, writes: bool, of: u32) -> Option<MpiOpen> {
         let test = self.test;
         let Api::MpiIo(options) = test.calls() else { return None };
         let (first, stride) = self.blocks(of);
-        // IOR counts all ranks' data, in a file of one rank as well.
+        // IOR counts the data of all ranks, even for a file of one rank.
         let preallocate = if options.preallocates && writes { test.all_bytes() } else { 0 };
         Some(MpiOpen {
             ranks: if test.files.file_per_rank { 1 } else { test.tasks },
@@ -385,7 +383,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Where the first block of a rank lies, and from one of its blocks to the next.
+    /// Returns the offset of a rank's first block, and the distance to its next block.
     fn blocks(&self, of: u32) -> (u64, u64) {
         let test = self.test;
         match test.files.file_per_rank {
@@ -400,7 +398,7 @@ impl Lowering<'_> {
     fn transfer(&self, kind: AccessKind, of: u32) -> Transfer {
         let (test, facts) = (self.test, self.facts);
         let (first, stride) = self.blocks(of);
-        // Each rank has an order of its own, the same in every phase.
+        // Each rank has its own order, the same in every phase.
         let seed = u64::from(test.order.random_seed.unwrap_or(facts.seed).cast_unsigned()) << 32 | u64::from(of);
         let order = match test.order.random {
             Random::No => SegmentOrder::Forward,
@@ -437,7 +435,7 @@ impl Lowering<'_> {
                 .then_some(Pauses { time: Nanos(u64::from(test.repetition.transfer_delay_us) * 1000), every: 1 }),
             wall: match (test.limits.wall_s, does) {
                 (0, _) => None,
-                // What was not written cannot be read.
+                // Data that was not written cannot be read.
                 (_, Moves::Read) if test.phases.writes => Some(Wall::AsFar),
                 _ if test.limits.wear_out => Some(Wall::After(wall_time)),
                 _ => Some(Wall::Ends(wall_time)),

@@ -1,8 +1,9 @@
 //! IOR: turns its command line and scripts into workloads, and results into its reports.
 //!
-//! 1. [`read`]: reads a command line, with its script, into the [`Test`]s to run, by the table of [`options`].
-//! 2. [`lower::lower`]: the workload of one repetition: a worker for each rank, and phases of open, transfers and close.
-//! 3. [`print`]: the table, JSON and CSV, from the [`Access`]es of all repetitions.
+//! - [`read`] parses a command line and its script into [`Test`]s, by the table of [`options`].
+//! - [`lower::lower`] builds the workload of one repetition: a worker per rank, and phases of open, transfers and
+//!   close.
+//! - [`print`] formats the table, JSON and CSV from the [`Access`]es of all repetitions.
 
 mod error;
 pub mod hints;
@@ -25,16 +26,15 @@ pub use settings::{AioOptions, Api, Form, Hog, MpiIoOptions, Random, Reorder, Te
 use crate::aiori::{GivenOptions, Launched, help as help_of};
 use plumb_tools::FileError;
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
-    /// The options.
     Help,
-    /// These tests, and what was said and has no effect.
+    /// Run these tests; the second list holds options without effect.
     Run(Vec<Test>, Vec<(String, &'static str)>),
 }
 
-/// Options of a back end, which have no effect with another one.
+/// Options of a back end, which have no effect with other back ends.
 struct BackEndOptions {
     back_end: &'static str,
     options: &'static [&'static str],
@@ -45,56 +45,58 @@ static BACK_END_OPTIONS: [BackEndOptions; 2] = [
     BackEndOptions {
         back_end: "MPIIO",
         options: &["mpiio.preallocate", "mpiio.useFileView", "mpiio.hintsFileName"],
-        why: "it is of -a MPIIO",
+        why: "it belongs to -a MPIIO",
     },
-    BackEndOptions { back_end: "AIO", options: &["aio.max-pending", "aio.granularity"], why: "it is of -a AIO" },
+    BackEndOptions { back_end: "AIO", options: &["aio.max-pending", "aio.granularity"], why: "it belongs to -a AIO" },
 ];
 
-/// What `-h` prints.
+/// Returns the page of `-h`.
 pub fn help() -> String {
     help_of("ior", options::TABLE)
 }
 
-/// Reads a command line, without the name of the program; its ranks are those that were launched, or threads. `file` gives the text of a script.
+/// Parses a command line, without the name of the program. Ranks are the launched processes, or threads. `file`
+/// returns the text of a script.
 ///
 /// # Errors
-/// The first error in it.
+/// The first error.
 pub fn read(
     words: &[String],
     launched: Option<&Launched>,
     file: &mut dyn FnMut(&str) -> Result<String, FileError>,
 ) -> Result<Asked, IorError> {
-    let said = GivenOptions::read(words, options::TABLE).map_err(IorError::Words)?;
-    if said.help {
+    let given = GivenOptions::read(words, options::TABLE).map_err(IorError::Words)?;
+    if given.help {
         return Ok(Asked::Help);
     }
-    let tests = match said.named("f") {
+    let tests = match given.named("f") {
         Some(path) => {
             let text = file(&path).map_err(|error| IorError::Script { path: path.clone(), error })?;
-            script::read(&said, &path, &text)?
+            script::read(&given, &path, &text)?
         }
-        None => vec![said],
+        None => vec![given],
     };
     let mut ignored: Vec<(String, &'static str)> = Vec::new();
-    for said in &tests {
-        for row in &said.ignored {
+    for given in &tests {
+        for row in &given.ignored {
             if !ignored.contains(row) {
                 ignored.push(row.clone());
             }
         }
     }
-    for (said, of) in tests.iter().flat_map(|said| BACK_END_OPTIONS.iter().map(move |of| (said, of))) {
-        if said.text("a").is_some_and(|api| api.eq_ignore_ascii_case(of.back_end)) {
+    for (given, of) in tests.iter().flat_map(|given| BACK_END_OPTIONS.iter().map(move |of| (given, of))) {
+        if given.text("a").is_some_and(|api| api.eq_ignore_ascii_case(of.back_end)) {
             continue;
         }
         for option in of.options {
             let row = (format!("--{option}"), of.why);
-            if said.is_given(option) && !ignored.contains(&row) {
+            if given.is_given(option) && !ignored.contains(&row) {
                 ignored.push(row);
             }
         }
     }
-    let tests = (0..).zip(&tests).map(|(number, said)| settings::test(said, number, launched).map_err(IorError::Test));
+    let tests =
+        (0..).zip(&tests).map(|(number, given)| settings::test(given, number, launched).map_err(IorError::Test));
     let tests = tests.collect::<Result<_, _>>()?;
     Ok(Asked::Run(tests, ignored))
 }

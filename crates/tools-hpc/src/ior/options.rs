@@ -1,4 +1,4 @@
-//! IOR's options; the names are its directives, for scripts and `-O`.
+//! IOR's options. The names are its directives, for scripts and `-O`.
 
 use crate::aiori::BACKENDS;
 use plumb_tools::Support::{self, Ignored, Never, NotYet};
@@ -8,14 +8,14 @@ use plumb_tools::options::{Opt, Table, both, long};
 const PRINTED: Support = Ignored("it is only printed");
 const GPU: Support = Never("Plumb does not transfer GPU data");
 
-/// All of them but those of the back ends. Source: IOR 4.1.0+dev, its `-h` and user guide.
+/// All options except those of the back ends. Source: IOR 4.1.0+dev, its `-h` and user guide.
 #[rustfmt::skip]
 pub const OPTIONS: &[Opt] = &[
     both('a', "api", Text, "Back end: POSIX, AIO, MMAP, MPIIO or DUMMY").or("POSIX"),
     both('A', "refNum", Number, "Number to print").or("0"),
     both('b', "blockSize", Size, "Contiguous bytes to write per task and segment").or("1048576"),
     both('c', "collective", Flag, "Collective I/O, with -a MPIIO"),
-    both('C', "reorderTasksConstant", Flag, "Read what another task wrote: a constant distance away"),
+    both('C', "reorderTasksConstant", Flag, "Read the data of another task, a constant distance away"),
     both('d', "interTestDelay", Number, "Delay before each phase, seconds").or("0"),
     both('D', "deadlineForStonewalling", Number, "Stonewall: stop each phase after N seconds").or("0"),
     both('e', "fsync", Flag, "fsync at the end of the write phase, in its time"),
@@ -27,7 +27,7 @@ pub const OPTIONS: &[Opt] = &[
     both('i', "repetitions", Number, "Repetitions").or("1"),
     both('j', "outlierThreshold", Number, "Warn of tasks that are this many seconds off the mean").or("0").but(Ignored("`plumb show` finds stragglers")),
     both('k', "keepFile", Flag, "Keep the files"),
-    both('K', "keepFileWithError", Flag, "Keep the files where data was wrong"),
+    both('K', "keepFileWithError", Flag, "Keep files with wrong data"),
     both('l', "dataPacketType", Text, "Data packets: offset, incompressible, timestamp or random").or("t"),
     both('m', "multiFile", Flag, "Another file for each repetition"),
     both('M', "memoryPerNode", Text, "Memory of each node to use up: 2g, 75%"),
@@ -49,12 +49,12 @@ pub const OPTIONS: &[Opt] = &[
     both('y', "dualMount", Flag, "A mount point for each socket").but(NotYet("leave it out")),
     both('Y', "fsyncPerWrite", Flag, "fsync after each write"),
     both('z', "randomOffset", Flag, "Random order of a block's transfers; twice: blocks at random places"),
-    both('Z', "reorderTasksRandom", Flag, "Read what a random other task wrote; twice: each file once"),
+    both('Z', "reorderTasksRandom", Flag, "Read the data of a random other task; twice: each file once"),
     long("allocateBufferOnGPU", Number, "Memory of a GPU").or("0").but(GPU),
     long("GPUid", Number, "Which GPU").or("-1").but(GPU),
     long("GPUDirect", Flag, "GPUDirect").but(GPU),
     long("debug", Text, "A word to print").but(Ignored("Plumb prints its own findings")),
-    long("dryRun", Flag, "Touch no file, and print as if it were done"),
+    long("dryRun", Flag, "Print as usual, but touch no file"),
     long("interIODelay", Number, "Delay after each transfer, µs").or("0"),
     long("memoryPerTask", Size, "Memory to use up for each task").or("0"),
     long("minTimeDuration", Number, "Repeat transfers for at least N seconds").or("0"),
@@ -66,7 +66,7 @@ pub const OPTIONS: &[Opt] = &[
     long("savePerOpDataCSV", Text, "Write each transfer's time to CSV files whose names begin so"),
     long("saveRankPerformanceDetailsCSV", Text, "Write the times of each task to this CSV file"),
     long("stoneWallingStatusFile", Text, "File that keeps how many transfers a stonewall let through"),
-    long("stoneWallingWearOut", Flag, "Behind the stonewall, go on until all tasks did as many transfers as the fastest"),
+    long("stoneWallingWearOut", Flag, "After the stonewall, continue until all tasks did as many transfers as the fastest"),
     long("stoneWallingWearOutIterations", Size, "Stop after N transfers").or("0"),
     long("summaryAlways", Flag, "Print a summary after each test").but(PRINTED),
     long("summaryFile", Text, "File for the summary"),
@@ -75,5 +75,4 @@ pub const OPTIONS: &[Opt] = &[
     long("warningAsErrors", Flag, "Warnings are errors").but(Ignored("errors of I/O end a test")),
 ];
 
-/// All of them.
 pub(super) const TABLE: Table = Table(&[OPTIONS, BACKENDS]);

@@ -11,29 +11,27 @@ use serde_json::{Value, json};
 
 pub(super) const MIB: f64 = 1048576.0;
 
-/// What is known before the first test.
+/// Facts known before the first test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// The command line.
+    /// The command line, as printed.
     pub command: String,
-    /// When it began, as ctime(3) prints it.
+    /// Start time, in the format of ctime(3).
     pub began: String,
     /// System and host.
     pub machine: String,
 }
 
-/// A test with what was measured of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Done {
-    /// The test.
     pub test: Test,
-    /// When it began, as ctime(3) prints it.
+    /// Start time, in the format of ctime(3).
     pub began: String,
-    /// The name of its first file.
+    /// Name of its first file.
     pub file: String,
-    /// Where that lies.
+    /// File system of that file.
     pub file_system: FileSystem,
-    /// What the back end says of its version.
+    /// The back end's description of its version.
     pub api_version: String,
     /// Writes and reads of all repetitions, in order.
     pub accesses: Vec<Access>,
@@ -45,7 +43,7 @@ impl Done {
     }
 }
 
-/// The first lines of a table.
+/// Formats the first lines of a table.
 pub fn head(session: &Session) -> String {
     format!(
         "IOR-{VERSION}: MPI Coordinated Test of Parallel I/O\n{:<20}: {}\n{:<20}: {}\n{:<20}: {}\n",
@@ -53,7 +51,7 @@ pub fn head(session: &Session) -> String {
     )
 }
 
-/// A size as IOR prints it: with a unit from a MiB on.
+/// Formats a size as IOR does: with a unit from 1 MiB on.
 fn size(bytes: u64) -> String {
     for (unit, shift) in [("TiB", 40), ("GiB", 30), ("MiB", 20)] {
         let of_unit = 1u64 << shift;
@@ -67,7 +65,7 @@ fn size(bytes: u64) -> String {
     format!("{bytes} bytes")
 }
 
-/// What a test is, by IOR's words.
+/// Returns a test's options in IOR's words.
 pub(super) fn options(done: &Done, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
     let test = &done.test;
     let ordering = match test.order.random {
@@ -92,7 +90,7 @@ pub(super) fn options(done: &Done, ranks_per_node: u32) -> Vec<(&'static str, Va
             options.extend([between("random task offset"), distance()]);
             options.push(("reorder random seed", json!(test.order.reorder_seed)));
         }
-        // IOR says nothing of it here.
+        // IOR prints nothing about it here.
         Reorder::Permuted => {}
     }
     let nodes = test.tasks.div_ceil(ranks_per_node.max(1));
@@ -128,7 +126,7 @@ pub(super) fn options(done: &Done, ranks_per_node: u32) -> Vec<(&'static str, Va
     options
 }
 
-/// The lines before the head of a test's table.
+/// Formats the lines before a test's table.
 pub fn test_head(done: &Done, ranks_per_node: u32) -> String {
     let test = &done.test;
     if test.output.form != Form::Table {
@@ -145,7 +143,7 @@ pub fn test_head(done: &Done, ranks_per_node: u32) -> String {
     text
 }
 
-/// The head of the table of a test's results.
+/// Formats the header of a test's table.
 pub fn table_head(test: &Test) -> &'static str {
     match test.output.form {
         Form::Table => {
@@ -160,7 +158,7 @@ pub fn table_head(test: &Test) -> &'static str {
     }
 }
 
-/// The line about the seed of a repetition's data, with `-v -v`.
+/// Formats the line about the data seed of a repetition, for `-v -v`.
 pub fn data_stamp(test: &Test, clock_seed: i32) -> String {
     if test.output.verbosity < 2 {
         return String::new();
@@ -169,7 +167,8 @@ pub fn data_stamp(test: &Test, clock_seed: i32) -> String {
     format!("Using Time Stamp {stamp} (0x{stamp:x}) for Data Signature\n")
 }
 
-/// Returns the lines of `-v` at the begin of a phase. `readers` is how many ranks read the data of each rank.
+/// Formats the lines of `-v` at the start of a phase. `readers` holds the number of ranks that read
+/// the data of each rank.
 pub fn begins(test: &Test, phase: &str, readers: &[u32], now: &str) -> String {
     match (phase, test.output.verbosity) {
         ("write-check", 1..) => format!("Verifying contents of the file(s) just written.\n{now}\n\n"),
@@ -180,7 +179,7 @@ pub fn begins(test: &Test, phase: &str, readers: &[u32], now: &str) -> String {
     }
 }
 
-/// The line of `-Z` with `-v -v`: of how many ranks the data is read by none, by one, and so on, up to the last of them.
+/// Formats the line of `-Z` with `-v -v`: how many ranks' data is read by 0, 1, … ranks.
 fn file_hits(test: &Test, readers: &[u32]) -> String {
     if test.order.reorder != Reorder::Random {
         return String::new();
@@ -196,7 +195,7 @@ fn file_hits(test: &Test, readers: &[u32]) -> String {
     line + "\n"
 }
 
-/// The row of the removal of files, with `-v`.
+/// Formats the row about the removal of files, for `-v`.
 pub fn removal_row(test: &Test, seconds: f64, repetition: u32) -> String {
     match (test.output.form, test.output.verbosity) {
         (Form::Table, 1..) => {
@@ -209,7 +208,7 @@ pub fn removal_row(test: &Test, seconds: f64, repetition: u32) -> String {
     }
 }
 
-/// The best rates of a test in MiB/s, where IOR prints them: with `-v`, of kinds that were measured.
+/// Returns the best rates of a test in MiB/s, if IOR prints them: with `-v`, for the measured kinds.
 pub(super) fn maxima(done: &Done) -> Vec<(AccessKind, f64)> {
     let is_asked = |kind: AccessKind| match kind {
         AccessKind::Write => done.test.phases.writes,
@@ -225,7 +224,7 @@ pub(super) fn maxima(done: &Done) -> Vec<(AccessKind, f64)> {
     }
 }
 
-/// The lines at the end of a test, with `-v`.
+/// Formats the lines at the end of a test, for `-v`.
 pub fn test_tail(done: &Done) -> String {
     if done.test.output.form != Form::Table {
         return String::new();
@@ -237,13 +236,13 @@ pub fn test_tail(done: &Done) -> String {
     maxima(done).into_iter().map(line).collect()
 }
 
-/// Hints, under a heading, as IOR shows them.
+/// Formats hints below a heading, as IOR does.
 pub fn hints(heading: &str, hints: &[(String, String)]) -> String {
     let lines: String = hints.iter().map(|(name, value)| format!("\t{name} = {value}\n")).collect();
     format!("\n{heading} {{\n{lines}}}\n")
 }
 
-/// A number of the table: precise where it is small.
+/// Formats a number of the table; small numbers get more digits.
 fn number(value: f64) -> String {
     let digits = if value < 1.0 {
         6
@@ -259,7 +258,7 @@ pub(super) fn access_name(access: &Access) -> &'static str {
     if access.kind == AccessKind::Write { "write" } else { "read" }
 }
 
-/// The row of a result; none for what only verifies.
+/// Formats the row of a result; empty for a phase that only verifies.
 pub fn row(test: &Test, access: &Access) -> String {
     if access.kind == AccessKind::WriteCheck {
         return String::new();
@@ -289,7 +288,7 @@ pub fn row(test: &Test, access: &Access) -> String {
     text
 }
 
-/// What there is to say of a result before its row: the stonewall, and that not all was moved.
+/// Formats remarks before the row of a result: about the stonewall, and about missing bytes.
 pub fn remarks(test: &Test, access: &Access) -> String {
     let mut text = String::new();
     if test.limits.wear_out && test.output.verbosity > 0 {
@@ -325,11 +324,11 @@ pub fn remarks(test: &Test, access: &Access) -> String {
     for failed in &access.failed {
         text.push_str(&format!("ERROR: {failed}\n"));
     }
-    if access.wrong > 0 {
+    if access.mismatched > 0 {
         text.push_str(&format!(
             "WARNING: Incorrect data on {} ({} transfers).\n",
             if access.kind == AccessKind::Read { "read" } else { "write" },
-            access.wrong
+            access.mismatched
         ));
     }
     text
@@ -364,7 +363,7 @@ pub(super) fn api_name(test: &Test) -> &'static str {
     }
 }
 
-/// Flags of a reordering, as the summary has them: constant, random.
+/// Returns the reordering flags of the summary: constant, random.
 pub(super) fn reorder_flags(test: &Test) -> (u8, u8) {
     match test.order.reorder {
         Reorder::No => (0, 0),
@@ -374,7 +373,7 @@ pub(super) fn reorder_flags(test: &Test) -> (u8, u8) {
     }
 }
 
-/// The summary of all tests, and the latencies, which IOR itself does not print.
+/// Formats the summary of all tests, and the latencies, which IOR itself does not print.
 pub fn summary(all: &[Done], ranks_per_node: u32) -> String {
     if all.first().is_some_and(|done| done.test.output.form != Form::Table) {
         return String::new();
@@ -425,7 +424,8 @@ pub fn summary(all: &[Done], ranks_per_node: u32) -> String {
     text
 }
 
-/// Whether a transfer's time says how long it took: with AIO, its request may be under way when its call is over.
+/// Returns `true` if the time of a call is the latency of its transfer. With AIO, the request may still be
+/// in flight after the call.
 pub(super) fn has_latencies(test: &Test) -> bool {
     !matches!(test.api, Api::Aio(_))
 }
@@ -454,7 +454,6 @@ fn latencies(all: &[Done]) -> String {
     text
 }
 
-/// The last line.
 pub fn tail(all: &[Done], ended: &str) -> String {
     match all.first().map(|done| done.test.output.form) {
         Some(Form::Table) | None => format!("{:<20}: {ended}\n", "Finished"),

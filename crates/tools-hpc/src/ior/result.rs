@@ -1,23 +1,20 @@
-//! What was measured of a phase, as IOR counts it.
+//! Measurements of a phase, as IOR counts them.
 
 use super::settings::{Api, Test};
 use plumb_result::histogram::Histogram;
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
 
-/// What a phase does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessKind {
-    /// Writes.
     Write,
-    /// Reads what was written, to verify it; its time is not reported.
+    /// Reads that verify the written data; their time is not reported.
     WriteCheck,
-    /// Reads.
     Read,
 }
 
 impl AccessKind {
-    /// The name of its phase.
+    /// Returns the name of the phase.
     pub fn phase(self) -> &'static str {
         match self {
             AccessKind::Write => "write",
@@ -26,7 +23,7 @@ impl AccessKind {
         }
     }
 
-    /// The kind of a phase.
+    /// Returns the kind of a phase by its name.
     pub fn of_phase(name: &str) -> Option<AccessKind> {
         [AccessKind::Write, AccessKind::WriteCheck, AccessKind::Read].into_iter().find(|kind| kind.phase() == name)
     }
@@ -35,52 +32,45 @@ impl AccessKind {
 /// Times of one rank, s.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RankTimes {
-    /// Until the file was open.
+    /// Time of the open.
     pub open_s: f64,
-    /// Transfers, and `fsync` behind writes.
+    /// Time of the transfers, and of `fsync` after writes.
     pub transfer_s: f64,
-    /// Until the file was closed.
+    /// Time of the close.
     pub close_s: f64,
-    /// Transfers.
     pub transfers: u64,
-    /// Bytes that it moved.
     pub bytes: u64,
-    /// Transfers that it had done at the stonewall.
+    /// Number of transfers before the stonewall; `None` without a stonewall.
     pub at_wall: Option<u64>,
 }
 
-/// What was measured of a phase. Each rank's time begins at the common barrier and is its own: that of the calls, without
-/// what making and verifying the data takes.
+/// Measurement of a phase. The time of each rank starts at the common barrier. It includes only calls, and
+/// not generating or verifying data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Access {
-    /// What it was.
     pub kind: AccessKind,
-    /// Number of the repetition.
+    /// Index of the repetition, from 0.
     pub repetition: u32,
-    /// By rank.
     pub ranks: Vec<RankTimes>,
-    /// Bytes of all ranks.
     pub bytes: u64,
-    /// Until the last file was open, s.
+    /// Time until the last file was open, s.
     pub open_s: f64,
-    /// From the first transfer to the last, s.
+    /// Time from the first transfer to the last, s.
     pub transfer_s: f64,
-    /// From the first close to the last, s.
+    /// Time from the first close to the last, s.
     pub close_s: f64,
-    /// All of it, s.
+    /// Total time, s.
     pub total_s: f64,
-    /// Times of single transfers.
     pub latency: Histogram,
-    /// Reads that were not what was written.
-    pub wrong: u64,
-    /// Transfers that moved less than was asked for.
+    /// Number of reads with wrong data.
+    pub mismatched: u64,
+    /// Number of short transfers.
     pub short: u64,
-    /// Errors of the system.
     pub failed: Vec<String>,
 }
 
 impl Access {
-    /// What was measured of a phase of a repetition.
+    /// Converts the measurement of a phase; `None` for a phase of another kind.
     pub fn of(measured: &PhaseMeasurement, test: &Test, repetition: u32) -> Option<Access> {
         let kind = AccessKind::of_phase(&measured.name)?;
         let ranks: Vec<RankTimes> = measured.workers.iter().map(|worker| times(worker, test)).collect();
@@ -118,35 +108,35 @@ impl Access {
             close_s,
             total_s,
             latency,
-            wrong: measured.workers.iter().map(wrong_reads).sum(),
+            mismatched: measured.workers.iter().map(wrong_reads).sum(),
             short: measured.short_count,
             failed,
             ranks,
         })
     }
 
-    /// Bytes per second, of the whole time.
+    /// Returns the bytes per second, over the total time.
     pub fn bandwidth(&self) -> f64 {
         over(self.bytes as f64, self.total_s)
     }
 
-    /// Transfers per second of the time of transfers.
+    /// Returns the transfers per second, over the time of transfers.
     pub fn iops(&self, test: &Test) -> f64 {
         over(self.bytes as f64 / test.size.transfer_bytes as f64, self.transfer_s)
     }
 
-    /// Transfers per second of the whole time.
+    /// Returns the transfers per second, over the total time.
     pub fn ops(&self, test: &Test) -> f64 {
         over(self.bytes as f64 / test.size.transfer_bytes as f64, self.total_s)
     }
 
-    /// Mean time of a transfer, of the rank where it is smallest, s: what IOR calls its latency.
+    /// Returns the mean time of a transfer, s, on the rank with the smallest mean. IOR calls this latency.
     pub(crate) fn mean_transfer_s(&self) -> f64 {
         let means = self.ranks.iter().filter(|rank| rank.transfers > 0);
         means.map(|rank| rank.transfer_s / rank.transfers as f64).reduce(f64::min).unwrap_or(0.0)
     }
 
-    /// Transfers at the stonewall: the fewest, the most, and the mean, of all ranks.
+    /// Returns the transfers before the stonewall: smallest, largest and mean count of all ranks.
     pub fn at_wall(&self) -> Option<(u64, u64, f64)> {
         let counts: Vec<u64> = self.ranks.iter().filter_map(|rank| rank.at_wall).collect();
         let mean = counts.iter().sum::<u64>() as f64 / counts.len().max(1) as f64;
@@ -154,7 +144,7 @@ impl Access {
     }
 }
 
-/// Reads that were not what was written. Every other error, and a signal, ends its rank, and is counted once.
+/// Counts reads with wrong data. Any other error, or a signal, ends its rank and counts once.
 fn wrong_reads(worker: &WorkerMeasurement) -> u64 {
     worker.fault_count.saturating_sub(worker.ended_by.is_some().into())
 }
@@ -177,7 +167,7 @@ fn times(worker: &WorkerMeasurement, test: &Test) -> RankTimes {
         }
     }
     if matches!(test.api, Api::Aio(_)) {
-        // Requests are on their way during the delays.
+        // Requests remain in flight during the delays.
         times.transfer_s += times.transfers as f64 * f64::from(test.repetition.transfer_delay_us) / 1e6;
     }
     times

@@ -1,10 +1,9 @@
-//! The options of a test that do not go together.
+//! Options of a test that exclude each other.
 
 use super::settings::{Api, MpiIoOptions, Random, Reorder, Test};
 use crate::aiori::OptionError;
 
 impl Test {
-    /// Checks which options go together.
     pub(super) fn rules(&self) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));
         let (block, transfer) = (self.size.block_bytes, self.size.transfer_bytes);
@@ -65,16 +64,16 @@ impl Test {
         }
     }
 
-    /// Checks which options go together under MPI-IO.
+    /// Checks combinations of options with MPI-IO.
     pub(super) fn rules_of_mpi_io(&self, options: MpiIoOptions, are_processes: bool) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));
         let is_shared = !self.files.file_per_rank && self.tasks > 1;
         match () {
             () if self.ranks > 1 && !are_processes => {
-                conflict("-a MPIIO needs a process for each rank: use mpirun -n N in the place of --plumb-ranks N")
+                conflict("-a MPIIO needs a process for each rank: use mpirun -n N instead of --plumb-ranks N")
             }
             () if self.caching.direct => conflict(
-                "--posix.odirect is of -a POSIX; with -a MPIIO, hints say it: IOR_HINT__MPI__direct_write=true, and direct_read",
+                "--posix.odirect belongs to -a POSIX; with -a MPIIO, use the hints IOR_HINT__MPI__direct_write=true and direct_read",
             ),
             () if self.order.random != Random::No && self.phases.collective => {
                 conflict("-z and -c do not go together: choose one")
@@ -96,8 +95,8 @@ impl Test {
         }
     }
 
-    /// Checks which options allow one call for a transfer of every segment. IOR takes the first segment for that of the rank's own
-    /// number, whosever data it moves.
+    /// Checks the options that allow one call for a transfer of every segment. IOR uses the first segment of the
+    /// rank's own number, even if the rank moves another rank's data.
     fn rules_of_strided(&self, is_shared: bool) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));
         let reads = self.phases.reads || self.phases.checks_read || self.phases.checks_write;
@@ -145,7 +144,7 @@ impl Test {
             && (self.phases.reads || self.phases.checks_write)
         {
             return Err(OptionError::Conflict(
-                "-D: processes read as far as all have written only where all wrote equally much; add \
+                "-D: processes know the end of the written data only if all wrote the same amount; add \
                  -O stoneWallingWearOut=1, or read in a test of its own",
             ));
         }

@@ -1,19 +1,20 @@
-//! Scripts: lines of directives between `IOR START` and `IOR STOP`; `RUN` ends a test, and the next one inherits its values.
+//! Scripts: lines of directives between `IOR START` and `IOR STOP`. `RUN` ends a test, and the next one inherits its
+//! values.
 
 use super::error::IorError;
 use super::options::TABLE;
 use crate::aiori::GivenOptions;
 
-/// More tests than this are a mistake.
+/// Limit of tests. More are probably a mistake.
 const TESTS_MAX: usize = 100_000;
 
-/// The tests of a script, each with all that holds for it; `said` is what the command line says.
+/// Returns the tests of a script, each with all its options. `given` holds the options of the command line.
 ///
 /// # Errors
 /// The first error, with its line.
-pub(super) fn read(said: &GivenOptions, name: &str, text: &str) -> Result<Vec<GivenOptions>, IorError> {
+pub(super) fn read(given: &GivenOptions, name: &str, text: &str) -> Result<Vec<GivenOptions>, IorError> {
     let mut tests = Vec::new();
-    let mut at_hand = said.clone();
+    let mut at_hand = given.clone();
     let mut changed = false;
     let is =
         |line: &str, words: &str| line.split_whitespace().collect::<Vec<_>>().join(" ").eq_ignore_ascii_case(words);
@@ -42,7 +43,7 @@ pub(super) fn read(said: &GivenOptions, name: &str, text: &str) -> Result<Vec<Gi
             changed = true;
         }
     }
-    // What stands behind the last `RUN` is a test too.
+    // Directives after the last `RUN` are a test too.
     if changed || tests.is_empty() {
         tests.push(at_hand);
     }

@@ -1,21 +1,20 @@
-//! Settings of one test: what was said, with defaults, and the rules of what goes together.
+//! Settings of one test: given options, defaults, and rules.
 
 use crate::aiori::{GivenOptions, Launched, OptionError, back_end_problem, more_ranks, size, value_error};
 use plumb_workload::NullDelays;
 use plumb_workload::limits::QUEUE_DEPTH_MAX;
 use plumb_workload::program::PacketKind;
 
-/// Fewest requests that may be pending. Source: IOR.
+/// Smallest limit of pending requests. Source: IOR.
 const AIO_PENDING_MIN: u32 = 8;
 
-/// How files are accessed.
+/// Back end for file access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
     /// `open`, `read`, `write`.
     Posix,
     /// `open`, and requests to the kernel by `io_submit`.
     Aio(AioOptions),
-    /// `mmap`.
     Mmap,
     /// `MPI_File_open`, `MPI_File_read_at`, `MPI_File_write_at`.
     MpiIo(MpiIoOptions),
@@ -23,78 +22,69 @@ pub enum Api {
     Dummy(NullDelays),
 }
 
-/// Limits of the requests that `-a AIO` gives to the kernel.
+/// Limits of `-a AIO`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AioOptions {
-    /// Requests that are prepared or in flight at most.
+    /// Limit of requests that are prepared or in flight.
     pub max_pending: u32,
-    /// Requests that are handed over together.
+    /// Number of requests submitted together.
     pub granularity: u32,
 }
 
-/// What MPI-IO does besides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MpiIoOptions {
-    /// `mpiio.preallocate`: whether the space of a file is reserved when it is opened for writing.
+    /// `mpiio.preallocate`: whether space is reserved when a file is opened for writing.
     pub preallocates: bool,
-    /// Each rank sees only its own blocks.
+    /// `mpiio.useFileView`: whether each rank sees only its own blocks.
     pub view: bool,
-    /// One call moves a transfer of every segment; with a view only.
+    /// `mpiio.useStridedDatatype`: whether one call moves a transfer of every segment. Needs a view.
     pub strided: bool,
 }
 
-/// Memory that each process uses up.
+/// Memory that each process occupies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Hog {
-    /// Bytes of each.
+    /// Bytes per process.
     Process(u64),
-    /// A share of a node's memory, of all its processes together.
+    /// Share of a node's memory, for all its processes together.
     ShareOfNode(f64),
 }
 
-/// Where transfers lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Random {
-    /// One behind the other.
+    /// Sequential.
     No,
-    /// Those of a block in a random order.
+    /// Transfers of a block in random order.
     InBlock,
-    /// Blocks at random places.
     Anywhere,
 }
 
-/// Whose data a rank reads.
+/// The rank whose data a rank reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reorder {
-    /// Its own.
     No,
-    /// That of the rank a constant distance away.
+    /// The rank a constant distance away.
     Constant,
-    /// That of a random one, which several may read.
+    /// A random rank, which several ranks may choose.
     Random,
-    /// That of a random one, each read once.
+    /// A random rank; each is chosen once.
     Permuted,
 }
 
-/// The form of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A table.
     Table,
-    /// JSON.
     Json,
-    /// CSV.
     Csv,
 }
 
-/// One test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
-    /// Number of the test, from 0.
+    /// Index of the test, from 0.
     pub id: u32,
-    /// `-A`: a reference number, which is only printed.
+    /// `-A`: reference number, which is only printed.
     pub reference: i64,
-    /// `-a`: the back end.
+    /// `-a`: back end.
     pub api: Api,
     pub size: TransferSizes,
     pub files: TestFiles,
@@ -112,37 +102,37 @@ pub struct Test {
     pub ranks: u32,
 }
 
-/// The bytes of one rank: segments of blocks of transfers.
+/// Bytes of one rank: segments of blocks of transfers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransferSizes {
-    /// `-b`: bytes of a block.
+    /// `-b`: bytes per block.
     pub block_bytes: u64,
-    /// `-t`: bytes of a transfer.
+    /// `-t`: bytes per transfer.
     pub transfer_bytes: u64,
     /// `-s`: number of segments.
     pub segments: u64,
 }
 
 impl TransferSizes {
-    fn read(said: &GivenOptions) -> Result<TransferSizes, OptionError> {
+    fn read(given: &GivenOptions) -> Result<TransferSizes, OptionError> {
         Ok(TransferSizes {
-            block_bytes: said.count("b", 1 << 20)?,
-            transfer_bytes: said.count("t", 256 << 10)?,
-            segments: said.count("s", 1)?,
+            block_bytes: given.count("b", 1 << 20)?,
+            transfer_bytes: given.count("t", 256 << 10)?,
+            segments: given.count("s", 1)?,
         })
     }
 }
 
-/// The files of a test, and what stays of them.
+/// The files of a test, and which of them remain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestFiles {
     /// `-o`: file names.
     pub names: Vec<String>,
-    /// `-F`: whether each rank has a file of its own.
+    /// `-F`: whether each rank has its own file.
     pub file_per_rank: bool,
-    /// `-m`: whether each repetition has a file of its own.
+    /// `-m`: whether each repetition has its own file.
     pub multi_file: bool,
-    /// `-u`: whether each rank's file has a directory of its own.
+    /// `-u`: whether each rank's file has its own directory.
     pub unique_dirs: bool,
     /// `-E`: whether an existing file is not removed before the writes.
     pub uses_existing: bool,
@@ -150,22 +140,22 @@ pub struct TestFiles {
     pub keeps: bool,
     /// `-K`: whether files with wrong data remain.
     pub keeps_wrong: bool,
-    /// `randomPrefill`: bytes of the blocks that fill a file before random writes.
+    /// `randomPrefill`: bytes per block that fill a file before random writes.
     pub prefill_bytes: Option<u64>,
 }
 
 impl TestFiles {
-    fn read(said: &GivenOptions) -> Result<TestFiles, OptionError> {
-        let names = said.text("o").unwrap_or("testFile").split('@').filter(|name| !name.is_empty());
+    fn read(given: &GivenOptions) -> Result<TestFiles, OptionError> {
+        let names = given.text("o").unwrap_or("testFile").split('@').filter(|name| !name.is_empty());
         Ok(TestFiles {
             names: names.map(str::to_owned).collect(),
-            file_per_rank: said.is_set("F"),
-            multi_file: said.is_set("m"),
-            unique_dirs: said.is_set("u") && said.is_set("F"),
-            uses_existing: said.is_set("E"),
-            keeps: said.is_set("k"),
-            keeps_wrong: said.is_set("K"),
-            prefill_bytes: Some(said.count("randomPrefill", 0)?).filter(|&bytes| bytes > 0),
+            file_per_rank: given.is_set("F"),
+            multi_file: given.is_set("m"),
+            unique_dirs: given.is_set("u") && given.is_set("F"),
+            uses_existing: given.is_set("E"),
+            keeps: given.is_set("k"),
+            keeps_wrong: given.is_set("K"),
+            prefill_bytes: Some(given.count("randomPrefill", 0)?).filter(|&bytes| bytes > 0),
         })
     }
 }
@@ -183,62 +173,62 @@ pub struct TestPhases {
     pub checks_read: bool,
     /// `-g`: whether ranks wait for each other between open, transfers and close.
     pub barriers: bool,
-    /// `-c`: whether all ranks make each transfer together.
+    /// `-c`: whether all ranks make each transfer together (collective I/O).
     pub collective: bool,
     /// `dryRun`: whether the test is only printed, and no file is touched.
     pub dry: bool,
 }
 
 impl TestPhases {
-    fn read(said: &GivenOptions) -> TestPhases {
-        let mode = ["r", "w", "R", "W"].map(|key| said.is_set(key));
+    fn read(given: &GivenOptions) -> TestPhases {
+        let mode = ["r", "w", "R", "W"].map(|key| given.is_set(key));
         let [reads, writes, checks_read, checks_write] = mode;
-        let none = mode.iter().all(|said| !said);
+        let none = mode.iter().all(|given| !given);
         TestPhases {
             writes: writes || none,
             checks_write,
             reads: reads || checks_read || none,
             checks_read,
-            barriers: said.is_set("g"),
-            collective: said.is_set("c"),
-            dry: said.is_set("dryRun"),
+            barriers: given.is_set("g"),
+            collective: given.is_set("c"),
+            dry: given.is_set("dryRun"),
         }
     }
 }
 
-/// The order of transfers, and whose data a rank reads.
+/// The order of transfers, and the rank whose data a rank reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransferOrder {
     /// `-z`: the offsets of transfers.
     pub random: Random,
     /// `random-offset-seed`: seed of random offsets.
     pub random_seed: Option<i32>,
-    /// `-C`, `-Z`: whose data a rank reads.
+    /// `-C`, `-Z`: the rank whose data a rank reads.
     pub reorder: Reorder,
     /// `-Q`: distance in nodes for `-C` and `-Z`.
     pub node_distance: u32,
-    /// `-X`: seed of a random reordering; a negative one counts the repetitions.
+    /// `-X`: seed of a random reordering; a negative one is increased in each repetition.
     pub reorder_seed: i32,
 }
 
 impl TransferOrder {
-    fn read(said: &GivenOptions) -> Result<TransferOrder, OptionError> {
+    fn read(given: &GivenOptions) -> Result<TransferOrder, OptionError> {
         Ok(TransferOrder {
-            random: match said.number("z").unwrap_or(0) {
+            random: match given.number("z").unwrap_or(0) {
                 0 => Random::No,
                 1 => Random::InBlock,
                 _ => Random::Anywhere,
             },
-            random_seed: seed(said, "random-offset-seed", -1),
-            reorder: match (said.is_set("C"), said.number("Z").unwrap_or(0)) {
+            random_seed: seed(given, "random-offset-seed", -1),
+            reorder: match (given.is_set("C"), given.number("Z").unwrap_or(0)) {
                 (true, 0) => Reorder::Constant,
                 (true, _) => return Err(OptionError::Conflict("-C and -Z do not go together: choose one")),
                 (false, 0) => Reorder::No,
                 (false, 1) => Reorder::Random,
                 (false, _) => Reorder::Permuted,
             },
-            node_distance: said.small_count("Q", 1)?,
-            reorder_seed: said.number("X").and_then(|seed| i32::try_from(seed).ok()).unwrap_or(0),
+            node_distance: given.small_count("Q", 1)?,
+            reorder_seed: given.number("X").and_then(|seed| i32::try_from(seed).ok()).unwrap_or(0),
         })
     }
 }
@@ -252,7 +242,7 @@ pub struct DataContent {
     pub packets: PacketKind,
 }
 
-/// Use of the page cache, and when data reaches the device.
+/// Use of the page cache, and flushing of data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CacheOptions {
     /// `posix.odirect`: whether files are opened with `O_DIRECT`.
@@ -270,13 +260,13 @@ pub struct CacheOptions {
 }
 
 impl CacheOptions {
-    fn read(said: &GivenOptions, hog: Option<Hog>) -> CacheOptions {
+    fn read(given: &GivenOptions, hog: Option<Hog>) -> CacheOptions {
         CacheOptions {
-            direct: said.is_set("posix.odirect"),
-            flushes: said.is_set("e"),
-            flushes_each: said.is_set("Y"),
-            advises_dont_need: said.is_set("mmap.madv_dont_need"),
-            advises_pattern: said.is_set("mmap.madv_pattern"),
+            direct: given.is_set("posix.odirect"),
+            flushes: given.is_set("e"),
+            flushes_each: given.is_set("Y"),
+            advises_dont_need: given.is_set("mmap.madv_dont_need"),
+            advises_pattern: given.is_set("mmap.madv_pattern"),
             hog,
         }
     }
@@ -287,7 +277,7 @@ impl CacheOptions {
 pub struct HintOptions {
     /// `mpiio.hintsFileName`: a file of hints.
     pub file: Option<String>,
-    /// `mpiio.showHints`: whether hints are printed, both as given and as the library takes them.
+    /// `mpiio.showHints`: whether hints are printed, both as given and as used by the library.
     pub shows: bool,
 }
 
@@ -303,16 +293,15 @@ pub struct Repetition {
 }
 
 impl Repetition {
-    fn read(said: &GivenOptions) -> Result<Repetition, OptionError> {
+    fn read(given: &GivenOptions) -> Result<Repetition, OptionError> {
         Ok(Repetition {
-            repetitions: said.small_count("i", 1)?.max(1),
-            delay_s: said.small_count("d", 0)?,
-            transfer_delay_us: said.small_count("interIODelay", 0)?,
+            repetitions: given.small_count("i", 1)?.max(1),
+            delay_s: given.small_count("d", 0)?,
+            transfer_delay_us: given.small_count("interIODelay", 0)?,
         })
     }
 }
 
-/// When a test stops.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestLimits {
     /// `minTimeDuration`: seconds for which transfers are repeated.
@@ -323,75 +312,75 @@ pub struct TestLimits {
     pub wall_s: u32,
     /// `stoneWallingWearOut`: whether all ranks continue to the furthest one after the stonewall.
     pub wear_out: bool,
-    /// `stoneWallingWearOutIterations`: most transfers of each rank.
+    /// `stoneWallingWearOutIterations`: limit of transfers per rank.
     pub transfers_max: u64,
-    /// `stoneWallingStatusFile`: the file that keeps the number of transfers for a later run.
+    /// `stoneWallingStatusFile`: file that keeps the number of transfers for a later run.
     pub status_file: Option<String>,
 }
 
 impl TestLimits {
-    fn read(said: &GivenOptions) -> Result<TestLimits, OptionError> {
+    fn read(given: &GivenOptions) -> Result<TestLimits, OptionError> {
         Ok(TestLimits {
-            time_min_s: said.small_count("minTimeDuration", 0)?,
-            wall_s: said.small_count("D", 0)?,
-            wear_out: said.is_set("stoneWallingWearOut"),
-            transfers_max: said.count("stoneWallingWearOutIterations", 0)?,
-            status_file: said.named("stoneWallingStatusFile"),
-            time_max_min: said.small_count("T", 0)?,
+            time_min_s: given.small_count("minTimeDuration", 0)?,
+            wall_s: given.small_count("D", 0)?,
+            wear_out: given.is_set("stoneWallingWearOut"),
+            transfers_max: given.count("stoneWallingWearOutIterations", 0)?,
+            status_file: given.named("stoneWallingStatusFile"),
+            time_max_min: given.small_count("T", 0)?,
         })
     }
 }
 
-/// The report: its form, its files and its level of detail.
+/// The report: format, files and verbosity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestOutput {
-    /// `summaryFormat`: the form of the report.
+    /// `summaryFormat`: format of the report.
     pub form: Form,
     /// `summaryFile`: path of the report.
     pub summary_file: Option<String>,
-    /// `saveRankPerformanceDetailsCSV`: path of the times of each rank.
+    /// `saveRankPerformanceDetailsCSV`: path of the file with the times of each rank.
     pub rank_csv: Option<String>,
     /// `savePerOpDataCSV`: prefix of the names of files with single transfers.
     pub op_csv: Option<String>,
-    /// `-v`: level of detail.
+    /// `-v`: verbosity.
     pub verbosity: u32,
 }
 
 impl TestOutput {
-    fn read(said: &GivenOptions) -> Result<TestOutput, OptionError> {
+    fn read(given: &GivenOptions) -> Result<TestOutput, OptionError> {
         Ok(TestOutput {
-            form: match said.text("summaryFormat").unwrap_or("default") {
+            form: match given.text("summaryFormat").unwrap_or("default") {
                 table if table.eq_ignore_ascii_case("default") => Form::Table,
                 json if json.eq_ignore_ascii_case("JSON") => Form::Json,
                 csv if csv.eq_ignore_ascii_case("CSV") => Form::Csv,
-                other => return Err(value_error("summaryFormat", other, "is no format; use default, JSON or CSV")),
+                other => return Err(value_error("summaryFormat", other, "is not a format; use default, JSON or CSV")),
             },
-            summary_file: said.named("summaryFile"),
-            rank_csv: said.named("saveRankPerformanceDetailsCSV"),
-            op_csv: said.named("savePerOpDataCSV"),
-            verbosity: said.small_count("v", 0)?,
+            summary_file: given.named("summaryFile"),
+            rank_csv: given.named("saveRankPerformanceDetailsCSV"),
+            op_csv: given.named("savePerOpDataCSV"),
+            verbosity: given.small_count("v", 0)?,
         })
     }
 }
 
-pub(super) fn test(said: &GivenOptions, id: u32, launched: Option<&Launched>) -> Result<Test, OptionError> {
-    let api = api(said)?;
-    let ranks = said.ranks(launched)?;
-    let tasks = tasks(said, ranks, launched)?;
+pub(super) fn test(given: &GivenOptions, id: u32, launched: Option<&Launched>) -> Result<Test, OptionError> {
+    let api = api(given)?;
+    let ranks = given.ranks(launched)?;
+    let tasks = tasks(given, ranks, launched)?;
     let test = Test {
         id,
-        reference: said.number("A").unwrap_or(0),
+        reference: given.number("A").unwrap_or(0),
         api,
-        size: TransferSizes::read(said)?,
-        caching: CacheOptions::read(said, hog(said, tasks, launched)?),
-        files: TestFiles::read(said)?,
-        phases: TestPhases::read(said),
-        order: TransferOrder::read(said)?,
-        data: DataContent { seed: seed(said, "G", 0), packets: said.packets("l")? },
-        hints: HintOptions { file: said.named("mpiio.hintsFileName"), shows: said.is_set("mpiio.showHints") },
-        repetition: Repetition::read(said)?,
-        limits: TestLimits::read(said)?,
-        output: TestOutput::read(said)?,
+        size: TransferSizes::read(given)?,
+        caching: CacheOptions::read(given, hog(given, tasks, launched)?),
+        files: TestFiles::read(given)?,
+        phases: TestPhases::read(given),
+        order: TransferOrder::read(given)?,
+        data: DataContent { seed: seed(given, "G", 0), packets: given.packets("l")? },
+        hints: HintOptions { file: given.named("mpiio.hintsFileName"), shows: given.is_set("mpiio.showHints") },
+        repetition: Repetition::read(given)?,
+        limits: TestLimits::read(given)?,
+        output: TestOutput::read(given)?,
         tasks,
         ranks,
     };
@@ -405,23 +394,23 @@ pub(super) fn test(said: &GivenOptions, id: u32, launched: Option<&Launched>) ->
     }
 }
 
-fn api(said: &GivenOptions) -> Result<Api, OptionError> {
-    Ok(match said.text("a").unwrap_or("POSIX") {
+fn api(given: &GivenOptions) -> Result<Api, OptionError> {
+    Ok(match given.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => Api::Posix,
-        aio if aio.eq_ignore_ascii_case("AIO") => Api::Aio(aio_options(said)?),
+        aio if aio.eq_ignore_ascii_case("AIO") => Api::Aio(aio_options(given)?),
         mmap if mmap.eq_ignore_ascii_case("MMAP") => Api::Mmap,
-        dummy if dummy.eq_ignore_ascii_case("DUMMY") => Api::Dummy(said.dummy_delays()?),
+        dummy if dummy.eq_ignore_ascii_case("DUMMY") => Api::Dummy(given.dummy_delays()?),
         mpi_io if mpi_io.eq_ignore_ascii_case("MPIIO") => Api::MpiIo(MpiIoOptions {
-            preallocates: said.is_set("mpiio.preallocate"),
-            view: said.is_set("mpiio.useFileView"),
-            strided: said.is_set("mpiio.useFileView") && said.is_set("mpiio.useStridedDatatype"),
+            preallocates: given.is_set("mpiio.preallocate"),
+            view: given.is_set("mpiio.useFileView"),
+            strided: given.is_set("mpiio.useFileView") && given.is_set("mpiio.useStridedDatatype"),
         }),
         other => return Err(value_error("a", other, &back_end_problem(other, "POSIX, AIO, MMAP, MPIIO or DUMMY"))),
     })
 }
 
-fn tasks(said: &GivenOptions, ranks: u32, launched: Option<&Launched>) -> Result<u32, OptionError> {
-    let tasks = match said.number("N") {
+fn tasks(given: &GivenOptions, ranks: u32, launched: Option<&Launched>) -> Result<u32, OptionError> {
+    let tasks = match given.number("N") {
         Some(tasks) if tasks > 0 => u32::try_from(tasks).unwrap_or(u32::MAX),
         _ => ranks,
     };
@@ -435,16 +424,16 @@ fn tasks(said: &GivenOptions, ranks: u32, launched: Option<&Launched>) -> Result
     }
 }
 
-/// The seed of an option; `None` for the value that stands for no seed.
-fn seed(said: &GivenOptions, key: &str, absent: i64) -> Option<i32> {
-    said.number(key).filter(|&seed| seed != absent).and_then(|seed| i32::try_from(seed).ok())
+/// Returns the seed of an option; `None` for the value that stands for no seed.
+fn seed(given: &GivenOptions, key: &str, absent: i64) -> Option<i32> {
+    given.number(key).filter(|&seed| seed != absent).and_then(|seed| i32::try_from(seed).ok())
 }
 
-/// Reads the limits of requests, with IOR's own bounds. IOR itself fails with a granularity of 0.
-fn aio_options(said: &GivenOptions) -> Result<AioOptions, OptionError> {
+/// Parses the limits of requests, with IOR's own bounds. IOR itself fails with a granularity of 0.
+fn aio_options(given: &GivenOptions) -> Result<AioOptions, OptionError> {
     let (pending, granularity) = ("aio.max-pending", "aio.granularity");
     let options =
-        AioOptions { max_pending: said.small_count(pending, 128)?, granularity: said.small_count(granularity, 16)? };
+        AioOptions { max_pending: given.small_count(pending, 128)?, granularity: given.small_count(granularity, 16)? };
     let AioOptions { max_pending: most, granularity: batch } = options;
     match () {
         () if most < AIO_PENDING_MIN => {
@@ -462,21 +451,21 @@ fn aio_options(said: &GivenOptions) -> Result<AioOptions, OptionError> {
     }
 }
 
-/// The memory to use up. IOR takes the number of `-M 64m` for per cent; here a size is a size.
-fn hog(said: &GivenOptions, tasks: u32, launched: Option<&Launched>) -> Result<Option<Hog>, OptionError> {
+/// Parses the memory to occupy. IOR takes the number in `-M 64m` for percent; here a size is a size.
+fn hog(given: &GivenOptions, tasks: u32, launched: Option<&Launched>) -> Result<Option<Hog>, OptionError> {
     let processes = u64::from(launched.map_or(1, Launched::per_node).max(1));
-    let per_task = said.count("memoryPerTask", 0)?;
+    let per_task = given.count("memoryPerTask", 0)?;
     if per_task > 0 {
         let tasks = if launched.is_some() { 1 } else { tasks };
         return Ok(Some(Hog::Process(per_task.saturating_mul(tasks.into()))));
     }
-    let Some(text) = said.named("M") else { return Ok(None) };
+    let Some(text) = given.named("M") else { return Ok(None) };
     let invalid = |problem: &str| value_error("M", text.clone(), problem);
     if let Some(percent) = text.trim().strip_suffix('%') {
-        let percent: f64 = percent.trim().parse().map_err(|_| invalid("is no share; use one such as 75%"))?;
+        let percent: f64 = percent.trim().parse().map_err(|_| invalid("is not a share; use one such as 75%"))?;
         return match (0.0..100.0).contains(&percent) {
             true => Ok((percent > 0.0).then_some(Hog::ShareOfNode(percent / 100.0))),
-            false => Err(invalid("is no share of the memory; use one below 100%")),
+            false => Err(invalid("is not a share of the memory; use one below 100%")),
         };
     }
     if text.trim().bytes().all(|byte| byte.is_ascii_digit()) {
@@ -488,7 +477,7 @@ fn hog(said: &GivenOptions, tasks: u32, launched: Option<&Launched>) -> Result<O
 }
 
 impl Test {
-    /// What makes the calls: nothing does in a dry run.
+    /// Returns the back end that makes the calls. A dry run makes none.
     pub fn calls(&self) -> Api {
         match self.api {
             Api::Posix | Api::Aio(_) | Api::Mmap | Api::MpiIo(_) if self.phases.dry => {
@@ -498,22 +487,22 @@ impl Test {
         }
     }
 
-    /// Bytes of one rank in its file.
+    /// Returns the bytes of one rank in its file; `None` if they exceed 63 bits.
     pub fn file_bytes(&self) -> Option<u64> {
         self.size.block_bytes.checked_mul(self.size.segments).filter(|bytes| i64::try_from(*bytes).is_ok())
     }
 
-    /// Bytes of all ranks.
+    /// Returns the bytes of all ranks.
     pub fn all_bytes(&self) -> u64 {
         self.size.block_bytes.saturating_mul(self.size.segments).saturating_mul(self.tasks.into())
     }
 
-    /// Transfers of one rank.
+    /// Returns the number of transfers of one rank.
     pub fn transfers(&self) -> u64 {
         (self.size.block_bytes / self.size.transfer_bytes).saturating_mul(self.size.segments)
     }
 
-    /// How many of them one call moves.
+    /// Returns the number of transfers that one call moves.
     pub(crate) fn transfers_a_call(&self) -> u64 {
         if matches!(self.calls(), Api::MpiIo(MpiIoOptions { strided: true, .. })) { self.size.segments } else { 1 }
     }

@@ -1,11 +1,11 @@
-//! IOR's tables of ranks and of single transfers, as CSV.
+//! IOR's CSV tables of ranks and of single transfers.
 
 use super::print::access_name;
 use super::result::{Access, AccessKind};
 use super::settings::Test;
 use crate::aiori::exponent;
 
-/// Times of each rank: what `saveRankPerformanceDetailsCSV` appends.
+/// Formats the rows for `saveRankPerformanceDetailsCSV`: the times of each rank.
 pub fn rank_csv(access: &Access) -> String {
     let mut text = String::new();
     for (rank, times) in access.ranks.iter().enumerate() {
@@ -18,13 +18,12 @@ pub fn rank_csv(access: &Access) -> String {
     text
 }
 
-/// The line before it.
 pub fn rank_csv_head() -> &'static str {
     "access,rank,runtime-with-openclose,runtime,throughput-withopenclose,throughput\n"
 }
 
-/// The file of a rank's transfers: IOR's name, under which the last phase of a repetition replaces the others. These have their phase in
-/// it as well.
+/// Returns the file for a rank's transfers. In IOR the last phase of a repetition replaces the others, so that phase
+/// gets IOR's name. The other phases have their phase in the name.
 pub fn op_csv_name(prefix: &str, test: &Test, phase: &str, repetition: u32, rank: u32) -> String {
     let last = match (test.phases.reads, test.phases.checks_write) {
         (true, _) => AccessKind::Read,

@@ -1,4 +1,4 @@
-//! Command lines and scripts as users write them, what they lower to, and the forms of the reports.
+//! Tests of typical command lines and scripts, of their workloads, and of the formats of reports.
 
 mod aio;
 mod reports;
@@ -20,7 +20,7 @@ fn test(line: &str) -> Test {
     tests(line, "").unwrap().remove(0)
 }
 
-fn wrong(line: &str) -> String {
+fn error_of(line: &str) -> String {
     tests(line, "").unwrap_err().to_string()
 }
 
@@ -49,9 +49,9 @@ fn segments(lowered: &Lowered, phase: usize, rank: usize) -> Segments {
     }
 }
 
-// Protects the layout: where each rank's blocks lie in a file that all share, and in its own.
+// Protects the layout: the offsets of each rank's blocks in a shared file, and in its own.
 #[test]
-fn blocks_lie_where_ior_puts_them() {
+fn blocks_have_iors_offsets() {
     let shared = lowered("-b 4m -t 1m -s 3 --plumb-ranks 4");
     let of_rank = segments(&shared, 0, 2);
     assert_eq!((of_rank.first.0, of_rank.stride.0, of_rank.count), (8 << 20, 16 << 20, 3));
@@ -63,9 +63,9 @@ fn blocks_lie_where_ior_puts_them() {
     assert_eq!(lower::first_file(&test("-o t -m"), 0), "t.0");
 }
 
-// Protects -C, -Q and -Z: whose data is read, with IOR's own draw.
+// Protects -C, -Q and -Z: the rank whose data is read, drawn as in IOR.
 #[test]
-fn ranks_read_what_others_wrote() {
+fn ranks_read_the_data_of_others() {
     let nodes = |line: &str| lower(&test(line), &Facts { ranks_per_node: 1, ..Facts::default() });
     let read_by =
         |lowered: &Lowered| -> Vec<u64> { (0..4).map(|rank| segments(lowered, 1, rank).first.0 >> 20).collect() };
@@ -83,9 +83,9 @@ fn ranks_read_what_others_wrote() {
     assert_eq!(open.file, Pick::Nth(1));
 }
 
-// Protects the calls of a phase and their order.
+// Protects the system calls of a phase and their order.
 #[test]
-fn phases_make_ior_s_calls() {
+fn phases_make_iors_calls() {
     let keys =
         |lowered: &Lowered, phase: usize| -> Vec<&str> { steps(lowered, phase, 0).iter().map(Step::key).collect() };
     let plain = lowered("-e -g");
@@ -99,9 +99,9 @@ fn phases_make_ior_s_calls() {
     assert_eq!(phases("-k -r"), ["read"]);
 }
 
-// Protects files: what a test makes is removed by its owner, once, unless it is kept.
+// Protects files: the owner removes a test's files once, unless they are kept.
 #[test]
-fn files_go_unless_they_are_kept() {
+fn files_are_removed_unless_they_are_kept() {
     let removers = |line: &str| {
         let lowered = lowered(line);
         let removal = lowered.workload.phase.iter().find(|phase| phase.name == "remove");
@@ -112,7 +112,7 @@ fn files_go_unless_they_are_kept() {
     assert_eq!(removers("-k --plumb-ranks 3"), 0);
 }
 
-// Protects the stonewall: who stops, who goes on, and that reads stay within what was written.
+// Protects the stonewall: which ranks stop or continue, and that reads stay within the written data.
 #[test]
 fn stonewalls_end_phases() {
     let second = plumb_workload::Nanos(1_000_000_000);
@@ -128,35 +128,37 @@ fn stonewalls_end_phases() {
 const SCRIPT: &str = "text before\nior start # comment\n  api=posix, testFile = two\nblockSize=256k\ntransferSize=64k\nRUN\n\
                       segmentCount=2\nrun\nIOR STOP\nnonsense\n";
 
-// Protects published scripts: what is before and behind, comments, spaces, commas, and that tests inherit.
+// Protects published scripts: text before and after, comments, spaces, commas, and inheritance between tests.
 #[test]
-fn scripts_are_read_as_ior_reads_them() {
+fn scripts_parse_as_in_ior() {
     let both = tests("-f x -i 3", SCRIPT).unwrap();
     assert_eq!(both.iter().map(|test| (test.id, test.size.segments)).collect::<Vec<_>>(), [(0, 1), (1, 2)]);
     assert!(both.iter().all(|test| (test.repetition.repetitions, test.size.block_bytes, test.files.names[0].as_str())
         == (3, 256 << 10, "two")));
     let last = tests("-f x", "IOR START\nblockSize=2m\nRUN\nblockSize=4m\n").unwrap();
-    assert_eq!(last.len(), 2, "what stands behind the last RUN is a test too");
+    assert_eq!(last.len(), 2, "directives after the last RUN are a test too");
     let dashes = tests("-f x", "IOR START\n--posix.odirect=1\nreorderTasks=1\n").unwrap();
     assert_eq!((dashes[0].caching.direct, dashes[0].order.reorder), (true, Reorder::Constant));
-    let told = |script: &str| tests("-f x", script).unwrap_err().to_string();
-    assert_eq!(told("blockSize=1"), "x: no line `IOR START`; a script's tests stand behind one");
-    assert_eq!(told("IOR START\n\nblokSize=1m\n"), "x:3: unknown option `blokSize=1m`; did you mean `blockSize`?");
-    assert_eq!(told("IOR START\nscript=y\n"), "x:2: script works on the command line only; give it there");
-    assert!(told("IOR START\nblockSize=99999999999p\n").starts_with("x:2: blockSize: `99999999999p` exceeds 64 bits"));
+    let message = |script: &str| tests("-f x", script).unwrap_err().to_string();
+    assert_eq!(message("blockSize=1"), "x: no line `IOR START`; a script's tests follow one");
+    assert_eq!(message("IOR START\n\nblokSize=1m\n"), "x:3: unknown option `blokSize=1m`; did you mean `blockSize`?");
+    assert_eq!(message("IOR START\nscript=y\n"), "x:2: script works on the command line only; give it there");
+    assert!(
+        message("IOR START\nblockSize=99999999999p\n").starts_with("x:2: blockSize: `99999999999p` exceeds 64 bits")
+    );
 }
 
-// Protects the order of words: the last word of an option holds, whether it is a directive or not.
+// Protects the order of arguments: the last occurrence of an option counts, as a directive or not.
 #[test]
-fn directives_hold_from_where_they_stand() {
+fn later_options_override_earlier_ones() {
     assert_eq!(test("-O segmentCount=2 -s 3").size.segments, 3);
     assert_eq!(test("-s 3 -O segmentCount=2,blockSize=2m").size.segments, 2);
 }
 
-// Protects from combinations that IOR refuses or crashes on, and from numbers that overflow.
+// Protects from combinations that IOR rejects or crashes on, and from numbers that overflow.
 #[test]
 fn conflicts_are_refused() {
-    for (line, told) in [
+    for (line, text) in [
         ("-t 300k -b 1m", "multiple of transfer size"),
         ("-t 0", "zero transfer size"),
         ("-t 12 -b 24", "multiple of access size"),
@@ -172,7 +174,7 @@ fn conflicts_are_refused() {
         ("-k -D 1 -O stoneWallingStatusFile=x", "needs stoneWallingWearOut"),
         ("-O stoneWallingWearOut=1", "give -D"),
         ("-b 8p -t 8k -s 2048", "exceeds 64 bits"),
-        ("-a MPIIO --plumb-ranks 2", "use mpirun -n N in the place of --plumb-ranks N"),
+        ("-a MPIIO --plumb-ranks 2", "use mpirun -n N instead of --plumb-ranks N"),
         ("-a MPIIO --posix.odirect", "IOR_HINT__MPI__direct_write=true"),
         ("-a MPIIO -c -z", "-z and -c do not go together"),
         ("-a MPIIO -z --mpiio.useFileView", "-z and --mpiio.useFileView do not go together"),
@@ -183,7 +185,7 @@ fn conflicts_are_refused() {
         ("-a MPIIO --mpiio.useFileView --mpiio.useStridedDatatype -s 2 -Y", "moves -s transfers in a call"),
         ("-a MPIIO --mpiio.useFileView --mpiio.useStridedDatatype -s 2 -w -D 1", "moves -s transfers in a call"),
         ("-a HDFS", "not yet supported; measure it with IOR itself"),
-        ("-a dfs", "a container that dfuse mounts is measured with POSIX, which goes another way"),
+        ("-a dfs", "a container that dfuse mounts can be measured with POSIX, but on another path"),
         ("-a DFS --dfs.pool=p", "`--dfs.pool=p` is an option of the back end DFS, which is not yet supported"),
         ("-O dfs.pool=p", "is an option of the back end DFS"),
         ("-a POSIX2", "is not a back end; use POSIX, AIO, MMAP, MPIIO or DUMMY"),
@@ -205,7 +207,7 @@ fn conflicts_are_refused() {
         ("-O directives=segmentCount=2", "directives works on the command line only"),
         ("out", "unexpected argument `out`"),
     ] {
-        assert!(wrong(line).contains(told), "{line}: {}", wrong(line));
+        assert!(error_of(line).contains(text), "{line}: {}", error_of(line));
     }
 }
 
@@ -226,7 +228,7 @@ fn measured(name: &str, ranks: usize) -> plumb_result::PhaseMeasurement {
     PhaseMeasurement { name: name.to_owned(), ops, workers: vec![worker; ranks], ..PhaseMeasurement::default() }
 }
 
-/// The same, with a second rank that is later: 3 ms to open, 5 ms for each transfer, and 2 ms to close.
+/// Returns a phase whose second rank is slower: 3 ms to open, 5 ms per transfer, and 2 ms to close.
 fn uneven(name: &str, ranks: usize) -> plumb_result::PhaseMeasurement {
     use plumb_workload::OpKind;
     let mut measured = measured(name, ranks);
@@ -258,11 +260,11 @@ fn done(line: &str) -> print::Done {
 
 // Protects the numbers: times are those of the calls, over all ranks.
 #[test]
-fn rates_are_of_the_ranks_own_times() {
+fn rates_follow_from_the_times_of_ranks() {
     let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 0.01, "{value} is not {expected}");
     let test = test("--plumb-ranks 2");
     let write = Access::of(&uneven("write", 2), &test, 0).unwrap();
-    // The first rank is open at 1 ms, has written at 9 ms, and is done at 10 ms; the second at 3, 23 and 25 ms.
+    // The first rank opens until 1 ms, writes until 9 ms and closes until 10 ms; the second until 3, 23 and 25 ms.
     near(write.open_s, 0.003);
     near(write.transfer_s, 0.023 - 0.001);
     near(write.close_s, 0.025 - 0.009);
@@ -271,7 +273,7 @@ fn rates_are_of_the_ranks_own_times() {
     near(write.iops(&test), 8.0 / 0.022);
     near(write.ops(&test), 8.0 / 0.025);
     near(write.mean_transfer_s(), 0.002);
-    // With barriers, no rank begins a part before the last one has ended the part before it.
+    // With barriers, no rank starts a part before all ranks have finished the previous one.
     let test = self::test("-g --plumb-ranks 2");
     let write = Access::of(&uneven("write", 2), &test, 0).unwrap();
     near(write.transfer_s, 0.020);
@@ -279,7 +281,7 @@ fn rates_are_of_the_ranks_own_times() {
     near(write.total_s, 0.003 + 0.020 + 0.002);
 }
 
-// Protects the exit code: a rank that ended with an error, or was killed, is no transfer that was not what was written.
+// Protects the exit code: a rank that failed or was killed is not a transfer with wrong data.
 #[test]
 fn only_wrong_data_counts_as_wrong() {
     let fault = |errno: Option<i32>, message: &str| plumb_result::Fault {
@@ -300,12 +302,12 @@ fn only_wrong_data_counts_as_wrong() {
     phase.fault_count = 4;
     phase.faults = vec![fault(None, "at byte 8"), fault(None, "at byte 16"), fault(Some(5), "Input/output error")];
     let access = Access::of(&phase, &test, 0).unwrap();
-    assert_eq!((access.wrong, access.failed.len()), (2, 1));
+    assert_eq!((access.mismatched, access.failed.len()), (2, 1));
 }
 
-// Protects scripts that read the table: its lines are those of the real tool's, to the column.
+// Protects scripts that read the table: its lines equal those of IOR, column by column.
 #[test]
-fn the_table_has_ior_s_form() {
+fn the_table_has_iors_format() {
     let done = done("--plumb-ranks 4");
     let head = print::test_head(&done, 4);
     let golden = "access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter\n";
@@ -326,9 +328,10 @@ fn the_table_has_ior_s_form() {
     assert!(summary.contains("Latency of single transfers"), "{summary}");
 }
 
-// Protects: what IOR prints with `-v` and `-v -v`, and only then. Source: `ior-output.c` and `ior.c` of IOR.
+// Protects the output of `-v` and `-v -v`, which appears only with these options. Source: `ior-output.c` and `ior.c`
+// of IOR.
 #[test]
-fn verbose_levels_are_ior_s() {
+fn verbose_levels_equal_iors() {
     let quiet = done("--plumb-ranks 4");
     assert_eq!(print::test_tail(&quiet) + &print::data_stamp(&quiet.test, 7), "");
     assert_eq!(print::removal_row(&quiet.test, 0.5, 0) + &print::begins(&quiet.test, "write-check", &[], "now"), "");
@@ -339,7 +342,7 @@ fn verbose_levels_are_ior_s() {
     let lines: Vec<&str> = tail.lines().map(|line| line.split_at(11).0).collect();
     assert_eq!(lines, ["Max Write: ", "Max Read:  "], "{tail}");
     assert!(tail.lines().all(|line| line.contains(" MiB/sec (") && line.ends_with(" MB/sec)")), "{tail}");
-    assert_eq!(print::test_tail(&done("-v -w")).lines().count(), 1, "what was not asked for has no maximum");
+    assert_eq!(print::test_tail(&done("-v -w")).lines().count(), 1, "an access that was not requested has no maximum");
     assert_eq!(
         print::removal_row(&one.test, 0.000125, 2),
         "remove    -          -          -           -          -          -          -          -          0.000125   2   \n"
@@ -356,9 +359,9 @@ fn verbose_levels_are_ior_s() {
     assert!(value["tests"][0]["max"]["writeMiB"].is_number() && value["tests"][0]["max"]["readMB"].is_number());
 }
 
-// Protects who reads JSON and CSV by programs: JSON is always valid, whatever its texts hold.
+// Protects programs that read JSON and CSV: JSON is valid with any text in it.
 #[test]
-fn json_is_valid_and_csv_has_a_row_for_each_result() {
+fn json_is_valid_and_csv_has_a_row_per_result() {
     let mut done = done("-O summaryFormat=JSON");
     done.file = "a \"name\" \\ with\nall".to_owned();
     let session =
@@ -375,7 +378,7 @@ fn json_is_valid_and_csv_has_a_row_for_each_result() {
 }
 
 proptest::proptest! {
-    // Protects from hostile scripts: whatever they hold, they are tests or an error, and a test can be lowered.
+    // Protects against hostile scripts: each parses to tests or an error, and a test lowers to a workload.
     #[test]
     fn no_script_panics(
         lines in proptest::collection::vec(
@@ -397,7 +400,7 @@ proptest::proptest! {
         }
     }
 
-    // The same of command lines.
+    // Protects against hostile command lines in the same way.
     #[test]
     fn no_command_line_panics(words in proptest::collection::vec("-{0,2}[a-zA-Z.]{0,12}=?-?[0-9]{0,20}[kmgtp]?", 0..8)) {
         if let Ok(Asked::Run(tests, _)) = read(&words, None, &mut |_| Ok(String::new())) {
@@ -408,9 +411,9 @@ proptest::proptest! {
     }
 }
 
-// Protects DUMMY: its files are names alone, with the delays that were said; the phases are those of real files.
+// Protects DUMMY: its files are only names, with the given delays, and its phases equal those of real files.
 #[test]
-fn dummy_files_are_names_alone() {
+fn dummy_files_are_only_names() {
     let line = "-F -e -Y --plumb-ranks 2 -o f";
     let dummy = lowered(&format!("-a DUMMY {line} --dummy.delay-xfer=9 --dummy.delay-close=2"));
     let Some(Target::Null(null)) = dummy.workload.target.get("files") else { panic!("{:?}", dummy.workload.target) };
@@ -418,14 +421,14 @@ fn dummy_files_are_names_alone() {
     assert_eq!((files.delays.transfer.0, files.delays.close.0, files.delays.create.0), (9000, 2000, 0));
     assert_eq!(dummy.workload.phase, lowered(line).workload.phase);
     for check in ["-W", "-R -w"] {
-        assert!(wrong(&format!("-a DUMMY {check}")).contains("-a DUMMY does not keep"), "{check}");
+        assert!(error_of(&format!("-a DUMMY {check}")).contains("-a DUMMY does not keep"), "{check}");
     }
-    assert!(wrong("-a HDF5").contains("measure it with IOR itself"));
+    assert!(error_of("-a HDF5").contains("measure it with IOR itself"));
 }
 
-// Protects -u: each rank's file lies in a directory of its own, which is made where it is missing, and found by whoever reads it.
+// Protects -u: each rank's file has its own directory, which is created if missing, and which readers find.
 #[test]
-fn each_rank_has_a_directory_of_its_own() {
+fn each_rank_has_its_own_directory() {
     let line = "-u -F -o /d/file --plumb-ranks 2 -C";
     let facts = Facts { missing_directories: [1].into(), ranks_per_node: 1, ..Facts::default() };
     let lowered = lower(&test(line), &facts);
@@ -442,7 +445,7 @@ fn each_rank_has_a_directory_of_its_own() {
     assert_eq!((before(0, 0), before(0, 1)), (vec!["unlink"], vec!["mkdir", "unlink"]));
     let Step::Open(open) = &steps(&lowered, 1, 0)[0] else { panic!("it opens first") };
     assert_eq!(open.file, Pick::Nth(3), "the other rank's file");
-    assert_eq!(ior_names("-u -o file"), ["file"], "without -F there is nothing to keep apart");
+    assert_eq!(ior_names("-u -o file"), ["file"], "without -F there is only one file");
     assert_eq!(ior_names("-u -F -o file"), ["0", "0/file.00000000"]);
 }
 
@@ -452,9 +455,9 @@ fn ior_names(line: &str) -> Vec<String> {
     (0..target.names.count()).map(|number| target.names.path(number).unwrap().display().to_string()).collect()
 }
 
-// Protects -K, -M, minTimeDuration and randomPrefill: what each adds to the phases, and where.
+// Protects -K, -M, minTimeDuration and randomPrefill: what each adds to which phase.
 #[test]
-fn further_options_lower_to_what_they_say() {
+fn further_options_change_the_workload() {
     use plumb_workload::{Bytes, Size};
     let phases = |lowered: &Lowered| {
         lowered.workload.phase.iter().map(|phase| (phase.name.clone(), phase.workers.len())).collect::<Vec<_>>()
@@ -462,7 +465,11 @@ fn further_options_lower_to_what_they_say() {
     let named =
         |phases: &[(&str, usize)]| phases.iter().map(|&(name, ranks)| (name.to_owned(), ranks)).collect::<Vec<_>>();
     let keeps = lowered("-K -w -R --plumb-ranks 3");
-    assert_eq!(phases(&keeps), named(&[("write", 3), ("read", 3), ("remove", 3)]), "all ranks say what they have read");
+    assert_eq!(
+        phases(&keeps),
+        named(&[("write", 3), ("read", 3), ("remove", 3)]),
+        "all ranks report the result of their reads"
+    );
     let keys = |rank: usize| steps(&keeps, 2, rank).iter().map(Step::key).collect::<Vec<_>>();
     assert_eq!((keys(0), keys(1)), (vec!["end-if-wrong", "unlink"], vec!["end-if-wrong"]));
     let filled = lowered("-z -w --randomPrefill=512k -s 2 --plumb-ranks 2");
@@ -470,12 +477,16 @@ fn further_options_lower_to_what_they_say() {
     let fills = transfer(&filled, 0, 1);
     assert_eq!((fills.record.0, fills.count, segments(&filled, 0, 1).first.0), (512 << 10, 4, 1 << 20));
     let Work::Program(write) = &filled.workload.phase[1].workers[0].work else { panic!("a program") };
-    assert_eq!(write.before, [], "what was filled stays");
+    assert_eq!(write.before, [], "a filled file is kept");
     assert_eq!(transfer(&lowered("--minTimeDuration=3"), 0, 0).repeats_for.map(|time| time.0), Some(3_000_000_000));
 
     let hog = |line: &str| lowered(line).workload.phase[0].memory_pressure;
     assert_eq!(hog("-M 75%"), Some(Size::Ram(0.75)));
-    assert_eq!(hog("-M 64m --plumb-ranks 4"), Some(Size::Bytes(Bytes(64 << 20))), "one process has all of the node's");
+    assert_eq!(
+        hog("-M 64m --plumb-ranks 4"),
+        Some(Size::Bytes(Bytes(64 << 20))),
+        "one process takes the whole share of the node"
+    );
     assert_eq!(hog("--memoryPerTask=64m --plumb-ranks 4"), Some(Size::Bytes(Bytes(256 << 20))));
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let launched = Launched { ranks: 4, nodes: 2, beside_rank_0: vec![0, 1] };
@@ -485,13 +496,13 @@ fn further_options_lower_to_what_they_say() {
     };
     assert_eq!(of_process("-M 64m"), Some(Hog::Process(32 << 20)), "two processes share a node");
     assert_eq!(of_process("--memoryPerTask=64m"), Some(Hog::Process(64 << 20)));
-    let told = read(&words("-O savePerOpDataCSV=x"), Some(&launched), &mut |_| Ok(String::new())).unwrap_err();
-    assert!(told.to_string().contains("use --plumb-ranks without mpirun"), "{told}");
+    let message = read(&words("-O savePerOpDataCSV=x"), Some(&launched), &mut |_| Ok(String::new())).unwrap_err();
+    assert!(message.to_string().contains("use --plumb-ranks without mpirun"), "{message}");
 }
 
-// Protects files of single transfers: IOR's names and form, and that no phase is lost to the next one.
+// Protects files of single transfers: they have IOR's names and format, and no phase overwrites another.
 #[test]
-fn transfers_are_written_as_ior_does() {
+fn files_of_transfers_have_iors_names_and_format() {
     let both = test("-O savePerOpDataCSV=op");
     assert_eq!(print::op_csv_name("op", &both, "read", 0, 0), "op-0-00000.csv");
     assert_eq!(print::op_csv_name("op", &both, "write", 2, 13), "op-write-2-00013.csv");
@@ -502,7 +513,7 @@ fn transfers_are_written_as_ior_does() {
     );
 }
 
-/// A test by MPI-IO, whose ranks are processes.
+/// Parses a test with MPI-IO, whose ranks are processes.
 fn by_mpi(line: &str, ranks: u32) -> Result<Test, IorError> {
     let words: Vec<String> = format!("-a MPIIO {line}").split_whitespace().map(str::to_owned).collect();
     let launched = Launched { ranks, nodes: 1, beside_rank_0: (0..ranks).collect() };
@@ -512,10 +523,10 @@ fn by_mpi(line: &str, ranks: u32) -> Result<Test, IorError> {
     }
 }
 
-// Protects MPI-IO: who opens a file together, which calls move records, where views lie, and that hints and space go where IOR has
-// them.
+// Protects MPI-IO: which ranks open a file together, which calls move records, where views start, and where IOR
+// passes hints and preallocates.
 #[test]
-fn mpi_io_opens_and_moves_as_ior_does() {
+fn mpi_io_makes_iors_calls() {
     let hints = std::collections::BTreeMap::from([("cb_nodes".to_owned(), "2".to_owned())]);
     let facts = Facts { seed: 7, hints: hints.clone(), ..Facts::default() };
     let lowered = |line: &str| {
@@ -530,7 +541,7 @@ fn mpi_io_opens_and_moves_as_ior_does() {
     let shared = lowered("-c -s 2 -N 3 --mpiio.useFileView --mpiio.preallocate");
     let (write, read) = (opened(&shared, 0, 2), opened(&shared, 1, 2));
     assert_eq!((write.ranks, &write.hints), (3, &hints));
-    assert_eq!((write.preallocate.0, read.preallocate.0), (6 << 20, 0), "of all ranks, and to write only");
+    assert_eq!((write.preallocate.0, read.preallocate.0), (6 << 20, 0), "for all ranks, and only for writing");
     let view = write.view.unwrap();
     assert_eq!((view.first.0, view.block.0, view.stride.0, view.record.0), (2 << 20, 1 << 20, 3 << 20, 256 << 10));
     assert_eq!(transfer(&shared, 0, 2).via, Via::Mpi { together: true, strided: false });
@@ -541,34 +552,30 @@ fn mpi_io_opens_and_moves_as_ior_does() {
 
     let strided = lowered("-s 3 --mpiio.useFileView --mpiio.useStridedDatatype");
     let (view, moves) = (opened(&strided, 0, 2).view, transfer(&strided, 0, 2).clone());
-    assert_eq!(
-        (view, moves.via),
-        (None, Via::Mpi { together: false, strided: true }),
-        "each call has a view of its own"
-    );
-    assert_eq!((moves.count, moves.bytes()), (4, 3 << 20), "calls for the first block move those of all segments");
+    assert_eq!((view, moves.via), (None, Via::Mpi { together: false, strided: true }), "each call has its own view");
+    assert_eq!((moves.count, moves.bytes()), (4, 3 << 20), "calls for the first block move the blocks of all segments");
     let RecordOrder::Segments(segments) = &moves.order else { panic!("{moves:?}") };
     assert_eq!((segments.first.0, segments.stride.0, segments.count), (2 << 20, 4 << 20, 3));
     let alone = lowered("-s 3 --mpiio.useStridedDatatype");
     assert_eq!(
         transfer(&alone, 0, 2).via,
         Via::Mpi { together: false, strided: false },
-        "without a view it does nothing"
+        "without a view it has no effect"
     );
 
-    let told =
+    let message =
         by_mpi("-w -O minTimeDuration=1 --mpiio.useFileView --mpiio.useStridedDatatype", 2).unwrap_err().to_string();
-    assert!(told.contains("all tasks set a view together"), "{told}");
-    let told = by_mpi("-w -c -O minTimeDuration=1", 2).unwrap_err().to_string();
-    assert!(told.contains("each repeats by its own time"), "{told}");
+    assert!(message.contains("all tasks set a view together"), "{message}");
+    let message = by_mpi("-w -c -O minTimeDuration=1", 2).unwrap_err().to_string();
+    assert!(message.contains("each repeats by its own time"), "{message}");
     assert!(by_mpi("-F -w -c -O minTimeDuration=1", 2).is_ok(), "each rank has a file of its own");
-    assert!(by_mpi("-c -D 1", 2).is_ok(), "all write as far as the first");
-    assert!(by_mpi("-F -c -D 1", 2).is_err(), "each writes as far as it comes");
+    assert!(by_mpi("-c -D 1", 2).is_ok(), "all write as much as the first");
+    assert!(by_mpi("-F -c -D 1", 2).is_err(), "each writes as much as it can");
 }
 
-// Protects the table of MPI-IO: how tasks move data, and the library's version.
+// Protects the table of MPI-IO: how tasks move data, and the version of the library.
 #[test]
-fn the_table_says_which_mpi_io() {
+fn the_table_describes_mpi_io() {
     let done = print::Done { api_version: "(3.1)".to_owned(), ..done("-a MPIIO -c") };
     let head = print::test_head(&done, 1);
     for line in ["api                 : MPIIO", "apiVersion          : (3.1)", "type                : collective"] {
@@ -576,10 +583,10 @@ fn the_table_says_which_mpi_io() {
     }
 }
 
-// Protects IOR's own tests: a dash among letters is passed over, and a script that goes on behind its last `RUN` has one
-// more test, here of another back end.
+// Protects IOR's own tests: a dash among letters is ignored, and directives after the last `RUN` are one more test,
+// here with another back end.
 #[test]
-fn ior_s_own_tests_are_read() {
+fn iors_own_tests_parse() {
     let dash = test("-r -z-k -t 100k -b 200k");
     assert!(dash.files.keeps && dash.phases.reads && !dash.phases.writes && dash.order.random == Random::InBlock);
     let script = "IOR START\n\treorderTasks=1\nRUN\n--dummy.delay-create=1000\nuseo_direct=0\napi=dummy\n  ior stop\n";

@@ -1,4 +1,4 @@
-//! Lowers a run to a workload: a phase for the creation of objects, for each iteration of the benchmark, and for what is left.
+//! Lowers a run to a workload: phases for creating objects, for each iteration of the benchmark, and for the cleanup.
 
 use super::part::{Part, PartKind};
 use super::settings::MdWorkbenchSettings;
@@ -14,16 +14,15 @@ use std::path::PathBuf;
 
 const TARGET: &str = "data-sets";
 
-/// What the settings do not say.
+/// Facts that the settings do not contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Facts {
-    /// Seed of the data.
     pub seed: i32,
     /// Number of the oldest object in each data set.
     pub start: u64,
 }
 
-/// The workload of a run. Its phases are [`Part::all`].
+/// Lowers a run. Its phases are [`Part::all`].
 pub fn lower(settings: &MdWorkbenchSettings, facts: &Facts) -> Workload {
     let named = Names::Trees(Box::new(settings.names(facts.start)));
     let target = match settings.dummy {

@@ -1,8 +1,9 @@
-//! md-workbench, the third tool of IOR's package: turns its command line into a workload, and what was measured into its report.
+//! md-workbench, the third tool of IOR's package: turns its command line into a workload, and measurements into its
+//! report.
 //!
-//! 1. [`read`]: reads a command line into [`MdWorkbenchSettings`], by the table of [`options`].
-//! 2. [`lower`]: the workload of a run: its phases over data sets of objects.
-//! 3. [`print`]: its lines, each of a phase when that has ended.
+//! - [`read`] parses a command line into [`MdWorkbenchSettings`], by the table of [`options`].
+//! - [`lower`] builds the workload of a run: its phases over data sets of objects.
+//! - [`print`] formats a line for each finished phase.
 
 mod lower;
 pub mod options;
@@ -17,20 +18,20 @@ pub use settings::MdWorkbenchSettings;
 
 use crate::aiori::{self, Launched};
 
-/// What a command line asks for.
+/// The request of a command line.
 pub type Asked = aiori::Asked<MdWorkbenchSettings>;
 
-/// What `-h` prints.
+/// Returns the page of `-h`.
 pub fn help() -> String {
     aiori::help("md-workbench", options::TABLE)
 }
 
-/// Reads a command line, without the name of the program; its ranks are those that were launched, or threads.
+/// Parses a command line, without the name of the program. Ranks are the launched processes, or threads.
 ///
 /// # Errors
-/// The first error in it.
+/// The first error.
 pub fn read(words: &[String], launched: Option<&Launched>) -> Result<Asked, OptionError> {
-    Asked::read(words, options::TABLE, |said| settings::settings(said, launched))
+    Asked::read(words, options::TABLE, |given| settings::settings(given, launched))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! md-workbench's lines.
+//! md-workbench's output.
 
 use super::part::{Part, PartKind, Sums};
 use super::settings::MdWorkbenchSettings;
@@ -9,7 +9,7 @@ use plumb_workload::OpKind;
 
 const MIB: f64 = (1u64 << 20) as f64;
 
-/// The first lines: the command with its name, and the time as md-workbench prints it.
+/// Formats the first lines. `command` includes the program's name; `began` is in md-workbench's time format.
 pub fn head(settings: &MdWorkbenchSettings, command: &[String], began: &str) -> String {
     let (called, words) =
         command.split_first().map_or(("md-workbench", [].as_slice()), |(name, rest)| (name.as_str(), rest));
@@ -43,7 +43,6 @@ pub fn head(settings: &MdWorkbenchSettings, command: &[String], began: &str) -> 
     )
 }
 
-/// A phase, when it has ended.
 pub fn phase(settings: &MdWorkbenchSettings, part: &Part, measured: &PhaseMeasurement) -> String {
     let all = Sums::of(measured);
     let mut text = wall(settings, &all);
@@ -59,7 +58,7 @@ pub fn phase(settings: &MdWorkbenchSettings, part: &Part, measured: &PhaseMeasur
     text
 }
 
-/// How often the data sets are renewed where a stonewall ended it: by all, or by the one that came furthest.
+/// Returns the renewals of data sets if a stonewall ended the phase: by all ranks, or by the fastest one.
 fn furthest(settings: &MdWorkbenchSettings, sums: &Sums) -> Option<u64> {
     let most = *sums.at_wall.iter().max()?;
     (settings.stonewall.wears_out || sums.at_wall.iter().any(|&count| count < settings.dataset.renewals))
@@ -142,14 +141,14 @@ fn line(settings: &MdWorkbenchSettings, part: &Part, sums: &Sums, of_all: bool) 
     text
 }
 
-/// Minimum, first quartile, median, third quartile, 90 %, 99 % and maximum.
+/// Formats minimum, first quartile, median, third quartile, 90 %, 99 % and maximum.
 fn quantiles(latency: &Histogram) -> String {
     let at = |quantile: f64| latency.quantile(quantile);
     let all = [latency.min(), at(0.25), at(0.5), at(0.75), at(0.9), at(0.99), latency.max()];
     all.map(|ns| format!("{}s", exponent(ns.unwrap_or(0) as f64 / 1e9, 4))).join(", ")
 }
 
-/// How many times rank 0 renewed its data sets in a phase: where the next run goes on.
+/// Returns the number of times that rank 0 renewed its data sets in a phase. The next run continues there.
 pub fn renewed(settings: &MdWorkbenchSettings, part: &Part, measured: &PhaseMeasurement) -> u64 {
     if part.kind != PartKind::Benchmark || settings.phases.reads_only {
         return 0;
@@ -162,31 +161,30 @@ pub fn renewed(settings: &MdWorkbenchSettings, part: &Part, measured: &PhaseMeas
     met.unwrap_or(settings.dataset.renewals)
 }
 
-/// Behind everything.
 pub fn tail(settings: &MdWorkbenchSettings, took_s: f64, ended: &str) -> String {
     if settings.output.quiet { String::new() } else { format!("Total runtime: {took_s:.0}s time: {ended}\n") }
 }
 
-/// The name of a file of latencies.
+/// Returns the name of a file of latencies.
 pub fn latency_file(settings: &MdWorkbenchSettings, prefix: &str, part: &Part, name: &str) -> String {
     let all = if settings.output.latencies_of_all { "-all" } else { "" };
     format!("{prefix}-{:.2}-{}-{name}{all}.csv", part.factor(), part.iteration)
 }
 
-/// Its first line.
+/// Header row of a file of latencies.
 pub const LATENCY_HEAD: &str = "time,runtime\n";
 
-/// An operation in it: when it began, from the phase's beginning, and how long it took, ns.
+/// Formats an operation's row: start since the start of the phase, ns, and duration, ns.
 pub fn latency_row(began_ns: u64, took_ns: u64) -> String {
     format!("{:.7},{}\n", began_ns as f64 / 1e9, exponent(took_ns as f64 / 1e9, 4))
 }
 
-/// What the file of a run keeps.
+/// Formats the file that keeps a run's position.
 pub fn status(position: u64) -> String {
     format!("pos: {position}\n")
 }
 
-/// The position in such a file.
+/// Parses the position in such a file.
 pub fn position(text: &str) -> Option<u64> {
     text.trim_start().strip_prefix("pos:")?.split_whitespace().next()?.parse().ok()
 }

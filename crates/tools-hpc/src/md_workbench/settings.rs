@@ -1,16 +1,15 @@
-//! Settings: what was said, with defaults, and the rules of what goes together.
+//! Settings: given options, defaults, and rules.
 
 use crate::aiori::{GivenOptions, Launched, OptionError, value_error};
 use plumb_workload::NullDelays;
 use plumb_workload::program::{ItemName, PacketKind, TreeNames};
 use std::path::PathBuf;
 
-/// More phases than this are a mistake: each is kept until the end.
+/// Limit of phases, all of which are kept until the end. More are probably a mistake.
 const ITERATIONS_MAX: u32 = 10_000;
-/// Longest wait, as a share of the time of an operation.
+/// Limit of the wait, as a share of an operation's time.
 const WAIT_MAX: f64 = 1000.0;
 
-/// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MdWorkbenchSettings {
     /// The delays of `-a DUMMY`, which makes no call; `None` for POSIX.
@@ -22,16 +21,14 @@ pub struct MdWorkbenchSettings {
     pub data: ObjectData,
     pub waits: WaitOptions,
     pub stonewall: Stonewall,
-    /// `--run-info-file`: the file with the object at which the next run continues.
+    /// `--run-info-file`: file with the object at which the next run continues.
     pub status_file: String,
     pub output: OutputOptions,
-    /// Number of ranks.
     pub ranks: u32,
     /// The processes of the ranks; `None` for threads.
     pub launched: Option<Launched>,
 }
 
-/// Which phases run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BenchmarkPhases {
     /// `-1`: whether objects are created.
@@ -42,18 +39,18 @@ pub struct BenchmarkPhases {
     pub cleans_up: bool,
     /// `-R`: iterations of the benchmark.
     pub iterations: u32,
-    /// `--read-only`: whether the benchmark removes and creates nothing.
+    /// `--read-only`: whether the benchmark neither removes nor creates objects.
     pub reads_only: bool,
     /// `--ignore-precreate-errors`: whether the run continues after a failed creation.
     pub ignores_precreate_errors: bool,
 }
 
-/// The objects, and those that the benchmark renews.
+/// The objects, and how many of them the benchmark renews.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataSets {
-    /// `-D`: data sets of each rank.
+    /// `-D`: data sets per rank.
     pub sets: u32,
-    /// `-P`: objects of each data set.
+    /// `-P`: objects per data set.
     pub objects: u64,
     /// `-I`: objects to renew in each data set and iteration.
     pub renewals: u64,
@@ -66,7 +63,7 @@ pub struct DataSets {
 /// The contents of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObjectData {
-    /// `-S`: bytes of an object.
+    /// `-S`: bytes per object.
     pub object_bytes: u64,
     /// `-G`: seed of the data.
     pub seed: Option<i32>,
@@ -78,7 +75,6 @@ pub struct ObjectData {
     pub direct: bool,
 }
 
-/// Waits after operations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaitOptions {
     /// `-t`: wait after an operation, in millionths of its time.
@@ -87,7 +83,7 @@ pub struct WaitOptions {
     pub adapts: bool,
 }
 
-/// The time limit of the benchmark.
+/// The stonewall of the benchmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stonewall {
     /// `-w`: seconds until the stonewall; 0 for none.
@@ -111,19 +107,18 @@ pub struct OutputOptions {
     pub quiet: bool,
 }
 
-/// A share of time in millionths.
+/// Parses a share of time, in millionths.
 fn ppm(text: &str) -> Result<u64, OptionError> {
     let share: Option<f64> = text.trim().parse().ok().filter(|share| (0.0..=WAIT_MAX).contains(share));
     share
         .map(|share| (share * 1e6).round() as u64)
-        .ok_or_else(|| value_error("t", text, "is no share of time; use a number such as 0.5, from 0 to 1000"))
+        .ok_or_else(|| value_error("t", text, "is not a share of time; use a number such as 0.5, from 0 to 1000"))
 }
 
-/// The settings of what was said.
-pub(super) fn settings(said: &GivenOptions, launched: Option<&Launched>) -> Result<MdWorkbenchSettings, OptionError> {
-    let dummy = match said.text("a").unwrap_or("POSIX") {
+pub(super) fn settings(given: &GivenOptions, launched: Option<&Launched>) -> Result<MdWorkbenchSettings, OptionError> {
+    let dummy = match given.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => None,
-        dummy if dummy.eq_ignore_ascii_case("DUMMY") => Some(said.dummy_delays()?),
+        dummy if dummy.eq_ignore_ascii_case("DUMMY") => Some(given.dummy_delays()?),
         other => {
             return Err(value_error(
                 "a",
@@ -132,45 +127,45 @@ pub(super) fn settings(said: &GivenOptions, launched: Option<&Launched>) -> Resu
             ));
         }
     };
-    let phases = ["1", "2", "3"].map(|key| said.is_set(key));
-    let all = phases.iter().all(|said| !said);
-    let [precreates, benchmarks, cleans_up] = phases.map(|said| said || all);
+    let phases = ["1", "2", "3"].map(|key| given.is_set(key));
+    let all = phases.iter().all(|given| !given);
+    let [precreates, benchmarks, cleans_up] = phases.map(|given| given || all);
     let settings = MdWorkbenchSettings {
         dummy,
-        directory: said.named("o").unwrap_or_else(|| "./out".to_owned()),
+        directory: given.named("o").unwrap_or_else(|| "./out".to_owned()),
         phases: BenchmarkPhases {
             precreates,
             benchmarks,
             cleans_up,
-            iterations: said.small_count("R", 3)?,
-            reads_only: said.is_set("read-only"),
-            ignores_precreate_errors: said.is_set("ignore-precreate-errors"),
+            iterations: given.small_count("R", 3)?,
+            reads_only: given.is_set("read-only"),
+            ignores_precreate_errors: given.is_set("ignore-precreate-errors"),
         },
         dataset: DataSets {
-            sets: said.small_count("D", 10)?,
-            objects: said.count("P", 3000)?,
-            renewals: said.count("I", 1000)?,
-            offset: said.number("O").unwrap_or(1),
-            start_item: Some(said.count("start-item", 0)?).filter(|&item| item > 0),
+            sets: given.small_count("D", 10)?,
+            objects: given.count("P", 3000)?,
+            renewals: given.count("I", 1000)?,
+            offset: given.number("O").unwrap_or(1),
+            start_item: Some(given.count("start-item", 0)?).filter(|&item| item > 0),
         },
         data: ObjectData {
-            object_bytes: said.count("S", 3901)?,
-            verifies: said.is_set("X"),
-            seed: said.number("G").filter(|&seed| seed != -1).and_then(|seed| i32::try_from(seed).ok()),
-            packets: said.packets("dataPacketType")?,
-            direct: said.is_set("posix.odirect"),
+            object_bytes: given.count("S", 3901)?,
+            verifies: given.is_set("X"),
+            seed: given.number("G").filter(|&seed| seed != -1).and_then(|seed| i32::try_from(seed).ok()),
+            packets: given.packets("dataPacketType")?,
+            direct: given.is_set("posix.odirect"),
         },
-        waits: WaitOptions { ppm: said.text("t").map_or(Ok(0), ppm)?, adapts: said.is_set("T") },
-        stonewall: Stonewall { wall_s: said.small_count("w", 0)?, wears_out: said.is_set("W") },
-        status_file: said.named("run-info-file").unwrap_or_else(|| "md-workbench.status".to_owned()),
+        waits: WaitOptions { ppm: given.text("t").map_or(Ok(0), ppm)?, adapts: given.is_set("T") },
+        stonewall: Stonewall { wall_s: given.small_count("w", 0)?, wears_out: given.is_set("W") },
+        status_file: given.named("run-info-file").unwrap_or_else(|| "md-workbench.status".to_owned()),
         output: OutputOptions {
-            latency_files: said.named("L"),
-            latencies_of_all: said.is_set("latency-all"),
-            detailed: said.is_set("print-detailed-stats"),
-            reports_ranks: said.is_set("process-reports"),
-            quiet: said.is_set("q"),
+            latency_files: given.named("L"),
+            latencies_of_all: given.is_set("latency-all"),
+            detailed: given.is_set("print-detailed-stats"),
+            reports_ranks: given.is_set("process-reports"),
+            quiet: given.is_set("q"),
         },
-        ranks: said.ranks(launched)?,
+        ranks: given.ranks(launched)?,
         launched: launched.cloned(),
     };
     settings.rules()?;
@@ -178,7 +173,6 @@ pub(super) fn settings(said: &GivenOptions, launched: Option<&Launched>) -> Resu
 }
 
 impl MdWorkbenchSettings {
-    /// What does not go together.
     fn rules(&self) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));
         let zero = |key: &str| Err(value_error(key, "0", "leaves nothing to do; use at least 1"));
@@ -207,11 +201,11 @@ impl MdWorkbenchSettings {
         }
     }
 
-    /// The names of all objects that there may be, from this oldest one on.
+    /// Returns the names of all objects that may exist, starting at the oldest one.
     pub(super) fn names(&self, start: u64) -> TreeNames {
         let rounds = u64::from(self.phases.iterations) * if self.waits.adapts { 8 } else { 1 };
         let rounds = if self.phases.benchmarks { rounds } else { 0 };
-        // One more, so that none of them is beyond the last.
+        // One more, so that no object is beyond the last name.
         let objects =
             self.dataset.renewals.saturating_mul(rounds).saturating_add(self.dataset.objects).saturating_add(1);
         TreeNames {

@@ -1,4 +1,4 @@
-//! Command lines as users type them, what they lower to, and the report's form.
+//! Tests of typical command lines, of their workloads, and of the format of the report.
 
 use super::part::Part;
 use super::*;
@@ -9,7 +9,7 @@ use plumb_workload::program::{TreeStep, TreeWork, Wall};
 use plumb_workload::{Nanos, OnError, OpKind, Step, Target, Work, Workload};
 use std::collections::BTreeMap;
 
-/// What the real tool printed for the words that it begins with, by two ranks.
+/// Output of md-workbench with two ranks, preceded by its arguments.
 const GOLDEN: &str = include_str!("../../golden/md-workbench/run.out");
 const GOLDEN_LINE: &str = "-a POSIX -D 2 -P 10 -I 5 -R 2 -o mdw --plumb-ranks 2";
 
@@ -24,7 +24,7 @@ fn settings(line: &str) -> MdWorkbenchSettings {
     }
 }
 
-fn wrong(line: &str) -> String {
+fn error_of(line: &str) -> String {
     read(&words(line), None).unwrap_err().to_string()
 }
 
@@ -50,7 +50,7 @@ fn steps(workload: &Workload, phase: &str) -> Vec<TreeStep> {
     program.steps.iter().map(step).collect()
 }
 
-// Protects the order of phases: all where none is named, else those that are; adaptive iterations have eight each.
+// Protects the order of phases: all unless some are requested. Adaptive iterations have eight phases each.
 #[test]
 fn phases_come_in_their_order() {
     let of = |line: &str| phases(&lowered(line, 0)).join(" ");
@@ -66,9 +66,9 @@ fn phases_come_in_their_order() {
     assert_eq!(waits[..8], waits[8..]);
 }
 
-// Protects what is measured: how much is made, renewed and removed, from which object on, and by whom.
+// Protects the work of phases: numbers of created, renewed and removed objects, the first object, and the ranks.
 #[test]
-fn phases_do_what_the_options_say() {
+fn options_change_the_work_of_phases() {
     let workload = lowered("-D 4 -P 20 -I 7 -R 1 -S 100 -O 5 -w 2 -W -X -t 0.5 --plumb-ranks 3", 0);
     let (names, group) = (workload.target["data-sets"].names().unwrap(), &workload.phase[1].workers[0]);
     assert_eq!(names.path(0).unwrap().display().to_string(), "./out");
@@ -93,23 +93,23 @@ fn phases_do_what_the_options_say() {
     assert!(matches!(&dummy.target["data-sets"], Target::Null(null) if null.files.is_some()));
 }
 
-// Protects from runs that do nothing, or not what was meant.
+// Protects from runs that do nothing, or something unintended.
 #[test]
-fn errors_name_the_option_and_the_way_out() {
-    assert!(wrong("-a MPIIO").contains("use POSIX or DUMMY"));
-    assert!(wrong("-a DUMMY -X").contains("-X needs data"));
+fn errors_name_the_option_and_contain_a_hint() {
+    assert!(error_of("-a MPIIO").contains("use POSIX or DUMMY"));
+    assert!(error_of("-a DUMMY -X").contains("-X needs data"));
     for option in ["-D", "-P", "-I"] {
-        assert!(wrong(&format!("{option} 0")).contains("use at least 1"), "{option}");
+        assert!(error_of(&format!("{option} 0")).contains("use at least 1"), "{option}");
     }
-    assert!(wrong("-t fast").contains("no share of time"));
-    assert!(wrong("-t=-1").contains("from 0 to 1000"));
-    assert!(wrong("-R 10001").contains("at most 10000"));
-    assert!(wrong("--start-item 3000").contains("nothing would be created"));
-    assert!(wrong("-D 10000000 -P 2000000000 -I 2000000000 -R 10000").contains("more than can be numbered"));
-    assert!(wrong("--process-report").contains("did you mean `--process-reports`"));
+    assert!(error_of("-t fast").contains("not a share of time"));
+    assert!(error_of("-t=-1").contains("from 0 to 1000"));
+    assert!(error_of("-R 10001").contains("at most 10000"));
+    assert!(error_of("--start-item 3000").contains("nothing would be created"));
+    assert!(error_of("-D 10000000 -P 2000000000 -I 2000000000 -R 10000").contains("more than can be numbered"));
+    assert!(error_of("--process-report").contains("did you mean `--process-reports`"));
 }
 
-/// A phase of two ranks, of which each did this many operations of 1 ms each.
+/// Returns a phase of two ranks with these operations each, of 1 ms each.
 fn measured(name: &str, counts: &[(OpKind, u64)]) -> PhaseMeasurement {
     let op = |count: u64| {
         let mut service = Histogram::new();
@@ -134,7 +134,7 @@ fn printed(line: &str, measured: &PhaseMeasurement) -> String {
     print::phase(&settings, &part, measured)
 }
 
-/// A line with every number left out.
+/// Removes every number from a line.
 fn form(line: &str) -> String {
     let mut form = String::new();
     for word in line.split_inclusive([' ', ':', '(', ',']) {
@@ -150,9 +150,9 @@ fn form(line: &str) -> String {
 const RENEWED: [(OpKind, u64); 4] =
     [(OpKind::Stat, 10), (OpKind::Read, 10), (OpKind::Unlink, 10), (OpKind::Create, 10)];
 
-// Protects readers of the report: every line of the real tool's, but for its numbers.
+// Protects readers of the report: every line equals md-workbench's, except for numbers.
 #[test]
-fn lines_are_those_of_the_tool() {
+fn lines_equal_those_of_the_tool() {
     let mut ours = print::head(
         &settings(GOLDEN_LINE),
         &words("md-workbench -a POSIX -D 2 -P 10 -I 5 -R 2 -o mdw"),
@@ -174,7 +174,7 @@ fn lines_are_those_of_the_tool() {
 
 // Protects the numbers: rates are of all ranks over the slowest one's time, and quantiles are of single operations.
 #[test]
-fn numbers_are_of_all_ranks() {
+fn numbers_cover_all_ranks() {
     let line = printed(&format!("{GOLDEN_LINE} -t 0.125"), &measured("benchmark-0", &RENEWED));
     let ms = "1.0000e-03s";
     let all = [ms; 7].join(", ");
@@ -193,7 +193,7 @@ fn numbers_are_of_all_ranks() {
     assert!(reads.contains("rate:40.0 iops/s objects:20") && !reads.contains("errs"), "{reads}");
 }
 
-// Protects from success that is none: errors are marked as the tool marks them, for each phase and rank.
+// Protects against hidden failures: errors are marked as in md-workbench, for each phase and rank.
 #[test]
 fn errors_are_marked() {
     let mut failed = measured("benchmark-0", &RENEWED);
@@ -209,9 +209,9 @@ fn errors_are_marked() {
     assert_eq!(text, "benchmark \t0\t0\t20\t20\t20\t20\t1.000s\t1.000s\t0.15 MiB/s 1.0000e-03\nbenchmark err\t2\n");
 }
 
-// Protects -w and -W, and the next run: how far all came is printed, and the position is where rank 0 stopped.
+// Protects -w, -W and the next run: the report has the progress of all ranks, and the position is that of rank 0.
 #[test]
-fn the_stonewall_says_how_far_all_came() {
+fn the_stonewall_reports_the_progress_of_ranks() {
     let mut met = measured("benchmark-0", &RENEWED);
     (met.workers[0].items_at_wall, met.workers[1].items_at_wall) = (Some(3), Some(4));
     let line = "-D 2 -P 10 -I 5 -R 2 -w 1 --plumb-ranks 2";
@@ -235,9 +235,9 @@ fn the_stonewall_says_how_far_all_came() {
     }
 }
 
-// Protects -L: the files of the real tool, with its columns.
+// Protects -L: files have md-workbench's names and columns.
 #[test]
-fn latency_files_are_those_of_the_tool() {
+fn latency_files_equal_those_of_the_tool() {
     let settings = settings("-R 1 -T -L lat");
     let names = |part: &Part| {
         part.ops().iter().map(|(_, name)| print::latency_file(&settings, "lat", part, name)).collect::<Vec<_>>()
@@ -251,7 +251,7 @@ fn latency_files_are_those_of_the_tool() {
 }
 
 proptest::proptest! {
-    // Protects from hostile command lines: whatever they hold, they are settings that can be lowered, or an error.
+    // Protects against hostile command lines: each is an error or settings that lower to a workload.
     #[test]
     fn no_command_line_panics(words in proptest::collection::vec("-{0,2}[a-zA-Z1-3.]{0,12}=?-?[0-9]{0,20}[kmgtp]?", 0..8)) {
         if let Ok(Asked::Run(settings, _)) = read(&words, None) && settings.phases.iterations < 100 {

@@ -1,4 +1,4 @@
-//! Lowers one iteration to a workload: mdtest's phases in their order, each with its barrier, over one tree of names.
+//! Lowers one iteration to a workload: mdtest's phases in order, each with its barrier, on one tree of names.
 
 use super::result::Test;
 use super::settings::MdtestSettings;
@@ -15,46 +15,44 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const TARGET: &str = "trees";
-/// Kinds of items: directories, the name under which one of them is put aside, files.
+/// Kinds of items: directories, the temporary name during renames, files.
 const DIRECTORIES: u16 = 0;
 const ASIDE: u16 = 1;
 const FILES: u16 = 2;
 
-/// The group of rank 0 that makes files for all.
+/// Group of rank 0 that creates files for all.
 pub(super) const MAKER: &str = "rank-0";
 
-/// The group of those that wait while rank 0 works for all.
+/// Group of the ranks that wait while rank 0 works for all.
 pub(super) const OTHERS: &str = "others";
 
-/// What the settings do not say.
+/// Facts that the settings do not contain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
-    /// Number of the iteration, from 0.
+    /// Index of the iteration, from 0.
     pub iteration: u32,
-    /// Tasks that take part.
+    /// Number of tasks that take part.
     pub tasks: u32,
-    /// Seed of the data, and of random orders where none is given.
+    /// Seed of the data, and of random orders that have no own seed.
     pub seed: i32,
-    /// Items that an earlier run's stonewall let through.
+    /// Items before an earlier run's stonewall.
     pub items_at_wall: Option<u64>,
-    /// This is the last iteration, and the directories were made for it: they go with it.
+    /// Whether to remove the directories: they were created for this run, and this is its last iteration.
     pub removes_places: bool,
 }
 
-/// An iteration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lowered {
-    /// What is done.
     pub workload: Workload,
-    /// What it was made from.
+    /// The facts that it was lowered from.
     pub facts: Facts,
-    /// Items of each task.
+    /// Number of items per task.
     pub items: u64,
-    /// Directories of a tree.
+    /// Number of directories per tree.
     pub tree_directories: u64,
 }
 
-/// The names of an iteration.
+/// Returns the names of an iteration.
 pub(super) fn names(settings: &MdtestSettings, tasks: u32, iteration: u32) -> TreeNames {
     let item = |prefix: &str, suffix: &str| ItemName {
         prefix: if settings.order.shared { format!("{prefix}.mdtest.shared.") } else { format!("{prefix}.mdtest.") },
@@ -77,33 +75,32 @@ pub(super) fn names(settings: &MdtestSettings, tasks: u32, iteration: u32) -> Tr
         flat: false,
     };
     if names.problem().is_some() {
-        // Counted only where it can be.
+        // The count is computed only for valid names.
         return names;
     }
     TreeNames { per_directory: settings.per_directory_of(&names), ..names }
 }
 
-/// In which order directories are asked about.
+/// Returns the order of stat on directories.
 pub(super) fn directory_order(settings: &MdtestSettings, facts: &Facts) -> ItemOrder {
     match settings.order.random_seed {
-        // With a seed of its own, mdtest counts the ranks from it.
+        // mdtest adds the rank to a given seed.
         Some(0) => ItemOrder::Shuffled { seed: facts.seed.cast_unsigned() },
         Some(seed) => ItemOrder::Shuffled { seed },
         None => ItemOrder::Numbered,
     }
 }
 
-/// The same of files, which are also read.
+/// Returns the order of stat and reads on files.
 pub(super) fn file_order(settings: &MdtestSettings, facts: &Facts, names: &TreeNames) -> ItemOrder {
     let has_wall = settings.stonewall.wall_s > 0 || facts.items_at_wall.is_some();
     match directory_order(settings, facts) {
-        // What a wall let through of a tree with branches are its first items in the order in which they were made.
+        // In a tree with branches, the items before a stonewall are the first ones in the order of creation.
         ItemOrder::Numbered if has_wall && names.branch > 1 && names.depth > 0 => ItemOrder::DepthFirst,
         order => order,
     }
 }
 
-/// The workload of an iteration.
 pub fn lower(settings: &MdtestSettings, facts: &Facts) -> Lowered {
     let names = names(settings, facts.tasks, facts.iteration);
     let lowering = Lowering { settings, facts, names: &names };
@@ -156,7 +153,7 @@ impl Lowering<'_> {
         phases
     }
 
-    /// A group of this many workers that makes these steps.
+    /// Returns a group of `count` workers with these steps.
     fn group(&self, count: u32, steps: Vec<TreeStep>) -> WorkerGroup {
         let log_ops = self.settings.output.op_csv.is_some() && steps.iter().any(|step| step.items == FILES);
         let steps = steps.into_iter().map(|step| Step::Trees(Box::new(step)));
@@ -164,7 +161,7 @@ impl Lowering<'_> {
         let sync = self.settings.data.syncs.then_some(Step::Sync {});
         let mut steps: Vec<Step> = steps.chain(sync).chain(command(&self.settings.commands.after)).collect();
         if steps.is_empty() {
-            // A worker that only runs a command before the clock does nothing in it.
+            // A worker that only runs a command before the clock has an empty step during it.
             steps.push(Step::Delay { time: Nanos(0) });
         }
         let program = Program {
@@ -180,7 +177,7 @@ impl Lowering<'_> {
         };
         WorkerGroup {
             count,
-            // mdtest says what failed, and goes on.
+            // mdtest reports failures and continues.
             on_error: if self.settings.warnings_are_errors { OnError::Stop } else { OnError::Continue },
             ..WorkerGroup::new(TARGET, Work::Program(Box::new(program)))
         }
@@ -190,7 +187,7 @@ impl Lowering<'_> {
         Phase { end: End { flush: Flush::None, clock: ClockScope::Outside }, ..Phase::new(test.phase(), workers) }
     }
 
-    /// Trees are made and removed by rank 0 where they are shared, else each by its own task.
+    /// Returns the creation or removal of trees: by rank 0 if they are shared, else each by its own task.
     fn tree(&self, test: Test) -> Phase {
         let settings = self.settings;
         let does = match test {
@@ -201,7 +198,7 @@ impl Lowering<'_> {
         let count = if settings.order.unique && !settings.order.collective { self.facts.tasks } else { 1 };
         let mut group = self.group(count, vec![TreeStep { all_owners, ..TreeStep::new(does) }]);
         let Work::Program(program) = &mut group.work else { return Phase::new(test.phase(), vec![group]) };
-        // The tool syncs, and runs commands, around phases of items only.
+        // mdtest syncs and runs commands only around phases of items.
         program.steps.retain(|step| matches!(step, Step::Trees(_)));
         program.before.clear();
         let step = |does| Step::Trees(Box::new(TreeStep::new(does)));
@@ -216,18 +213,18 @@ impl Lowering<'_> {
         Lowering::phase(test, vec![group])
     }
 
-    /// A phase of all tasks, each on the items of another task.
+    /// Returns a phase of all tasks, each on the items of another task.
     fn items(&self, test: Test, shifts: u32, step: TreeStep) -> Phase {
         let shift = self.settings.order.stride.saturating_mul(shifts) % self.facts.tasks.max(1);
         Lowering::phase(test, vec![self.group(self.facts.tasks, vec![TreeStep { shift, ..step }])])
     }
 
-    /// A phase of rank 0 alone, on the items of all.
+    /// Returns a phase of rank 0 alone, on the items of all tasks.
     fn alone(&self, test: Test, step: TreeStep) -> Phase {
         self.by_rank_0(test, TreeStep { all_owners: true, ..step })
     }
 
-    /// A phase of rank 0 alone. The others only run their commands.
+    /// Returns a phase of rank 0 alone. The other ranks only run their commands.
     fn by_rank_0(&self, test: Test, step: TreeStep) -> Phase {
         let mut groups = vec![self.group(1, vec![step])];
         if self.settings.has_commands() && self.facts.tasks > 1 {
@@ -237,7 +234,7 @@ impl Lowering<'_> {
         Lowering::phase(test, groups)
     }
 
-    /// The delay before items of a kind.
+    /// Adds the delay before items of one kind.
     fn delayed(&self, phases: &mut [Phase], first: usize) {
         let Some(group) = phases.get_mut(first).and_then(|phase| phase.workers.first_mut()) else { return };
         if let (Work::Program(program), true) = (&mut group.work, self.settings.repetition.delay_s > 0) {
@@ -263,7 +260,7 @@ impl Lowering<'_> {
             phases.push(self.items(Test::DirectoryStat, 1, TreeStep { order, ..step(TreeWork::Stat) }));
         }
         if settings.phases.reads && settings.has_commands() {
-            // Nothing is read of directories, but mdtest's commands run around that.
+            // mdtest reads no directories, but runs its commands around that phase.
             phases.push(Lowering::phase(Test::DirectoryRead, vec![self.group(self.facts.tasks, Vec::new())]));
         }
         if settings.phases.renames && self.names.items_each() > 1 {
@@ -279,7 +276,7 @@ impl Lowering<'_> {
         let settings = self.settings;
         let first = phases.len();
         let step = |does| TreeStep { items: FILES, direct: settings.data.direct, ..TreeStep::new(does) };
-        // Behind a wall there are only as many as it let through, in this run or in an earlier one.
+        // After a stonewall, only the items before it exist, in this run or an earlier one.
         let limited =
             |step: TreeStep| match (settings.phases.creates && settings.stonewall.wall_s > 0, self.facts.items_at_wall)
             {
@@ -303,7 +300,7 @@ impl Lowering<'_> {
             let unlink = limited(step(TreeWork::Unlink));
             phases.push(match (settings.order.collective, settings.order.shared) {
                 (true, _) => self.alone(Test::FileRemoval, unlink),
-                // Rank 0 removes what all share.
+                // Rank 0 removes shared files.
                 (false, true) => self.by_rank_0(Test::FileRemoval, unlink),
                 (false, false) => self.items(Test::FileRemoval, 3, unlink),
             });
@@ -321,12 +318,12 @@ impl Lowering<'_> {
         };
         let does = if settings.tree.makes_nodes { TreeWork::Mknod } else { TreeWork::Make(item) };
         if settings.order.collective {
-            // Rank 0 makes all files; then every task opens and writes its own.
+            // Rank 0 creates all files; then every task opens and writes its own.
             let empty = MakeItem { bytes: Bytes(0), flush: false, exists: false, reads_back: false };
             let made = TreeStep { all_owners: true, ..step(TreeWork::Make(empty)) };
             let mut maker = WorkerGroup { name: Some(MAKER.to_owned()), ..self.group(1, vec![made]) };
             if let Work::Program(program) = &mut maker.work {
-                // Rank 0 runs its commands as one of all.
+                // Rank 0 runs its commands together with all tasks.
                 program.before.clear();
                 program.steps.retain(|step| !matches!(step, Step::Command { .. }));
             }

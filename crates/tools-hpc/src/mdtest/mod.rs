@@ -1,9 +1,9 @@
 //! mdtest: turns its command line into workloads, and results into its report.
 //!
-//! 1. [`read`]: reads a command line into [`MdtestSettings`], by the table of [`options`].
-//! 2. [`lower::lower`]: the workload of one iteration: its phases over trees of directories and items.
-//! 3. [`print`]: the report, from the [`IterationResult`]s of all iterations; [`verbose`] and
-//!    [`trace`]: more lines, for `-v` and the paths for `-v -v -v`.
+//! - [`read`] parses a command line into [`MdtestSettings`], by the table of [`options`].
+//! - [`lower::lower`] builds the workload of one iteration: its phases on trees of directories and items.
+//! - [`print`] formats the report from the [`IterationResult`]s of all iterations; [`verbose`] and [`trace`] add the
+//!   lines of `-v` and the paths of `-v -v -v`.
 
 pub mod lower;
 pub mod options;
@@ -20,20 +20,20 @@ pub use settings::{MdtestSettings, Prints};
 
 use crate::aiori::{self, Launched};
 
-/// What a command line asks for.
+/// The request of a command line.
 pub type Asked = aiori::Asked<MdtestSettings>;
 
-/// What `-h` prints.
+/// Returns the page of `-h`.
 pub fn help() -> String {
     aiori::help("mdtest", options::TABLE)
 }
 
-/// Reads a command line, without the name of the program; its ranks are those that were launched, or threads.
+/// Parses a command line, without the name of the program. Ranks are the launched processes, or threads.
 ///
 /// # Errors
-/// The first error in it.
+/// The first error.
 pub fn read(words: &[String], launched: Option<&Launched>) -> Result<Asked, OptionError> {
-    Asked::read(words, options::TABLE, |said| settings::settings(said, launched))
+    Asked::read(words, options::TABLE, |given| settings::settings(given, launched))
 }
 
 #[cfg(test)]

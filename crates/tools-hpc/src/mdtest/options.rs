@@ -5,7 +5,7 @@ use plumb_tools::Support::{Ignored, NotYet};
 use plumb_tools::options::Takes::{Flag, Number, Size, Text};
 use plumb_tools::options::{Opt, Table, both, letter, long};
 
-/// All of them but those of the back ends. Source: mdtest 4.1.0+dev, its `-h`.
+/// All options except those of the back ends. Source: mdtest 4.1.0+dev, its `-h`.
 #[rustfmt::skip]
 pub const OPTIONS: &[Opt] = &[
     letter('a', Text, "Back end: POSIX or DUMMY").or("POSIX"),
@@ -56,9 +56,8 @@ pub const OPTIONS: &[Opt] = &[
     long("saveRankPerformanceDetails", Text, "Write the results of each task to this CSV file"),
     long("savePerOpDataCSV", Text, "Write the time of each operation on a file to CSV files whose names begin so"),
     long("showRankStatistics", Flag, "Show statistics of single tasks, too"),
-    long("verify-write", Flag, "Read back and compare what was written to a file before it is closed"),
-    long("warningAsErrors", Flag, "A failed operation ends it"),
+    long("verify-write", Flag, "Read back and compare each file's data before it is closed"),
+    long("warningAsErrors", Flag, "A failed operation ends the run"),
 ];
 
-/// All of them.
 pub(super) const TABLE: Table = Table(&[OPTIONS, BACKENDS]);

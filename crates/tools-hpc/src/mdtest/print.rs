@@ -6,7 +6,7 @@ use super::settings::{MdtestSettings, Prints};
 use crate::aiori::{Divisor, FileSystem, Spread, VERSION, exponent, node_map, percentiles_ms};
 use plumb_result::histogram::Histogram;
 
-/// The first lines. `began` is in mdtest's form of a date and time.
+/// Formats the first lines. `began` is in mdtest's format of date and time.
 pub fn head(settings: &MdtestSettings, command: &[String], began: &str) -> String {
     let ranks = settings.ranks;
     let (called, words) = command.split_first().map_or(("mdtest", [].as_slice()), |(name, rest)| (name.as_str(), rest));
@@ -26,7 +26,7 @@ pub fn head(settings: &MdtestSettings, command: &[String], began: &str) -> Strin
     )
 }
 
-/// The lines about the file system, and what there is to say before the first test.
+/// Formats the lines about the file system, and the warnings before the first test.
 pub fn place(settings: &MdtestSettings, file_system: &FileSystem, seed: i32) -> String {
     let path = settings.tree.directories.first().map(String::as_str).unwrap_or_default();
     let mut text = file_system.lines(path);
@@ -43,7 +43,7 @@ pub fn place(settings: &MdtestSettings, file_system: &FileSystem, seed: i32) -> 
     text
 }
 
-/// How many tasks do how much.
+/// Formats the numbers of tasks and items.
 pub fn tasks(settings: &MdtestSettings, lowered: &Lowered) -> String {
     let (tasks, items) = (lowered.facts.tasks, u64::from(lowered.facts.tasks).saturating_mul(lowered.items));
     match (settings.tree.files_too, settings.tree.directories_too) {
@@ -55,7 +55,7 @@ pub fn tasks(settings: &MdtestSettings, lowered: &Lowered) -> String {
     }
 }
 
-/// The line about a stonewall that some rank met before it had all its items.
+/// Formats the line about a stonewall that some rank met before it finished all its items.
 pub fn wall(result: &IterationResult, items: u64) -> Option<String> {
     let at_wall = &result.at_wall;
     let (min, max) = (at_wall.iter().min()?, at_wall.iter().max()?);
@@ -66,7 +66,7 @@ pub fn wall(result: &IterationResult, items: u64) -> Option<String> {
     Some(format!("Continue stonewall hit min: {min} max: {max} avg: {mean:.1} \n\n"))
 }
 
-/// What failed in an iteration: mdtest's warnings, and how many more there were.
+/// Formats mdtest's warnings about failures in an iteration, and counts further ones.
 pub fn warnings(result: &IterationResult) -> String {
     let mut text = String::new();
     for test in result.tests() {
@@ -78,22 +78,22 @@ pub fn warnings(result: &IterationResult) -> String {
                 fault.message
             ));
         }
-        let told = test.faults.len() as u64;
-        if test.fault_count > told {
-            text.push_str(&format!("WARNING: {} more operations failed\n", test.fault_count - told));
+        let listed = test.faults.len() as u64;
+        if test.fault_count > listed {
+            text.push_str(&format!("WARNING: {} more operations failed\n", test.fault_count - listed));
         }
     }
     text
 }
 
-/// What is printed of a test.
+/// Value printed in a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Figure {
     Rate,
     Time,
 }
 
-/// The tables behind the last iteration.
+/// Formats the tables after the last iteration.
 pub fn report(settings: &MdtestSettings, results: &[IterationResult]) -> String {
     let figures: &[Figure] = match settings.output.prints {
         Prints::Rates => &[Figure::Rate],
@@ -111,7 +111,7 @@ pub fn report(settings: &MdtestSettings, results: &[IterationResult]) -> String 
     text
 }
 
-/// Tests that have a row, those of a tree aside.
+/// Returns the tests that have a row, except those of trees.
 fn rows(settings: &MdtestSettings) -> impl Iterator<Item = Test> + '_ {
     Test::ALL.iter().copied().filter(move |test| match test {
         test if test.is_of_tree() => false,
@@ -193,7 +193,7 @@ fn row(
     ));
 }
 
-/// Latencies of single operations, which mdtest itself does not print.
+/// Formats latencies of single operations, which mdtest itself does not print.
 fn latencies(results: &[IterationResult]) -> String {
     let mut text = "\nLATENCY (in ms): (of single operations, all iterations)\n   Operation                        p50            \
                     p90            p99          p99.9            Max\n   ---------                        ---            \
@@ -214,21 +214,19 @@ fn latencies(results: &[IterationResult]) -> String {
     text
 }
 
-/// Behind everything.
 pub fn tail(ended: &str) -> String {
     format!("-- finished at {ended} --\n\n")
 }
 
-/// A file of `--savePerOpDataCSV`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpFile {
-    /// Its path.
     pub path: String,
     /// Bytes that mdtest counts for each operation.
     pub bytes: u64,
 }
 
-/// The file of what a worker, `GROUP/NUMBER`, did in a phase: only tests of files have any, and what rank 0 makes for all has none.
+/// Returns the file for the ops of a worker, `GROUP/NUMBER`, in a phase. Only tests of files have one, but not files
+/// that rank 0 creates for all.
 pub fn op_file(settings: &MdtestSettings, phase: &str, worker: &str) -> Option<OpFile> {
     let prefix = settings.output.op_csv.as_ref()?;
     let test = Test::of_phase(phase)?;
@@ -243,16 +241,16 @@ pub fn op_file(settings: &MdtestSettings, phase: &str, worker: &str) -> Option<O
     Some(OpFile { path: format!("{prefix}-{}-{rank:05}.csv", test.name()), bytes: bytes.max(1) })
 }
 
-/// What `--saveRankPerformanceDetails` writes first.
+/// Returns the header row of `--saveRankPerformanceDetails`.
 pub fn csv_head() -> String {
     let columns: String = Test::ALL.iter().map(|test| format!(",rate-{0},time-{0}", test.name())).collect();
     format!("rank,items{columns}\n")
 }
 
-/// What it appends for each number of tasks.
+/// Formats the rows that are appended for each number of tasks.
 pub fn csv(results: &[IterationResult], items: u64) -> String {
     let cell = |rate: f64, time_ns: u64| format!(",{},{}", exponent(rate, 10), exponent(time_ns as f64 / 1e9, 10));
-    // As many as a stonewall let through, where there was one.
+    // The items before a stonewall, if there was one.
     let items = results.first().and_then(|result| result.at_wall.iter().max()).map_or(items, |&most| most.min(items));
     let mut text = format!("all,{items}");
     for &test in Test::ALL {

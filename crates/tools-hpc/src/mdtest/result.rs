@@ -1,4 +1,4 @@
-//! What was measured of an iteration, as mdtest counts it.
+//! Measurements of an iteration, as mdtest counts them.
 
 use plumb_result::histogram::Histogram;
 use plumb_result::{Fault, PhaseMeasurement, WorkerMeasurement};
@@ -8,35 +8,27 @@ use strum::VariantArray;
 /// A test, in mdtest's order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum Test {
-    /// Items that are directories are made.
     DirectoryCreation,
-    /// They are asked about.
+    /// Call stat on the directories.
     DirectoryStat,
     /// Nothing: mdtest has no work for it.
     DirectoryRead,
-    /// They are renamed.
     DirectoryRename,
-    /// They are removed.
     DirectoryRemoval,
-    /// Files are made.
     FileCreation,
-    /// They are asked about.
+    /// Call stat on the files.
     FileStat,
-    /// They are opened and read.
+    /// Open and read the files.
     FileRead,
-    /// They are removed.
     FileRemoval,
-    /// The tree is made.
     TreeCreation,
-    /// The tree is removed.
     TreeRemoval,
 }
 
 impl Test {
-    /// All of them.
     pub const ALL: &[Test] = Test::VARIANTS;
 
-    /// What mdtest calls it.
+    /// Returns mdtest's name of the test.
     pub fn name(self) -> &'static str {
         match self {
             Test::DirectoryCreation => "Directory creation",
@@ -53,7 +45,7 @@ impl Test {
         }
     }
 
-    /// The name of its phase.
+    /// Returns the name of its phase.
     pub fn phase(self) -> &'static str {
         match self {
             Test::DirectoryCreation => "directory-create",
@@ -70,57 +62,53 @@ impl Test {
         }
     }
 
-    /// The test of a phase.
+    /// Returns the test of a phase.
     pub fn of_phase(name: &str) -> Option<Test> {
         Test::ALL.iter().copied().find(|test| test.phase() == name)
     }
 
-    /// Whether it is of a tree.
+    /// Returns `true` for a test of a tree.
     pub(crate) fn is_of_tree(self) -> bool {
         self >= Test::TreeCreation
     }
 }
 
-/// What one rank did in a test.
+/// Items and time of one rank in a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RankTime {
-    /// Items that it did.
     pub items: u64,
-    /// Its own time, without the wait for others, `sync` and commands, ns.
+    /// The rank's own time, without `sync`, commands and waiting for others, ns.
     pub time_ns: u64,
 }
 
 impl RankTime {
-    /// Items per second; 0 where it did none.
+    /// Returns the items per second; 0 without items.
     pub fn rate(&self) -> f64 {
         per_second(self.items, self.time_ns)
     }
 }
 
-/// What was measured of a test.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TestResult {
-    /// Items that all ranks did.
+    /// Number of items of all ranks.
     pub items: u64,
-    /// From the barrier before to the barrier behind, ns.
+    /// Time from the barrier before to the barrier after, ns.
     pub time_ns: u64,
-    /// By rank.
+    /// Items and times by rank.
     pub ranks: Vec<RankTime>,
-    /// Times of single ops.
     pub latency: Histogram,
-    /// Ops that failed.
     pub fault_count: u64,
-    /// The first of them.
+    /// The first of the failures.
     pub faults: Vec<Fault>,
 }
 
 impl TestResult {
-    /// Items per second, of all ranks.
+    /// Returns the items per second of all ranks.
     pub fn rate(&self) -> f64 {
         per_second(self.items, self.time_ns)
     }
 
-    /// Time of an item of one rank, ms.
+    /// Returns the time per item of one rank, ms.
     pub(crate) fn ms_per_item(&self) -> f64 {
         let busy = self.ranks.iter().filter(|rank| rank.items > 0).count().max(1) as f64;
         if self.items == 0 { 0.0 } else { self.time_ns as f64 / 1e6 * busy / self.items as f64 }
@@ -131,16 +119,15 @@ fn per_second(items: u64, time_ns: u64) -> f64 {
     if items == 0 { 0.0 } else { items as f64 * 1e9 / time_ns.max(1) as f64 }
 }
 
-/// What was measured of an iteration.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct IterationResult {
     tests: Vec<(Test, TestResult)>,
-    /// Items of each rank when it met the stonewall; empty where there was none.
+    /// Items of each rank before the stonewall; empty without a stonewall.
     pub at_wall: Vec<u64>,
 }
 
 impl IterationResult {
-    /// Takes what was measured of a phase of `tasks` tasks.
+    /// Adds the measurement of a phase of `tasks` tasks.
     pub fn add(&mut self, measured: &PhaseMeasurement, tasks: u32) {
         let Some(test) = Test::of_phase(&measured.name) else { return };
         let is_item = |kind: &OpKind| !matches!(kind, OpKind::Sync | OpKind::Command);
@@ -150,7 +137,7 @@ impl IterationResult {
             faults: measured.faults.clone(),
             ..TestResult::default()
         };
-        // With -c, what rank 0 makes for all comes first, and is in the time alone.
+        // With -c, the work of rank 0 for all comes first. It counts in the time, but not in the items.
         let ranks = &measured.workers[measured.workers.len().saturating_sub(tasks as usize)..];
         for (_, op) in ranks.iter().flat_map(|rank| &rank.ops).filter(|(kind, _)| is_item(kind)) {
             result.items += op.count;
@@ -169,12 +156,12 @@ impl IterationResult {
         self.tests.push((test, result));
     }
 
-    /// What was measured of a test, where it was made.
+    /// Returns the measurement of a test, or `None`.
     pub fn test(&self, test: Test) -> Option<&TestResult> {
         self.tests.iter().find(|(other, _)| *other == test).map(|(_, result)| result)
     }
 
-    /// All tests that were made.
+    /// Returns the measurements of all tests.
     pub fn tests(&self) -> impl Iterator<Item = &TestResult> {
         self.tests.iter().map(|(_, result)| result)
     }

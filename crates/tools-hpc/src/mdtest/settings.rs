@@ -1,21 +1,17 @@
-//! Settings: what was said, with defaults, and the rules of what goes together.
+//! Settings: given options, defaults, and rules.
 
 use crate::aiori::{GivenOptions, Launched, OptionError, back_end_problem, more_ranks, value_error};
 use plumb_workload::NullDelays;
 use plumb_workload::program::{PacketKind, TreeNames};
 
-/// What is printed of each test.
+/// Values printed for each test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prints {
-    /// Rates.
     Rates,
-    /// Times.
     Times,
-    /// Both.
     Both,
 }
 
-/// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MdtestSettings {
     /// The delays of `-a DUMMY`, which makes no call; `None` for POSIX.
@@ -47,9 +43,9 @@ pub struct TreeOptions {
     pub branch: u32,
     /// `-z`: levels below the top of a tree.
     pub depth: u32,
-    /// `-n`: items of each task; 0 where `-I` alone gives them.
+    /// `-n`: items per task; 0 if `-I` alone gives them.
     pub items: u64,
-    /// `-I`: items in each directory; 0 where `-n` alone gives them.
+    /// `-I`: items per directory; 0 if `-n` alone gives them.
     pub per_directory: u64,
     /// `-L`: whether only leaves contain items.
     pub leaves_only: bool,
@@ -62,24 +58,23 @@ pub struct TreeOptions {
 }
 
 impl TreeOptions {
-    fn read(said: &GivenOptions) -> Result<TreeOptions, OptionError> {
-        let places = said.text("d").unwrap_or("./out").split('@').filter(|place| !place.is_empty());
-        let both = !said.is_set("D") && !said.is_set("F");
+    fn read(given: &GivenOptions) -> Result<TreeOptions, OptionError> {
+        let places = given.text("d").unwrap_or("./out").split('@').filter(|place| !place.is_empty());
+        let both = !given.is_set("D") && !given.is_set("F");
         Ok(TreeOptions {
             directories: places.map(str::to_owned).collect(),
-            branch: said.small_count("b", 1)?,
-            depth: said.small_count("z", 0)?,
-            items: said.count("n", 0)?,
-            per_directory: said.count("I", 0)?,
-            leaves_only: said.is_set("L"),
-            directories_too: (said.is_set("D") || both) && !said.is_set("S"),
-            files_too: said.is_set("F") || both,
-            makes_nodes: said.is_set("k"),
+            branch: given.small_count("b", 1)?,
+            depth: given.small_count("z", 0)?,
+            items: given.count("n", 0)?,
+            per_directory: given.count("I", 0)?,
+            leaves_only: given.is_set("L"),
+            directories_too: (given.is_set("D") || both) && !given.is_set("S"),
+            files_too: given.is_set("F") || both,
+            makes_nodes: given.is_set("k"),
         })
     }
 }
 
-/// The phases of the test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestPhases {
     /// `-C`: whether items are created.
@@ -95,22 +90,22 @@ pub struct TestPhases {
 }
 
 impl TestPhases {
-    fn read(said: &GivenOptions) -> TestPhases {
-        let phases = ["C", "T", "E", "r", "U"].map(|key| said.is_set(key));
-        let all = phases.iter().all(|said| !said);
-        let [creates, stats, reads, removes, renames] = phases.map(|said| said || all);
+    fn read(given: &GivenOptions) -> TestPhases {
+        let phases = ["C", "T", "E", "r", "U"].map(|key| given.is_set(key));
+        let all = phases.iter().all(|given| !given);
+        let [creates, stats, reads, removes, renames] = phases.map(|given| given || all);
         TestPhases { creates, stats, reads, removes, renames }
     }
 }
 
-/// Which task works on which items, and in which order.
+/// The items and order in which tasks work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskOrder {
-    /// `-u`: whether each task has a tree of its own.
+    /// `-u`: whether each task has its own tree.
     pub unique: bool,
     /// `-S`: whether all tasks share the same files.
     pub shared: bool,
-    /// `-c`: whether rank 0 creates and removes for all.
+    /// `-c`: whether rank 0 creates and removes for all tasks.
     pub collective: bool,
     /// `-N`: number of tasks by which each phase shifts the ranks.
     pub stride: u32,
@@ -118,7 +113,7 @@ pub struct TaskOrder {
     pub random_seed: Option<u32>,
 }
 
-/// The contents of files, and when they reach the device.
+/// The contents of files, and when they are flushed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileData {
     /// `-w`: bytes written to each file.
@@ -142,34 +137,34 @@ pub struct FileData {
 }
 
 impl FileData {
-    fn read(said: &GivenOptions) -> Result<FileData, OptionError> {
+    fn read(given: &GivenOptions) -> Result<FileData, OptionError> {
         Ok(FileData {
-            write_bytes: said.count("w", 0)?,
-            read_bytes: said.count("e", 0)?,
-            seed: said.number("G").filter(|&seed| seed != -1).and_then(|seed| i32::try_from(seed).ok()),
-            packets: said.packets("dataPacketType")?,
-            verifies_reads: said.is_set("X"),
-            verifies_writes: said.is_set("verify-write"),
-            direct: said.is_set("posix.odirect"),
-            flushes_files: said.is_set("y"),
-            syncs: said.is_set("Y"),
+            write_bytes: given.count("w", 0)?,
+            read_bytes: given.count("e", 0)?,
+            seed: given.number("G").filter(|&seed| seed != -1).and_then(|seed| i32::try_from(seed).ok()),
+            packets: given.packets("dataPacketType")?,
+            verifies_reads: given.is_set("X"),
+            verifies_writes: given.is_set("verify-write"),
+            direct: given.is_set("posix.odirect"),
+            flushes_files: given.is_set("y"),
+            syncs: given.is_set("Y"),
         })
     }
 }
 
-/// The time limit of a phase.
+/// The stonewall of file creation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stonewall {
     /// `-W`: seconds until the stonewall.
     pub wall_s: u32,
-    /// `-x`: the file that keeps the number of items before the stonewall.
+    /// `-x`: file that keeps the number of items before the stonewall.
     pub status_file: Option<String>,
 }
 
-/// The number of repetitions, and the pause before each phase.
+/// The number of iterations, and the pause before each phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repetition {
-    /// `-i`: number of repetitions.
+    /// `-i`: number of iterations.
     pub iterations: u32,
     /// `-p`: delay before each phase, in seconds.
     pub delay_s: u32,
@@ -184,7 +179,7 @@ pub struct PhaseCommands {
     pub after: Option<String>,
 }
 
-/// The report: its form, its files and its level of detail.
+/// The report: values, files and verbosity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestOutput {
     /// `-P`, `-Z`: rates, times, or both.
@@ -193,82 +188,80 @@ pub struct TestOutput {
     pub prints_all: bool,
     /// `--showRankStatistics`: whether statistics of single tasks are printed.
     pub rank_statistics: bool,
-    /// `--saveRankPerformanceDetails`: path of the results of each task.
+    /// `--saveRankPerformanceDetails`: path of the file with the results of each task.
     pub rank_csv: Option<String>,
     /// `--savePerOpDataCSV`: prefix of the names of files with single operations.
     pub op_csv: Option<String>,
-    /// `-v`, `-V`: level of detail.
+    /// `-v`, `-V`: verbosity.
     pub verbosity: u32,
 }
 
 impl TestOutput {
-    fn read(said: &GivenOptions) -> Result<TestOutput, OptionError> {
+    fn read(given: &GivenOptions) -> Result<TestOutput, OptionError> {
         Ok(TestOutput {
-            prints: match (said.is_set("P"), said.is_set("Z")) {
+            prints: match (given.is_set("P"), given.is_set("Z")) {
                 (true, _) => Prints::Both,
                 (false, true) => Prints::Times,
                 (false, false) => Prints::Rates,
             },
-            prints_all: said.is_set("print-all-procs"),
-            rank_statistics: said.is_set("showRankStatistics"),
-            rank_csv: said.named("saveRankPerformanceDetails"),
-            op_csv: said.named("savePerOpDataCSV"),
-            verbosity: said.small_count("v", 0)?.max(said.small_count("V", 0)?),
+            prints_all: given.is_set("print-all-procs"),
+            rank_statistics: given.is_set("showRankStatistics"),
+            rank_csv: given.named("saveRankPerformanceDetails"),
+            op_csv: given.named("savePerOpDataCSV"),
+            verbosity: given.small_count("v", 0)?.max(given.small_count("V", 0)?),
         })
     }
 }
 
-/// The settings of what was said.
-pub(super) fn settings(said: &GivenOptions, launched: Option<&Launched>) -> Result<MdtestSettings, OptionError> {
-    let dummy = match said.text("a").unwrap_or("POSIX") {
+pub(super) fn settings(given: &GivenOptions, launched: Option<&Launched>) -> Result<MdtestSettings, OptionError> {
+    let dummy = match given.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => None,
-        dummy if dummy.eq_ignore_ascii_case("DUMMY") => Some(said.dummy_delays()?),
+        dummy if dummy.eq_ignore_ascii_case("DUMMY") => Some(given.dummy_delays()?),
         other => return Err(value_error("a", other, &back_end_problem(other, "POSIX or DUMMY"))),
     };
-    let ranks = said.ranks(launched)?;
-    let tasks = match said.small_count("l", 0)? {
+    let ranks = given.ranks(launched)?;
+    let tasks = match given.small_count("l", 0)? {
         0 => (ranks, ranks, 1),
-        last => (said.small_count("f", 1)?, last, said.small_count("s", 1)?.max(1)),
+        last => (given.small_count("f", 1)?, last, given.small_count("s", 1)?.max(1)),
     };
-    let random_seed = said.small_count("random-seed", 0)?;
+    let random_seed = given.small_count("random-seed", 0)?;
     let settings = MdtestSettings {
         dummy,
-        tree: TreeOptions::read(said)?,
-        phases: TestPhases::read(said),
+        tree: TreeOptions::read(given)?,
+        phases: TestPhases::read(given),
         order: TaskOrder {
-            unique: said.is_set("u"),
-            shared: said.is_set("S"),
-            collective: said.is_set("c"),
-            stride: said.small_count("N", 0)?,
-            random_seed: (said.is_set("R") || random_seed > 0).then_some(random_seed),
+            unique: given.is_set("u"),
+            shared: given.is_set("S"),
+            collective: given.is_set("c"),
+            stride: given.small_count("N", 0)?,
+            random_seed: (given.is_set("R") || random_seed > 0).then_some(random_seed),
         },
-        data: FileData::read(said)?,
-        stonewall: Stonewall { wall_s: said.small_count("W", 0)?, status_file: said.named("x") },
-        repetition: Repetition { iterations: said.small_count("i", 1)?, delay_s: said.small_count("p", 0)? },
+        data: FileData::read(given)?,
+        stonewall: Stonewall { wall_s: given.small_count("W", 0)?, status_file: given.named("x") },
+        repetition: Repetition { iterations: given.small_count("i", 1)?, delay_s: given.small_count("p", 0)? },
         commands: PhaseCommands {
-            before: command(said, "run-cmd-before-phase", "--run-cmd-before-phase")?,
-            after: command(said, "run-cmd-after-phase", "--run-cmd-after-phase")?,
+            before: command(given, "run-cmd-before-phase", "--run-cmd-before-phase")?,
+            after: command(given, "run-cmd-after-phase", "--run-cmd-after-phase")?,
         },
-        output: TestOutput::read(said)?,
+        output: TestOutput::read(given)?,
         tasks,
         ranks,
         launched: launched.cloned(),
-        warnings_are_errors: said.is_set("warningAsErrors"),
+        warnings_are_errors: given.is_set("warningAsErrors"),
     };
     settings.rules()?;
     Ok(settings)
 }
 
-/// A command, where one is given and the user allows it.
-fn command(said: &GivenOptions, key: &str, option: &'static str) -> Result<Option<String>, OptionError> {
-    match said.named(key) {
-        Some(line) if !said.is_set("allow-system") => Err(OptionError::Command { option, line }),
+/// Returns a command, if one is given and the user allows it.
+fn command(given: &GivenOptions, key: &str, option: &'static str) -> Result<Option<String>, OptionError> {
+    match given.named(key) {
+        Some(line) if !given.is_set("allow-system") => Err(OptionError::Command { option, line }),
         line => Ok(line),
     }
 }
 
 impl MdtestSettings {
-    /// What does not go together.
     fn rules(&self) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));
         let places = self.tree.directories.len();
@@ -305,12 +298,12 @@ impl MdtestSettings {
             () if self.stonewall.wall_s > 0 && self.tree.items > 0 && self.tree.per_directory > 0 => {
                 conflict("-W needs a single tree: give -n or -I, not both")
             }
-            () if self.shuffles_behind_wall()
+            () if self.shuffles_after_wall()
                 && self.tree.branch > 1
                 && self.tree.depth > 0
                 && !self.tree.leaves_only =>
             {
-                conflict("-R behind a stonewall needs a tree without branches: use -b 1")
+                conflict("-R after a stonewall needs a tree without branches: use -b 1")
             }
             () if self.tasks.0 > self.tasks.1 => conflict("-f exceeds -l: the first number of tasks is above the last"),
             () if self.tasks.1 > self.ranks => {
@@ -330,14 +323,14 @@ impl MdtestSettings {
         }
     }
 
-    /// Whether tasks run commands around phases.
+    /// Returns `true` if tasks run commands around phases.
     pub(crate) fn has_commands(&self) -> bool {
         self.commands.before.is_some() || self.commands.after.is_some()
     }
 
-    /// Whether files in a random order are those that a stonewall let through, in this run or an earlier one: the first
-    /// that were made, whose numbers follow each other only where no directory has several.
-    fn shuffles_behind_wall(&self) -> bool {
+    /// Returns `true` if a random order would need the files before a stonewall, and these have no consecutive
+    /// numbers. They are the first ones created, so their numbers are consecutive only in a tree without branches.
+    fn shuffles_after_wall(&self) -> bool {
         let has_wall =
             if self.phases.creates { self.stonewall.wall_s > 0 } else { self.stonewall.status_file.is_some() };
         has_wall && self.order.random_seed.is_some() && self.tree.files_too && (self.phases.stats || self.phases.reads)
@@ -351,7 +344,7 @@ impl MdtestSettings {
         }
     }
 
-    /// How often `-n` and `-I` together make a tree in a directory of its own.
+    /// Returns the number of trees that `-n` and `-I` together make, each in its own directory.
     pub fn loops(&self) -> u64 {
         match (self.tree.items, self.tree.per_directory) {
             (items, each) if items > 0 && each > 0 => items / each,
@@ -359,7 +352,7 @@ impl MdtestSettings {
         }
     }
 
-    /// Items of a directory, of its leaves where only those have some.
+    /// Returns the items per directory, or per leaf if only leaves have items.
     pub(crate) fn per_directory_of(&self, names: &TreeNames) -> u64 {
         match self.tree.per_directory {
             0 if self.tree.leaves_only => self.tree.items / names.leaves().max(1),
@@ -368,7 +361,7 @@ impl MdtestSettings {
         }
     }
 
-    /// Items of each task, all its trees together.
+    /// Returns the items per task, in all its trees together.
     pub fn items_each(&self, names: &TreeNames) -> u64 {
         names.items_each().saturating_mul(names.roots.into())
     }

@@ -1,4 +1,4 @@
-//! Command lines as users type them, what they lower to, and the report's form.
+//! Tests of typical command lines, of their workloads, and of the format of the report.
 
 use super::*;
 use plumb_result::PhaseMeasurement;
@@ -13,7 +13,7 @@ fn settings(line: &str) -> MdtestSettings {
     }
 }
 
-fn wrong(line: &str) -> String {
+fn error_of(line: &str) -> String {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     read(&words, None).unwrap_err().to_string()
 }
@@ -33,7 +33,7 @@ fn phases(lowered: &Lowered) -> Vec<&str> {
     lowered.workload.phase.iter().map(|phase| phase.name.as_str()).collect()
 }
 
-/// The steps of a phase, with its number of workers.
+/// Returns the steps of a phase, with its number of workers.
 fn steps(lowered: &Lowered, phase: &str) -> (u32, Vec<TreeStep>) {
     let phase = lowered.workload.phase.iter().find(|other| other.name == phase).unwrap();
     let group = &phase.workers[0];
@@ -45,7 +45,7 @@ fn steps(lowered: &Lowered, phase: &str) -> (u32, Vec<TreeStep>) {
     (group.count, steps.collect())
 }
 
-// Protects mdtest's order: all phases where none is named, with renaming, and only the named ones else.
+// Protects mdtest's order: all phases by default, including renames; otherwise only the requested ones.
 #[test]
 fn phases_come_in_their_order() {
     let all = [
@@ -64,12 +64,12 @@ fn phases_come_in_their_order() {
     assert_eq!(phases(&lowered("-n 10 -F -C -T")), ["tree-create", "file-create", "file-stat"]);
     assert_eq!(phases(&lowered("-n 10 -D -r")), ["directory-remove", "tree-remove"]);
     assert_eq!(phases(&lowered("-n 10 -S -E")), ["file-read"]);
-    assert_eq!(phases(&lowered("-n 1 -D -U")), Vec::<&str>::new(), "a single directory has no neighbour");
+    assert_eq!(phases(&lowered("-n 1 -D -U")), Vec::<&str>::new(), "a single directory cannot be renamed");
 }
 
-// Protects the counts of -n, -I, -z, -b and -L.
+// Protects the numbers of items by -n, -I, -z, -b and -L.
 #[test]
-fn items_are_counted_as_mdtest_counts_them() {
+fn items_are_counted_as_in_mdtest() {
     let items = |line: &str| lowered(line).items;
     assert_eq!(items("-n 100"), 100);
     assert_eq!(items("-I 10 -b 2 -z 2"), 70);
@@ -79,7 +79,7 @@ fn items_are_counted_as_mdtest_counts_them() {
     assert_eq!(lowered("-I 3 -b 2 -z 2").tree_directories, 7);
 }
 
-// Protects -N: the later phases work on the items of other tasks, and trees of one's own are shifted with them.
+// Protects -N: later phases work on the items of other tasks, and own trees are shifted with them.
 #[test]
 fn phases_shift_the_tasks() {
     let shifted = lowered("-n 10 -F -N 1 --plumb-ranks 4");
@@ -88,9 +88,9 @@ fn phases_shift_the_tasks() {
     assert_eq!(steps(&lowered("-n 10 -F -N 3 --plumb-ranks 4"), "file-read").1[0].shift, 2);
 }
 
-// Protects -u, -c, -S: who makes what.
+// Protects -u, -c and -S: which rank creates which items.
 #[test]
-fn ranks_do_their_part() {
+fn ranks_create_their_items() {
     let count = |line: &str, phase: &str| steps(&lowered(line), phase).0;
     assert_eq!(count("-n 10 --plumb-ranks 4", "tree-create"), 1);
     assert_eq!(count("-n 10 -u --plumb-ranks 4", "tree-create"), 4);
@@ -103,9 +103,10 @@ fn ranks_do_their_part() {
     assert_eq!(create.workers[1].start.after, ["rank-0"]);
 }
 
-// Protects the stonewall: only the creation of files stops, what follows goes as far, and a status file limits later runs.
+// Protects the stonewall: only the creation of files stops, later phases cover the same items, and a status file
+// limits later runs.
 #[test]
-fn later_phases_go_as_far_as_the_stonewall() {
+fn later_phases_cover_the_items_before_the_stonewall() {
     let lowered_ = lowered("-n 1000000 -F -W 2");
     let wall = |phase: &str| steps(&lowered_, phase).1[0].wall;
     assert_eq!(wall("file-create"), Some(Wall::After(plumb_workload::Nanos(2_000_000_000))));
@@ -114,14 +115,14 @@ fn later_phases_go_as_far_as_the_stonewall() {
     let facts = Facts { tasks: 1, items_at_wall: Some(77), ..Facts::default() };
     let later = lower(&later, &facts);
     assert_eq!((steps(&later, "file-stat").1[0].count, later.items), (Some(77), 77));
-    // In a tree with branches the first items that were made are not those with the lowest numbers.
+    // In a tree with branches, the items created first are not those with the lowest numbers.
     let branches = lowered("-n 1000000 -b 3 -z 2 -F -W 2");
     assert_eq!(steps(&branches, "file-stat").1[0].order, ItemOrder::DepthFirst);
 }
 
-// Protects -R behind a wall where the first files made are those with the lowest numbers, and an empty name of a file.
+// Protects -R after a stonewall if the files created first have the lowest numbers; also protects empty file names.
 #[test]
-fn random_order_goes_with_a_stonewall_where_numbers_follow() {
+fn random_order_works_after_a_stonewall_with_consecutive_numbers() {
     for line in
         ["-n 10 -F -R -W 1", "-n 8 -F -R -W 1 -b 2 -z 2 -L", "-n 10 -F -R -W 1 -z 3", "-n 9 -F -C -R -W 1 -b 2 -z 1"]
     {
@@ -131,7 +132,7 @@ fn random_order_goes_with_a_stonewall_where_numbers_follow() {
     assert_eq!((unnamed.stonewall.status_file, unnamed.output.rank_csv), (None, None));
 }
 
-// Protects the counts of -c: what rank 0 makes for all is not counted again, and no rank takes another's place.
+// Protects the counts of -c: files that rank 0 creates for all count once, and no rank takes another's place.
 #[test]
 fn collective_creation_counts_each_file_once() {
     let mut phase = measured("file-create", 30, 10);
@@ -144,9 +145,9 @@ fn collective_creation_counts_each_file_once() {
     assert_eq!(made.ranks.iter().map(|rank| rank.items).collect::<Vec<_>>(), [10, 10]);
 }
 
-// Protects what is read and written: sizes, packets, order.
+// Protects the data of files: sizes, packets and order.
 #[test]
-fn files_are_made_and_read_as_said() {
+fn files_are_written_and_read_as_requested() {
     let made = lowered("-n 10 -F -w 3901 -e 3901 -y -R --random-seed=5");
     let (_, create) = steps(&made, "file-create");
     let TreeWork::Make(item) = create[0].does else { panic!("{create:?}") };
@@ -159,7 +160,7 @@ fn files_are_made_and_read_as_said() {
 // Protects from options that mdtest cannot combine, and from numbers that overflow.
 #[test]
 fn conflicts_are_refused() {
-    for (line, told) in [
+    for (line, text) in [
         ("-S -c", "-c and -S"),
         ("-u -S", "-u and -S"),
         ("-d a@b", "several directories need -u"),
@@ -179,14 +180,14 @@ fn conflicts_are_refused() {
         ("-z 9999", "exceed every system's limit"),
         ("--plumb-ranks 0", "use 1 to 4096"),
         ("-n -1", "is negative"),
-        ("-n 10 -F -R -W 1 -b 2 -z 1", "-R behind a stonewall"),
-        ("-n 10 -F -T -R -x sw -b 2 -z 1", "-R behind a stonewall"),
+        ("-n 10 -F -R -W 1 -b 2 -z 1", "-R after a stonewall"),
+        ("-n 10 -F -T -R -x sw -b 2 -z 1", "-R after a stonewall"),
         ("--dataPacketType=x", "unknown packets"),
         ("--run-cmd-before-phase=ls", "would run `ls`; add --allow-system"),
         ("--run-cmd-after-phase=ls", "--run-cmd-after-phase is refused"),
         ("--verify-reads", "did you mean `--verify-read`?"),
     ] {
-        assert!(wrong(line).contains(told), "{line}: {}", wrong(line));
+        assert!(error_of(line).contains(text), "{line}: {}", error_of(line));
     }
 }
 
@@ -216,9 +217,9 @@ fn results() -> Vec<IterationResult> {
         .into()
 }
 
-// Protects scripts that read the table: its lines are those of the real tool's, to the column.
+// Protects scripts that read the table: its lines equal those of mdtest, column by column.
 #[test]
-fn the_table_has_mdtest_s_form() {
+fn the_table_has_mdtests_format() {
     let text = print::report(&settings("-n 100 -F -i 2"), &results());
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[1], "SUMMARY rate (in ops/sec): (of 2 iterations)");
@@ -242,9 +243,9 @@ fn the_table_has_mdtest_s_form() {
     assert!(all.contains("Test File stat 1.000000e+04\n"), "{all}");
 }
 
-// Protects readers of the CSV file: a row for all, then one for each rank and iteration.
+// Protects readers of the CSV file: a row for all, then one per rank and iteration.
 #[test]
-fn the_csv_file_has_mdtest_s_columns() {
+fn the_csv_file_has_mdtests_columns() {
     assert!(print::csv_head().starts_with("rank,items,rate-Directory creation,time-Directory creation,"));
     let text = print::csv(&results(), 100);
     let rows: Vec<&str> = text.lines().collect();
@@ -253,8 +254,8 @@ fn the_csv_file_has_mdtest_s_columns() {
     assert!(rows[1].starts_with("0,,,,,,,,,,,,,,1.0000000000e+04,"), "{}", rows[1]);
 }
 
-// Protects --run-cmd-*: each task runs them once around each phase of items, ahead of the clock and at its end behind the sync, and
-// none around trees.
+// Protects --run-cmd-*: each task runs them once around each phase of items, before the clock and at its end after
+// the sync, and not around trees.
 #[test]
 fn commands_run_around_phases_of_items() {
     let commands = "--allow-system --run-cmd-before-phase=b --run-cmd-after-phase=a";
@@ -277,9 +278,10 @@ fn commands_run_around_phases_of_items() {
     lowered("-n 4 -c --allow-system --run-cmd-before-phase=b --plumb-ranks 2");
 }
 
-// Protects --savePerOpDataCSV: a file for each test of files and each rank, with the bytes that mdtest counts, and only those ops.
+// Protects --savePerOpDataCSV: a file per test of files and rank, with the bytes that mdtest counts, and only those
+// ops.
 #[test]
-fn operations_on_files_go_to_the_files_of_their_ranks() {
+fn operations_on_files_are_written_per_rank() {
     let line = "-n 10 -w 100 -e 40 -c --savePerOpDataCSV=op --plumb-ranks 4";
     let file = |phase: &str, worker: &str| {
         let file = print::op_file(&settings(line), phase, worker)?;
@@ -302,11 +304,11 @@ fn operations_on_files_go_to_the_files_of_their_ranks() {
     assert_eq!(logs(line), ["file-create", "file-stat", "file-read", "file-remove"]);
     assert_eq!(logs("-n 10"), Vec::<String>::new());
     let launched = aiori::Launched { ranks: 2, nodes: 1, beside_rank_0: vec![0, 1] };
-    let told = read(&["--savePerOpDataCSV=op".to_owned()], Some(&launched)).unwrap_err().to_string();
-    assert!(told.contains("use --plumb-ranks without mpirun"), "{told}");
+    let error = read(&["--savePerOpDataCSV=op".to_owned()], Some(&launched)).unwrap_err().to_string();
+    assert!(error.contains("use --plumb-ranks without mpirun"), "{error}");
 }
 
-// Protects the head that parsers look for.
+// Protects the header that parsers look for.
 #[test]
 fn the_head_names_tasks_and_command() {
     let command = ["mdtest", "-n", "10"].map(str::to_owned);
@@ -326,7 +328,7 @@ fn the_head_names_tasks_and_command() {
 }
 
 proptest::proptest! {
-    // Protects from hostile command lines: whatever they hold, they are settings that can be lowered, or an error.
+    // Protects against hostile command lines: each is an error or settings that lower to a workload.
     #[test]
     fn no_command_line_panics(words in proptest::collection::vec("-{0,2}[a-zA-Z.]{0,12}=?-?[0-9]{0,20}[kmgtp]?", 0..8)) {
         if let Ok(Asked::Run(settings, _)) = read(&words, None) {
@@ -336,7 +338,7 @@ proptest::proptest! {
     }
 }
 
-/// The lines of a run of one iteration, without their beginning, in which every test ended.
+/// Returns the trace of one finished iteration, without the prefix of the lines.
 fn traced(line: &str, at_wall: &[u64]) -> Vec<String> {
     let settings = settings(line);
     let facts = Facts { tasks: settings.ranks, ..Facts::default() };
@@ -352,9 +354,9 @@ fn traced(line: &str, at_wall: &[u64]) -> Vec<String> {
     text.lines().map(|line| begins(line).unwrap_or_else(|| panic!("{line}"))).collect()
 }
 
-// Protects mdtest's words and order: a whole iteration, as the real one prints it with the same options.
+// Protects mdtest's words and order: the trace of an iteration equals that of mdtest with the same options.
 #[test]
-fn traces_are_mdtest_s() {
+fn traces_equal_mdtests() {
     let tree = "create_remove_items (start): temp_path is 'o/test-dir.0-0/mdtest_tree.0.0'";
     let below = "o/test-dir.0-0/mdtest_tree.0.0/mdtest_tree.0.1/";
     let walk = |does: &str, item: &str| {
@@ -399,9 +401,9 @@ fn traces_are_mdtest_s() {
     assert_eq!(traced("-C -T -r -F -I 1 -z 1 -b 1 -L -u -V=4 -d o", &[]), all);
 }
 
-// Protects the trace behind a stonewall: rank 0 goes on from where it was, and later tests go as far as the fastest.
+// Protects the trace after a stonewall: rank 0 continues, and later tests cover the items of the fastest rank.
 #[test]
-fn traces_go_as_far_as_the_wall() {
+fn traces_cover_the_items_before_the_wall() {
     let lines = traced("-n 100 -F -C -T -W 1 -v -v -v -d o --plumb-ranks 2", &[3, 5]);
     let items = |words: &str| -> Vec<String> {
         let after = |line: &String| line.strip_prefix(words).map(|path| path.trim_end_matches('\'').to_owned());
@@ -413,7 +415,7 @@ fn traces_go_as_far_as_the_wall() {
     assert_eq!(lines.iter().filter(|line| line.starts_with("create_remove_items (start)")).count(), 2);
 }
 
-// Protects plain output: traces are printed from -v -v -v on, and not before.
+// Protects plain output: traces are printed only from -v -v -v on.
 #[test]
 fn traces_need_verbosity_3() {
     let of = |line: &str| trace::Trace::new(&settings(line), &Facts { tasks: 1, ..Facts::default() }).is_some();
@@ -421,16 +423,16 @@ fn traces_need_verbosity_3() {
     assert_eq!(trace::place(&settings("-n 1")), ["", ""]);
 }
 
-// Protects DUMMY: its files are names alone, with the delays that were said, and nothing can be compared with what is not kept.
+// Protects DUMMY: its files are only names, with the given delays, and comparing data is an error.
 #[test]
-fn dummy_files_are_names_alone() {
+fn dummy_files_are_only_names() {
     let dummy = lowered("-a DUMMY -I 20 -W 1 --dummy.delay-create=7 --dummy.delay-sync=3 -Y --plumb-ranks 2");
     let Some(Target::Null(null)) = dummy.workload.target.get("trees") else { panic!("{:?}", dummy.workload.target) };
     let files = null.files.as_ref().unwrap();
     assert_eq!((files.delays.create.0, files.delays.sync.0, files.delays.close.0), (7000, 3000, 0));
     assert_eq!(phases(&dummy), phases(&lowered("-I 20 -W 1 -Y --plumb-ranks 2")));
-    assert!(wrong("-a dummy -w 8 -e 8 -X").contains("-X and --verify-write need data"));
-    assert!(wrong("-a dummy -w 8 --verify-write").contains("DUMMY does not keep"));
-    assert!(wrong("-a dummy --dummy.delay-only-rank0").contains("delay-only-rank0 is not yet supported"));
-    assert!(wrong("-a MPIIO").contains("use POSIX or DUMMY"));
+    assert!(error_of("-a dummy -w 8 -e 8 -X").contains("-X and --verify-write need data"));
+    assert!(error_of("-a dummy -w 8 --verify-write").contains("DUMMY does not keep"));
+    assert!(error_of("-a dummy --dummy.delay-only-rank0").contains("delay-only-rank0 is not yet supported"));
+    assert!(error_of("-a MPIIO").contains("use POSIX or DUMMY"));
 }

@@ -1,28 +1,28 @@
-//! What mdtest prints with `-v -v -v`: every path that rank 0 touches, in its words and its order.
+//! mdtest's output with `-v -v -v`: every path that rank 0 touches, in mdtest's words and order.
 //!
-//! The lines come from the settings and from what a stonewall let through, by the names and orders that the workload has
-//! too, so that the loop that is measured prints nothing. Those of a test are there when it has ended.
+//! The lines are computed from the settings and the stonewall counts, with the names and orders of the workload. So
+//! the measured loop prints nothing, and the lines of a test are available after it has ended.
 
 use super::lower::{Facts, directory_order, file_order, names};
 use super::result::{IterationResult, Test};
 use super::settings::MdtestSettings;
 use plumb_workload::program::{ItemOrder, TreeNames, put_number};
 
-/// Verbosity from which they are printed.
+/// Smallest verbosity with a trace.
 const VERBOSITY: u32 = 3;
 
-/// Items between two of the lines in which mdtest reports its progress.
+/// Number of items between two of mdtest's progress lines.
 const ITEMS_BETWEEN_COUNTS: u64 = 25_000;
 
-/// Lines are handed over in pieces of this length, bytes.
+/// Size of the pieces in which lines are printed, bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Whether there are lines at all.
+/// Returns `true` if a trace is printed.
 pub fn is_wanted(settings: &MdtestSettings) -> bool {
     settings.output.verbosity >= VERBOSITY
 }
 
-/// The line before, and the one behind, those about the file system.
+/// Returns the lines before and after those about the file system.
 pub fn place(settings: &MdtestSettings) -> [String; 2] {
     let path = settings.tree.directories.first().map(String::as_str).unwrap_or_default();
     ["before", "after"].map(|when| match is_wanted(settings) {
@@ -35,19 +35,19 @@ fn line(text: &str) -> String {
     format!("V-3: Rank   0 Line     0 {text}\n")
 }
 
-/// A part of an iteration's lines.
+/// A part of an iteration's trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// What is between the making of the trees and the tests.
+    /// Lines between the creation of trees and the tests.
     Names,
-    /// What comes before the tests of files.
+    /// Lines before the tests of files.
     Files,
-    /// What comes before the removal of the trees.
+    /// Lines before the removal of trees.
     Using,
     Of(Test),
 }
 
-/// An iteration's, in their order.
+/// Parts of an iteration, in order.
 const PARTS: [Part; 14] = [
     Part::Of(Test::TreeCreation),
     Part::Names,
@@ -65,23 +65,22 @@ const PARTS: [Part; 14] = [
     Part::Of(Test::TreeRemoval),
 ];
 
-/// The lines of one iteration.
+/// The trace of one iteration.
 pub struct Trace<'a> {
     settings: &'a MdtestSettings,
     facts: Facts,
     names: TreeNames,
-    /// How many parts were printed.
+    /// Number of parts that were printed.
     printed: usize,
 }
 
-/// What is done with items, one directory after another.
+/// Operation on items, one directory after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Does {
     Create,
     Remove,
 }
 
-/// Directories, or files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Items {
     Directories,
@@ -97,12 +96,12 @@ impl Items {
     }
 }
 
-/// A walk through a tree: whose it is, whose items, and which of them, counted over all its directories.
+/// A walk through a tree: its owner, the owner of the items, and the range of items, counted over all directories.
 #[derive(Debug, Clone, Copy)]
 struct Walk {
     does: Does,
     items: Items,
-    /// Rank 0 does it for all.
+    /// Whether rank 0 works for all ranks.
     for_all: bool,
     tree: u32,
     owner: u32,
@@ -110,16 +109,16 @@ struct Walk {
     to: u64,
 }
 
-/// Lines that are collected, and how they are printed.
+/// Collects lines, and prints them in pieces.
 struct Lines<'a> {
     text: String,
     print: &'a mut dyn FnMut(&str),
 }
 
 impl Lines<'_> {
-    fn add(&mut self, words: &str, path: &str, behind: &str) {
+    fn add(&mut self, words: &str, path: &str, after: &str) {
         self.text.push_str("V-3: Rank   0 Line     0 ");
-        for part in [words, path, behind, "\n"] {
+        for part in [words, path, after, "\n"] {
             self.text.push_str(part);
         }
         if self.text.len() >= PIECE_BYTES {
@@ -134,13 +133,13 @@ impl Lines<'_> {
 }
 
 impl<'a> Trace<'a> {
-    /// Those of an iteration; none where they are not wanted.
+    /// Returns the trace of an iteration; `None` if it is not requested.
     pub fn new(settings: &'a MdtestSettings, facts: &Facts) -> Option<Trace<'a>> {
         let names = names(settings, facts.tasks, facts.iteration);
         is_wanted(settings).then(|| Trace { settings, facts: facts.clone(), names, printed: 0 })
     }
 
-    /// Prints the lines up to those of a test that has ended, or all that are left. `result` holds what was measured.
+    /// Prints the lines up to those of the test that ended, or all remaining ones. `result` is the measurement.
     pub fn print(&mut self, ended: Option<Test>, result: &IterationResult, print: &mut dyn FnMut(&str)) {
         let upto = match ended {
             Some(test) => PARTS.iter().position(|part| *part == Part::Of(test)).map_or(0, |place| place + 1),
@@ -178,7 +177,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// Whether any test names a root; before, mdtest has none at hand.
+    /// Returns `true` if any test names a root. Before that, mdtest has none.
     fn touches_trees(&self) -> bool {
         let settings = self.settings;
         let renames = settings.phases.renames && settings.tree.directories_too && self.items_all() > 1;
@@ -230,7 +229,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// Making or removing directories of trees.
+    /// Adds the creation or removal of directories in trees.
     fn trees(&self, test: Test, lines: &mut Lines<'_>) {
         let settings = self.settings;
         let creates = test == Test::TreeCreation;
@@ -253,7 +252,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// Directories that are made or removed, in every root.
+    /// Adds the creation or removal of directories in every root.
     fn made_or_removed(&self, words: &str, items: Items, does: Does, lines: &mut Lines<'_>) {
         let shifts = if does == Does::Create { 0 } else { 3 };
         for root in 0..self.names.roots {
@@ -262,7 +261,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// The items of rank 0, or of all ranks where it does their work.
+    /// Adds the items of rank 0, or of all ranks if it works for them.
     fn go_through(&self, root: u32, walk: Walk, lines: &mut Lines<'_>) {
         if !self.settings.order.collective {
             return self.directory(&self.tree(root, walk.tree), 0, 0, &mut walk.clone(), lines);
@@ -292,7 +291,7 @@ impl<'a> Trace<'a> {
             if self.settings.order.collective {
                 self.go_through(root, walk, lines);
             }
-            // Behind a wall, ranks go on from where they were.
+            // After a stonewall, ranks continue at their own position.
             let (own, most) = (at_wall.first().copied(), at_wall.iter().max().copied().unwrap_or(u64::MAX));
             let own = own.filter(|_| at_wall.iter().any(|&done| done < self.items_all()));
             self.directory(&path, 0, 0, &mut Walk { to: own.unwrap_or(most), ..walk }, lines);
@@ -317,12 +316,12 @@ impl<'a> Trace<'a> {
         lines.add("file_test: rm unique directories path is '", top, "'");
     }
 
-    /// A test on every root: its own line, and what comes behind it.
-    fn each_root(&self, words: &str, shifts: u32, lines: &mut Lines<'_>, mut behind: impl FnMut(&mut Lines<'_>, &str)) {
+    /// Adds a test's line for every root. `after` adds the lines after it.
+    fn each_root(&self, words: &str, shifts: u32, lines: &mut Lines<'_>, mut after: impl FnMut(&mut Lines<'_>, &str)) {
         for root in 0..self.names.roots {
             let path = self.tree(root, self.tree_owner(shifts));
             lines.add(words, &path, "'");
-            behind(lines, &path);
+            after(lines, &path);
         }
     }
 
@@ -331,7 +330,8 @@ impl<'a> Trace<'a> {
         Walk { does, items, for_all: false, tree, owner: self.owner_of(0, shifts), from: 0, to: u64::MAX }
     }
 
-    /// The items of a directory, then those below it. `number` is the directory's, `level` its distance from the top.
+    /// Adds the items of a directory and of those below. `number` is the directory's, `level`
+    /// its depth below the top.
     fn directory(&self, path: &str, number: u64, level: u32, walk: &mut Walk, lines: &mut Lines<'_>) {
         let names = &self.names;
         lines.add("create_remove_items (start): temp_path is '", path, "'");
@@ -353,7 +353,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// The items of one directory, as far as the walk goes.
+    /// Adds the items of one directory, within the range of the walk.
     fn items_of(&self, path: &str, directory: u64, level: u32, walk: &mut Walk, lines: &mut Lines<'_>) {
         let names = &self.names;
         if names.leaves_only && level != names.depth {
@@ -366,7 +366,7 @@ impl<'a> Trace<'a> {
             (Items::Files, Does::Create, _) => "create_remove_items_helper (non-dirs create): curr_item is '",
             (Items::Files, Does::Remove, _) => "create_remove_items_helper (non-dirs remove): curr_item is '",
         };
-        let behind = if walk.items == Items::Files && walk.for_all { "" } else { "'" };
+        let after = if walk.items == Items::Files && walk.for_all { "" } else { "'" };
         let mut item = format!("{path}/{}", self.prefix(walk.items, walk.owner));
         let common = item.len();
         let skipped = walk.from.min(names.per_directory);
@@ -384,7 +384,7 @@ impl<'a> Trace<'a> {
                 };
                 lines.add(what, &item[common..], "");
             }
-            lines.add(words, &item, behind);
+            lines.add(words, &item, after);
             if walk.items == Items::Files && walk.does == Does::Create && !walk.for_all {
                 self.made(lines);
             }
@@ -393,7 +393,7 @@ impl<'a> Trace<'a> {
         walk.to -= there;
     }
 
-    /// The calls that make a file.
+    /// Adds the calls that create a file.
     fn made(&self, lines: &mut Lines<'_>) {
         let settings = self.settings;
         if settings.tree.makes_nodes {
@@ -407,7 +407,7 @@ impl<'a> Trace<'a> {
         lines.add("create_remove_items_helper: close...", "", "");
     }
 
-    /// Items that are asked about or read, in the order of the settings.
+    /// Adds the items of a stat or read test, in the order of the settings.
     fn listed(&self, words: &str, items: Items, shifts: u32, tree: &str, most: u64, lines: &mut Lines<'_>) {
         let (count, first) = (self.names.items_each().min(most), self.names.first_item());
         let owner = self.owner_of(0, shifts);
@@ -422,7 +422,7 @@ impl<'a> Trace<'a> {
         };
         match self.order(items) {
             ItemOrder::Numbered | ItemOrder::AcrossRoots => (first..first + count).for_each(each),
-            // Where there is no memory for it, the run itself has said so.
+            // If memory was too short for the order, the run itself has reported that.
             ItemOrder::Shuffled { seed } => {
                 ItemOrder::shuffled(count, seed)
                     .unwrap_or_default()
@@ -433,7 +433,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// The first `left` items of a directory and of all below it.
+    /// Visits the first `left` items of a directory and all directories below it.
     fn depth_first(&self, directory: u64, level: u32, left: &mut u64, each: &mut dyn FnMut(u64)) {
         let names = &self.names;
         if !names.leaves_only || level == names.depth {
@@ -449,7 +449,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// Directories whose names move on by one.
+    /// Adds renames of directories, each to the next number.
     fn renamed(&self, tree: &str, lines: &mut Lines<'_>) {
         let (first, count) = (self.names.first_item(), self.names.items_each());
         if count == 1 {
@@ -468,36 +468,37 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// Items of a rank, of all roots.
+    /// Returns the number of items of a rank in all roots.
     fn items_all(&self) -> u64 {
         self.settings.items_each(&self.names)
     }
 
-    /// How many files of each root a wall let through, in this run or an earlier one.
+    /// Returns the number of files per root before a stonewall, in this run or an earlier one.
     fn limit(&self, at_wall: &[u64]) -> u64 {
         let earlier = self.facts.items_at_wall.filter(|_| !self.settings.phases.creates);
         at_wall.iter().max().copied().or(earlier).unwrap_or(u64::MAX)
     }
 
-    /// The rank whose items `rank` works on: its own, moved on by the stride (`-N`) `shifts` times.
+    /// Returns the rank on whose items `rank` works: its own, shifted by `shifts` strides (`-N`).
     fn owner_of(&self, rank: u32, shifts: u32) -> u32 {
         let distance = u64::from(self.settings.order.stride) * u64::from(shifts);
         ((u64::from(rank) + distance) % u64::from(self.facts.tasks.max(1))) as u32
     }
 
-    /// The rank whose tree rank 0 works in after `shifts` strides; its items lie in the tree one stride further on.
+    /// Returns the rank in whose tree rank 0 works after `shifts` strides. Its items are in
+    /// the tree one stride further.
     fn tree_owner(&self, shifts: u32) -> u32 {
         if self.settings.order.unique { self.owner_of(0, shifts + 1) } else { 0 }
     }
 
-    /// The path of a root.
+    /// Returns the path of a root.
     fn root(&self, root: u32) -> String {
         let path = self.settings.tree.directories.first().map(String::as_str).unwrap_or_default();
         let slash = if path.ends_with('/') { "" } else { "/" };
         format!("{path}{slash}{}{root}", self.names.root)
     }
 
-    /// The name of a tree's top.
+    /// Returns the name of a tree's top directory.
     fn top(&self, owner: u32) -> String {
         self.directory_name(owner, 0)
     }
@@ -509,12 +510,12 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// The path of a tree's top.
+    /// Returns the path of a tree's top directory.
     fn tree(&self, root: u32, owner: u32) -> String {
         format!("{}/{}", self.root(root), self.top(owner))
     }
 
-    /// What an item is called before its number.
+    /// Returns the prefix of an item's name, before the number.
     fn prefix(&self, items: Items, owner: u32) -> String {
         match self.settings.order.shared {
             true => format!("{}.mdtest.shared.", items.name()),
@@ -522,7 +523,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// The path of an item, below its tree's top.
+    /// Returns the path of an item, below its tree's top.
     fn item(&self, tree: &str, items: Items, owner: u32, shifts: u32, number: u64) -> String {
         let (mut directory, branch) = (number / self.names.per_directory.max(1), u64::from(self.names.branch.max(1)));
         let mut path = format!("{}{number}", self.prefix(items, owner));
@@ -534,7 +535,7 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// Writes a number behind the part of a path that all have in common.
+/// Writes a number after the common part of a path.
 fn put(number: u64, common: usize, path: &mut String) {
     path.truncate(common);
     let mut digits = Vec::with_capacity(20);

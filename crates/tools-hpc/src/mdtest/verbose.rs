@@ -1,6 +1,6 @@
 //! Lines of `-v`: the options, and the time and rate of each test after its iteration.
 //!
-//! Lines with which mdtest follows its own functions ("Entering …") are left out.
+//! Omits the lines in which mdtest traces its own functions ("Entering …").
 
 use super::result::{IterationResult, Test};
 use super::settings::MdtestSettings;
@@ -9,7 +9,7 @@ fn line(text: &str) -> String {
     format!("V-1: Rank   0 Line     0 {text}\n")
 }
 
-/// Prints the options, which follow the command line.
+/// Formats the options, which follow the command line.
 pub(super) fn options(settings: &MdtestSettings) -> String {
     if settings.output.verbosity == 0 {
         return String::new();
@@ -55,7 +55,7 @@ pub(super) fn options(settings: &MdtestSettings) -> String {
     text
 }
 
-/// Times and rates of an iteration's tests.
+/// Formats times and rates of an iteration's tests.
 pub fn results(settings: &MdtestSettings, result: &IterationResult, iteration: u32) -> String {
     if settings.output.verbosity == 0 {
         return String::new();
@@ -117,7 +117,7 @@ mod tests {
         }
     }
 
-    // Protects the levels of mdtest: figures of each iteration from `-v` on, and nothing without.
+    // Protects mdtest's verbosity: values of each iteration from `-v` on, and nothing without it.
     #[test]
     fn figures_of_iterations_are_printed_from_the_first_level_on() {
         let mut result = IterationResult::default();
@@ -134,14 +134,14 @@ mod tests {
         result.add(&phase, 1);
         let one = settings("-v -v -n 2 -F -C -u -d a@b --plumb-ranks 2");
         let head = print::head(&one, &["mdtest".to_owned()], "now");
-        for told in
+        for printed in
             ["api                     : POSIX", "\tb", "files_only              : True", "items                   : 2"]
         {
-            assert!(head.contains(&line(told)), "{told}: {head}");
+            assert!(head.contains(&line(printed)), "{printed}: {head}");
         }
-        let told = results(&one, &result, 1);
-        assert!(told.starts_with("V-1: Rank   0 Line     0 main: * iteration 2 *\n"), "{told}");
+        let printed = results(&one, &result, 1);
+        assert!(printed.starts_with("V-1: Rank   0 Line     0 main: * iteration 2 *\n"), "{printed}");
         let creation = "  File creation     :          0.500 sec,       4000.000 ops/sec";
-        assert!(told.contains(&line(creation)) && !told.contains("Directory"), "{told}");
+        assert!(printed.contains(&line(creation)) && !printed.contains("Directory"), "{printed}");
     }
 }

@@ -1,4 +1,4 @@
-//! What IOR, mdtest and IO500 ask of the machine, and say of it.
+//! Facts about the system that IOR, mdtest and IO500 need, and output helpers.
 
 use plumb_cli::output::{error_line, print};
 use plumb_engine::LoggedOp;
@@ -8,16 +8,16 @@ use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Where a tool's report goes.
+/// Destination of a tool's report.
 pub enum Report {
-    /// To standard output, at once.
+    /// Standard output, immediately.
     Printed,
-    /// Kept for the dialect that runs the tool.
+    /// A buffer, for the dialect that runs the tool.
     Kept(RefCell<String>),
 }
 
 impl Report {
-    /// Adds a text to it.
+    /// Adds text to the report.
     pub fn print(&self, text: &str) {
         match self {
             Report::Printed => print(text),
@@ -25,7 +25,7 @@ impl Report {
         }
     }
 
-    /// What was kept.
+    /// Returns the buffered text.
     pub fn kept(&self) -> String {
         match self {
             Report::Printed => String::new(),
@@ -34,12 +34,12 @@ impl Report {
     }
 }
 
-/// Local time, as mdtest prints it.
+/// Returns the local time in mdtest's format.
 pub(crate) fn now() -> String {
     jiff::Zoned::now().strftime("%m/%d/%Y %H:%M:%S").to_string()
 }
 
-/// System and host, and with `-v -v` the kernel.
+/// Returns system and host, and the kernel with `-v -v`.
 pub(crate) fn machine(verbosity: u32) -> String {
     let names = rustix::system::uname();
     let all = [names.sysname(), names.nodename(), names.release(), names.version(), names.machine()];
@@ -48,12 +48,12 @@ pub(crate) fn machine(verbosity: u32) -> String {
     shown.join(" ")
 }
 
-/// A seed of data where none is given: the seconds since 1970, as both tools take it.
+/// Returns the default data seed: the seconds since 1970, as in both tools.
 pub(crate) fn seed_by_clock() -> i32 {
     jiff::Timestamp::now().as_second() as i32
 }
 
-/// The file system of a path, or of what is there of it.
+/// Returns the file system of a path, or of its closest existing ancestor.
 pub(crate) fn file_system(path: &Path) -> FileSystem {
     let there = path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
     let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
@@ -68,7 +68,7 @@ pub(crate) fn file_system(path: &Path) -> FileSystem {
     )
 }
 
-/// The other ranks, where a launcher started several.
+/// Returns the processes of a launcher; `None` if there are none.
 pub(crate) fn launched() -> Option<Launched> {
     let ranks = plumb_cli::ranks::joined()?;
     let hosts = ranks.roster().hosts();
@@ -83,15 +83,15 @@ pub(crate) fn report_ignored(ignored: &[(String, &'static str)]) {
     }
 }
 
-/// The number that a file keeps: what a stonewall let through.
+/// Reads the count that a stonewall's status file keeps.
 pub(crate) fn read_count(path: &str) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Writes operations of `bytes` bytes each to a file of `savePerOpDataCSV`.
+/// Writes ops of `bytes` bytes each to a file of `savePerOpDataCSV`.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 pub(crate) fn write_ops(path: &str, bytes: u64, ops: &mut dyn Iterator<Item = LoggedOp>) -> io::Result<()> {
     let mut file = BufWriter::new(OutputFile::made_up("savePerOpDataCSV", path).create()?);
     file.write_all(OP_CSV_HEAD.as_bytes())?;

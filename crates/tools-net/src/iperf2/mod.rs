@@ -1,5 +1,5 @@
-//! iperf2: a small part of its command line, what travels, and its text. Written from observation of 2.1.8: nothing here touches
-//! the system.
+//! iperf2: a small part of its command line, its wire format, and its text. Based on observation of 2.1.8. Nothing
+//! here touches the system.
 
 mod lower;
 mod options;
@@ -13,7 +13,7 @@ pub use print::{DASHES, Look, Met, Row, Stream};
 pub use settings::{Asked, Back, Bins, Iperf2Settings, Test, read};
 pub use wire::{Ask, LAST_TRIES, Latency, REPORT_BYTES, ServerReport, answer, tcp_head, udp_head};
 
-/// The version whose language is spoken.
+/// The emulated version of iperf2.
 pub const VERSION: &str = "2.1.8";
 
 #[cfg(test)]

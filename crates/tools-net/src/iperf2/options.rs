@@ -1,4 +1,4 @@
-//! The options, one row each: the parser and `--help` read them.
+//! The options in one table, which the parser and `--help` use.
 
 use crate::iperf3::options::{GRAMMAR, help_of};
 use plumb_tools::Support::{Ignored, NotYet};
@@ -6,7 +6,7 @@ use plumb_tools::options::Role::{Client, Server};
 use plumb_tools::options::Takes::{AfterEquals, Nothing, Value};
 use plumb_tools::options::{Grammar, Opt, Table, both, long};
 
-/// All of them. Source: iperf 2.1.8's help.
+/// All options. Source: iperf 2.1.8's help.
 #[rustfmt::skip]
 pub const OPTIONS: &[Opt] = &[
     both('s', "server", Nothing, "run as server"),
@@ -22,7 +22,7 @@ pub const OPTIONS: &[Opt] = &[
     both('M', "mss", Value("N"), "bytes of the largest segment"),
     both('N', "nodelay", Nothing, "TCP_NODELAY"),
     both('S', "tos", Value("N"), "type of service, 0 to 255"),
-    both('Z', "tcp-congestion", Value("NAME"), "algorithm of congestion control"),
+    both('Z', "tcp-congestion", Value("NAME"), "congestion control algorithm"),
     both('V', "ipv6_domain", Nothing, "IPv6"),
     both('y', "reportstyle", Value("C"), "comma-separated values"),
     both('t', "time", Value("S"), "seconds (client default 10; a server ends then)"),
@@ -30,11 +30,11 @@ pub const OPTIONS: &[Opt] = &[
     both('v', "version", Nothing, "print the version"),
     both('D', "daemon", Nothing, "serve in the background, without a terminal and without output").of(Server),
     both('1', "singleclient", Nothing, "end after one client").of(Server),
-    both('b', "bandwidth", Value("R|Npps"), "bits or packets a second of a stream (UDP default 1M)").of(Client),
+    both('b', "bandwidth", Value("R|Npps"), "bits or packets per second of a stream (UDP default 1M)").of(Client),
     both('n', "num", Value("N"), "end after N bytes").of(Client),
     both('P', "parallel", Value("N"), "streams").of(Client),
     both('R', "reverse", Nothing, "the server sends (TCP)").of(Client),
-    long("trip-times", Nothing, "times on the way, where both clocks agree").of(Client),
+    long("trip-times", Nothing, "one-way latencies, if both clocks agree").of(Client),
     long("bounceback", AfterEquals("[=N]"), "round trips of -l bytes (default 100), N in a period (default 10)").of(Client),
     long("bounceback-period", Value("S"), "seconds of a period (default 1); 0: one round trip after the other").of(Client),
     long("bounceback-no-quickack", Nothing, "").of(Client).but(Ignored("acknowledgements go with responses")),
@@ -48,13 +48,12 @@ pub const OPTIONS: &[Opt] = &[
     both('L', "listenport", Value("N"), "port that the server connects back to (default: its own)").of(Client),
     long("full-duplex", Nothing, "both ends send over one connection (TCP)").of(Client),
     long("isochronous", AfterEquals("[=F:M,S]"), "").of(Client).but(NotYet("use -b with -l")),
-    long("histograms", AfterEquals("[=W,N]"), "times on the way in N bins of W (10u, 1m; default 100u,10000)").of(Server),
+    long("histograms", AfterEquals("[=W,N]"), "one-way latencies in N bins of W (10u, 1m; default 100u,10000)").of(Server),
 ];
 
-/// The rules of its words.
 pub(super) const WORDS: Grammar = Grammar { table: Table(&[OPTIONS]), aliases: &[], ..GRAMMAR };
 
-/// What `--help` prints.
+/// Returns the page of `--help`.
 pub fn help() -> String {
     help_of("iperf", OPTIONS)
         + "\nk, m, g are powers of 1000; K, M, G of 1024. Measured by Plumb in the language of iperf 2.1.8.\n"

@@ -1,41 +1,39 @@
-//! The text, and comma-separated values. Source of the layouts: goldens of 2.1.8.
+//! Text output and comma-separated values. Source of the layouts: goldens of 2.1.8.
 
 use super::settings::Bins;
 use super::wire::{Ask, Latency, ServerReport};
 use crate::iperf3::{Unit, bytes_text, general, rate_text};
 
-/// How it is printed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Look {
-    /// Of rates.
+    /// Unit of rates.
     pub unit: Unit,
-    /// `-e`.
+    /// `-e`: more columns.
     pub enhanced: bool,
-    /// Datagrams.
+    /// Whether the test uses datagrams.
     pub udp: bool,
-    /// This end sends.
+    /// Whether this end sends.
     pub sends: bool,
-    /// Round trips.
+    /// Whether the test measures round trips.
     pub bounces: bool,
-    /// Times on the way are known.
+    /// Whether one-way latencies are known.
     pub trips: bool,
 }
 
-/// One stream, as lines name it.
+/// A stream, as output lines name it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stream {
-    /// Its number.
     pub number: u64,
-    /// This end sends.
+    /// Whether this end sends.
     pub sends: bool,
-    /// It goes from the server to the client while another goes the other way.
+    /// Whether it is the stream from server to client, next to one in the other direction.
     pub is_back: bool,
-    /// Address and port here and there.
+    /// Addresses and ports: local, then remote.
     pub ends: [(String, u16); 2],
 }
 
 impl Stream {
-    /// What rows call it.
+    /// Returns the name in rows.
     pub fn name(&self) -> String {
         match self.is_back {
             true => format!("{:>3}", format!("*{}", self.number)),
@@ -44,43 +42,40 @@ impl Stream {
     }
 }
 
-/// What is known when it is connected.
+/// Facts that are known after a stream is connected.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Met {
-    /// What the client asks for.
     pub ask: Ask,
-    /// The first congestion window in KiB, the largest segment, and the first round trip in µs, of TCP.
+    /// TCP only: first congestion window (KiB), maximum segment size (bytes), and first round trip (µs).
     pub tcp: Option<[u64; 3]>,
-    /// Time to connect, ms, of a client of TCP.
+    /// Time to connect, ms; only on a TCP client.
     pub connect_ms: Option<f64>,
-    /// Descriptor, network interface, and the time.
+    /// File descriptor of the socket.
     pub socket: i32,
-    /// See above.
+    /// Name of the network interface.
     pub device: String,
-    /// See above.
     pub at: String,
 }
 
-/// What a stream did in some time.
+/// Values of a stream in an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Row {
-    /// Seconds.
+    /// Start of the interval, s.
     pub start: f64,
-    /// Seconds.
+    /// End of the interval, s.
     pub end: f64,
-    /// Bytes.
     pub bytes: u64,
-    /// Calls, or datagrams that went or came.
+    /// Calls, or datagrams that were sent or received.
     pub ops: u64,
-    /// Blocks of TCP whose times on the way are known.
+    /// TCP blocks whose one-way latency is known.
     pub bursts: u64,
-    /// Of a TCP sender: segments that were sent again, the congestion window in KiB, the round trip and its variation in µs.
+    /// TCP sender only: retransmitted segments, congestion window (KiB), round trip and its variation (µs).
     pub tcp: Option<[u64; 4]>,
-    /// Of received datagrams: those lost, those sent, those out of order.
+    /// Received datagrams: lost, sent, out of order.
     pub lost: [u64; 3],
-    /// Smoothed variation of the times on the way, µs.
+    /// Smoothed variation of one-way latencies, µs.
     pub jitter_us: f64,
-    /// The times themselves.
+    /// One-way latencies, if known.
     pub latency: Option<Latency>,
 }
 
@@ -89,7 +84,7 @@ impl Row {
         self.bytes as f64 / (self.end - self.start).max(1e-9)
     }
 
-    /// What the server has received, as the server says it.
+    /// Converts a server's report on received data.
     pub fn of(report: &ServerReport) -> Row {
         let ServerReport { bytes, seconds, lost, out_of_order, datagrams, jitter_us, latency } = *report;
         Row {
@@ -103,7 +98,7 @@ impl Row {
         }
     }
 
-    /// Of all streams together.
+    /// Sums up the rows of all streams.
     pub fn sum<'a>(rows: impl Iterator<Item = &'a Row>) -> Row {
         let mut sum = Row::default();
         for (number, row) in rows.enumerate() {
@@ -121,11 +116,10 @@ impl Row {
     }
 }
 
-/// Names of columns of a client of round trips.
+/// Header of a client's rows about round trips.
 const BOUNCE_COLUMNS: &str =
     "[ ID] Interval            Transfer    Bandwidth         BB cnt=avg/min/max/stdev         Rtry  Cwnd/RTT    RPS\n";
 
-/// A line of dashes.
 pub const DASHES: &str = "------------------------------------------------------------\n";
 
 impl Look {
@@ -133,13 +127,13 @@ impl Look {
         self.udp && !self.sends
     }
 
-    /// Names of columns of sums.
+    /// Header of rows with sums.
     pub const SUM_HEAD: &str = "[ ID] Interval       Transfer     Bandwidth\n";
 
-    /// Names of columns.
+    /// Returns the header of a stream's rows.
     pub fn head(&self) -> &'static str {
         if self.bounces {
-            // A server has no times of round trips to print.
+            // A server has no round-trip times to print.
             return match self.sends {
                 true => BOUNCE_COLUMNS,
                 false => Look::SUM_HEAD,
@@ -164,7 +158,7 @@ impl Look {
         }
     }
 
-    /// A stream that is connected.
+    /// Formats the line of a connected stream.
     pub fn met(&self, stream: &Stream, met: &Met) -> String {
         let [(here, port), (there, other)] = &stream.ends;
         let mut text = format!("[{:3}] local {here}", stream.number);
@@ -203,7 +197,7 @@ impl Look {
         text + "\n"
     }
 
-    /// A row of a stream.
+    /// Formats the row of a stream.
     pub fn row(&self, name: &str, row: &Row) -> String {
         let Row { start, end, bytes, ops, .. } = row;
         let (transfer, rate) = (bytes_text(*bytes), rate_text(row.rate(), self.unit));
@@ -255,7 +249,7 @@ impl Look {
         text + "\n"
     }
 
-    /// A row of several streams: what adds up.
+    /// Formats the row of several streams, with the columns that can be summed.
     pub fn sum(&self, name: &str, row: &Row) -> String {
         let Row { start, end, bytes, .. } = row;
         let (transfer, rate) = (bytes_text(*bytes), rate_text(row.rate(), self.unit));
@@ -263,7 +257,8 @@ impl Look {
         format!("[{name}] {start:.4}-{end:.4} sec  {transfer}  {rate}{losses}\n")
     }
 
-    /// How times on the way are distributed: how many are in each bin, of bins that are not empty, from 0 for those below 0.
+    /// Formats the histogram of one-way latencies. `counts` holds the used bins with their counts. Bin
+    /// 0 holds latencies below 0.
     pub fn histogram(&self, name: &str, row: &Row, is_last: bool, of: Bins, counts: &[(u32, u32)]) -> String {
         let all: u64 = counts.iter().map(|&(_, count)| u64::from(count)).sum();
         let within = || counts.iter().filter(|&&(bin, _)| (1..=of.count).contains(&bin));
@@ -282,7 +277,7 @@ impl Look {
         };
         let [low, high, most] = [5.0, 95.0, 99.7].map(share);
         let [first, third] = [25.0, 75.0].map(share);
-        // Source of the distance: J. W. Tukey, Exploratory Data Analysis, 1977, of what is far out.
+        // Source of the distance: J. W. Tukey, Exploratory Data Analysis, 1977, on "far out" values.
         let fence = third + 3 * (third - first).max(1);
         let far: u64 = within().filter(|&&(bin, _)| bin > fence).map(|&(_, count)| u64::from(count)).sum();
         let (width, unit) =
@@ -298,7 +293,7 @@ impl Look {
         )
     }
 
-    /// Times of round trips, and how many a second there would be one after the other.
+    /// Formats the round-trip times, and the rate of sequential round trips per second.
     fn bounce_times(&self, row: &Row) -> String {
         let latency = row.latency.unwrap_or_default();
         let each_second = if latency.mean_us > 0.0 { 1e6 / latency.mean_us } else { 0.0 };
@@ -312,7 +307,7 @@ impl Look {
         format!("{lost}/{all} ({}%)", general(percent, 2))
     }
 
-    /// One row of comma-separated values. The time is `YYYYMMDDhhmmss`.
+    /// Formats a row of comma-separated values. `at` is a time in the form `YYYYMMDDhhmmss`.
     pub fn csv(&self, at: &str, stream: &Stream, row: &Row) -> String {
         let [(here, port), (there, other)] = &stream.ends;
         let bits = (row.rate() * 8.0) as u64;

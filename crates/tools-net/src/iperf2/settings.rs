@@ -1,125 +1,117 @@
-//! What a command line means.
+//! Interprets the command line.
 
 use super::options::WORDS;
 use super::wire::BOUNCE_BYTES_MIN;
 use crate::iperf3::Unit;
-use crate::iperf3::settings::{Iperf3UsageError, said};
+use crate::iperf3::settings::{Iperf3UsageError, split_words};
 use plumb_tools::Support;
 use plumb_tools::options::Role;
 use plumb_workload::net::BURST_HEAD_BYTES;
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
-    /// The options.
     Help,
-    /// The version.
     Version,
-    /// A test, or to serve some.
+    /// Run a test, or serve tests.
     Run(Box<Iperf2Settings>),
 }
 
-/// Everything that was said.
+/// All settings of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Iperf2Settings {
-    /// Of a client.
+    /// Server's host; `None` on a server.
     pub host: Option<String>,
-    /// Port of the server.
     pub port: u16,
-    /// `-B`.
+    /// `-B`: local address.
     pub bind: Option<String>,
-    /// `-V`.
+    /// `-V`: IPv6.
     pub is_v6: bool,
     /// Seconds between reports; 0 for none.
     pub interval_s: f64,
-    /// `-f`.
+    /// `-f`: unit of rates.
     pub unit: Unit,
-    /// `-e`.
+    /// `-e`: more columns.
     pub enhanced: bool,
-    /// `-y C`.
+    /// `-y C`: comma-separated values.
     pub csv: bool,
-    /// `-1`.
+    /// `-1`: end after one client.
     pub one: bool,
-    /// `-D`: a server in the background.
+    /// `-D`: serve in the background.
     pub daemon: bool,
-    /// `-t` of a server in the foreground.
+    /// `-t` of a server in the foreground, s.
     pub serve_s: Option<f64>,
-    /// What is tested.
     pub test: Test,
-    /// What has no effect, and why.
+    /// Options without effect, each with the reason.
     pub ignored: Vec<(&'static str, &'static str)>,
 }
 
-/// What is tested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
-    /// Datagrams.
+    /// Whether the test uses datagrams.
     pub udp: bool,
-    /// Seconds, where it does not end with bytes.
+    /// Duration, s, unless `bytes` ends the test.
     pub time_s: f64,
-    /// Bytes of a stream after which it ends; 0 for none.
+    /// Bytes after which a stream ends; 0 for none.
     pub bytes: u64,
-    /// Of a block or datagram.
+    /// Size of a block or datagram, bytes.
     pub block: u32,
-    /// Bits a second; round trips a second of a test of them.
+    /// Bits per second, or round trips per second in a test of round trips.
     pub rate: Option<f64>,
-    /// Streams.
     pub streams: u32,
-    /// The server sends.
     pub reverse: bool,
-    /// Both ends send, over one connection.
+    /// Whether both ends send over one connection.
     pub full_duplex: bool,
-    /// The server connects back and sends.
+    /// Request that the server connects back and sends.
     pub back: Option<Back>,
-    /// Times on the way are asked for.
+    /// Whether one-way latencies are measured.
     pub trip_times: bool,
-    /// A receiver prints how they are distributed.
+    /// Bins of the latency histogram that a receiver prints.
     pub bins: Option<Bins>,
-    /// Round trips of a period, and its seconds; 0 for none.
+    /// Round trips per period, and the period in seconds; 0 seconds means one after the other.
     pub bounces: Option<(u32, f64)>,
-    /// `-w`.
+    /// `-w`: socket buffer, bytes.
     pub window: Option<u32>,
-    /// `-M`.
+    /// `-M`: maximum segment size, bytes.
     pub segment: Option<u32>,
-    /// `-N`.
+    /// `-N`: set `TCP_NODELAY`.
     pub no_delay: bool,
-    /// `-S`.
+    /// `-S`: type of service.
     pub service: u8,
-    /// `-Z`.
+    /// `-Z`: congestion control algorithm.
     pub congestion: Option<String>,
 }
 
 impl Test {
-    /// How wide the bins are in which times on the way are counted; 0 where they are not.
+    /// Returns the width of latency bins, µs; 0 without a histogram.
     pub fn bin_us(&self) -> u32 {
         self.bins.map_or(0, |bins| bins.width_us)
     }
 }
 
-/// A test in both directions, over a connection for each.
+/// A test in both directions, over one connection each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Back {
-    /// Port on which the client listens, where the server connects back.
+    /// The client's port, to which the server connects back.
     pub port: u16,
-    /// At the same time, and not afterwards.
+    /// Whether both directions run at the same time.
     pub at_once: bool,
 }
 
-/// Bins of times on the way.
+/// Bins of a latency histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bins {
-    /// Microseconds.
+    /// Width of a bin, µs.
     pub width_us: u32,
-    /// How many.
     pub count: u32,
 }
 
-/// Those that `--histograms` has by itself, and how many there may be. Source: 2.1.8.
+/// Default bins of `--histograms`, and the limit of their number. Source: 2.1.8.
 const BINS: Bins = Bins { width_us: 100, count: BINS_MAX };
 const BINS_MAX: u32 = 10_000;
 
 impl Bins {
-    /// `10u,100` or `1m,20`; nothing for the usual ones.
+    /// Parses `10u,100` or `1m,20`; the empty text means the default.
     fn read(text: &str) -> Option<Bins> {
         if text.is_empty() {
             return Some(BINS);
@@ -135,13 +127,13 @@ impl Bins {
     }
 }
 
-/// Bytes of a message of round trips.
+/// Default size of a round trip's message, bytes.
 const BOUNCE_BYTES: u32 = 100;
 
-/// Rate of datagrams where none is said, bits a second.
+/// Default rate of datagrams, bits per second.
 const UDP_RATE: f64 = 1_048_576.0;
 
-/// A number with a suffix: small letters are powers of 1000, capital ones of 1024.
+/// Parses a number with a suffix: lowercase letters are powers of 1000, uppercase ones of 1024.
 fn number(text: &str) -> Option<f64> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let factor: f64 = match &text[digits.len()..] {
@@ -160,13 +152,13 @@ fn number(text: &str) -> Option<f64> {
     (0.0..=9e18).contains(&value).then_some(value)
 }
 
-/// Reads a command line, without the name of the program.
+/// Parses a command line, without the name of the program.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
+/// The first error.
 pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
-    let said = said(words, WORDS)?;
-    let has = |name: &str| said.iter().any(|(row, _)| row.name == name);
+    let options = split_words(words, WORDS)?;
+    let has = |name: &str| options.iter().any(|(row, _)| row.name == name);
     for asked in [("help", Asked::Help), ("version", Asked::Version)] {
         if has(asked.0) {
             return Ok(asked.1);
@@ -211,10 +203,10 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
         ignored: Vec::new(),
     };
     let (mut packets, mut listen_port) = (None, None);
-    for (row, value) in &said {
-        let wrong = |expected| Iperf3UsageError::Value { name: row.name, given: value.clone(), expected };
+    for (row, value) in &options {
+        let invalid = |expected| Iperf3UsageError::Value { name: row.name, given: value.clone(), expected };
         let within =
-            |most: f64, expected| number(value).filter(|&number| number <= most).ok_or_else(|| wrong(expected));
+            |most: f64, expected| number(value).filter(|&number| number <= most).ok_or_else(|| invalid(expected));
         match row.support {
             Support::NotYet(why) | Support::Never(why) => return Err(Iperf3UsageError::NotYet { name: row.name, why }),
             Support::Ignored(why) => settings.ignored.push((row.name, why)),
@@ -236,64 +228,66 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
             "client" => settings.host = Some(value.clone()),
             "port" => {
                 let port = value.parse().ok().filter(|&port| port > 0);
-                settings.port = port.ok_or_else(|| wrong("a port is from 1 to 65535"))?;
+                settings.port = port.ok_or_else(|| invalid("a port is from 1 to 65535"))?;
             }
             "listenport" => {
                 let port = value.parse::<u16>().ok().filter(|&port| port > 0);
-                listen_port = Some(port.ok_or_else(|| wrong("a port is from 1 to 65535"))?);
+                listen_port = Some(port.ok_or_else(|| invalid("a port is from 1 to 65535"))?);
             }
             "interval" => {
                 let expected = "0, or from 0.1 to 86400 seconds";
                 settings.interval_s = within(86400.0, expected)?;
                 if settings.interval_s > 0.0 && settings.interval_s < 0.1 {
-                    return Err(wrong(expected));
+                    return Err(invalid(expected));
                 }
             }
-            "format" => settings.unit = Unit::of(value).ok_or_else(|| wrong("use one of k, m, g, t, K, M, G, T"))?,
+            "format" => settings.unit = Unit::of(value).ok_or_else(|| invalid("use one of k, m, g, t, K, M, G, T"))?,
             "len" => {
                 let most = if udp { 65507.0 } else { 1_048_576.0 };
                 test.block = within(most, "at most 1M, with -u at most 65507")? as u32;
                 if test.block < if udp { 64 } else { 1 } {
-                    return Err(wrong("at least 1, with -u at least 64"));
+                    return Err(invalid("at least 1, with -u at least 64"));
                 }
             }
             "bounceback" if !value.is_empty() => {
                 let count = value.parse().ok().filter(|count| (1..=1000).contains(count));
                 test.bounces =
-                    Some((count.ok_or_else(|| wrong("from 1 to 1000"))?, test.bounces.unwrap_or_default().1));
+                    Some((count.ok_or_else(|| invalid("from 1 to 1000"))?, test.bounces.unwrap_or_default().1));
             }
             "bounceback-period" => {
                 let seconds = within(86400.0, "0, or at most 86400 seconds")?;
                 let bounces = test
                     .bounces
                     .as_mut()
-                    .ok_or(Iperf3UsageError::Parameter("--bounceback-period goes with --bounceback"))?;
+                    .ok_or(Iperf3UsageError::Parameter("--bounceback-period needs --bounceback"))?;
                 bounces.1 = seconds;
             }
             "histograms" => {
                 let bins = Bins::read(value);
                 test.bins =
-                    Some(bins.ok_or_else(|| wrong("the width of a bin, and at most 10000 of them: 100u,10000"))?);
+                    Some(bins.ok_or_else(|| invalid("the width of a bin, and at most 10000 of them: 100u,10000"))?);
             }
             "window" => test.window = Some(within(536_870_912.0, "at most 512M")? as u32),
             "bind" => settings.bind = Some(value.clone()),
             "mss" => test.segment = Some(within(32767.0, "at most 32767")? as u32),
-            "tos" => test.service = crate::iperf3::values::byte_of(value).ok_or_else(|| wrong("from 0 to 255"))?,
+            "tos" => test.service = crate::iperf3::values::byte_of(value).ok_or_else(|| invalid("from 0 to 255"))?,
             "tcp-congestion" => test.congestion = Some(value.clone()),
-            "reportstyle" if value != "C" && value != "c" => return Err(wrong("only C")),
+            "reportstyle" if value != "C" && value != "c" => return Err(invalid("only C")),
             "time" => {
                 let seconds = within(86400.0, "at most 86400 seconds")?;
                 (test.time_s, settings.serve_s) = (seconds, Some(seconds).filter(|_| !settings.daemon));
             }
             "bandwidth" => match value.strip_suffix("pps") {
-                Some(rate) => packets = Some(number(rate).ok_or_else(|| wrong("packets a second, such as 1000pps"))?),
-                None => test.rate = Some(within(1e15, "bits a second, such as 10m")?).filter(|&rate| rate > 0.0),
+                Some(rate) => {
+                    packets = Some(number(rate).ok_or_else(|| invalid("packets per second, such as 1000pps"))?)
+                }
+                None => test.rate = Some(within(1e15, "bits per second, such as 10m")?).filter(|&rate| rate > 0.0),
             },
             "num" => test.bytes = within(9e18, "bytes, such as 1G")? as u64,
             "parallel" => {
                 test.streams = within(128.0, "from 1 to 128")? as u32;
                 if test.streams == 0 {
-                    return Err(wrong("from 1 to 128"));
+                    return Err(invalid("from 1 to 128"));
                 }
             }
             _ => {}
@@ -303,21 +297,21 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
         let port = listen_port.unwrap_or(settings.port);
         test.back = Some(Back { port, at_once: has("dualtest") });
         if udp {
-            let why = "-d and -r go with TCP only: datagrams would go to whoever has sent the first one";
+            let why = "-d and -r work with TCP only: datagrams would go to the sender of the first one";
             return Err(Iperf3UsageError::Parameter(why));
         }
         if test.reverse || test.full_duplex || test.bounces.is_some() || test.trip_times {
             return Err(Iperf3UsageError::Parameter(
-                "-d and -r do not go with -R, --full-duplex, --bounceback and --trip-times",
+                "-d and -r cannot be combined with -R, --full-duplex, --bounceback and --trip-times",
             ));
         }
     }
     if (test.reverse || test.full_duplex) && udp {
-        let why = "-R and --full-duplex go with TCP only: datagrams would go to whoever has sent the first one";
+        let why = "-R and --full-duplex work with TCP only: datagrams would go to the sender of the first one";
         return Err(Iperf3UsageError::Parameter(why));
     }
     if test.reverse && test.full_duplex {
-        return Err(Iperf3UsageError::Parameter("-R does not go with --full-duplex"));
+        return Err(Iperf3UsageError::Parameter("-R cannot be combined with --full-duplex"));
     }
     if let Some((count, period_s)) = test.bounces {
         if udp
@@ -325,10 +319,10 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
             || test.full_duplex
             || test.streams > 1
             || test.trip_times
-            || said.iter().any(|(row, _)| row.name == "bandwidth")
+            || options.iter().any(|(row, _)| row.name == "bandwidth")
         {
             return Err(Iperf3UsageError::Parameter(
-                "--bounceback does not go with -u, -R, -P, -b, --full-duplex and --trip-times",
+                "--bounceback cannot be combined with -u, -R, -P, -b, --full-duplex and --trip-times",
             ));
         }
         if test.block == 0 {

@@ -21,9 +21,9 @@ fn words(hex: &str) -> Vec<u8> {
     (0..digits.len() / 2).map(|at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).expect("hexadecimal")).collect()
 }
 
-// Protects published command lines: they mean what they mean to iperf2.
+// Protects published command lines: options have iperf2's meaning.
 #[test]
-fn options_mean_what_they_mean_to_iperf2() {
+fn options_have_iperf2s_meaning() {
     let server = settings("-u -s -p 80");
     assert!(server.host.is_none() && server.test.udp && server.port == 80);
     let client = settings("-c HOST -u -p 80 -e -i 1");
@@ -35,14 +35,14 @@ fn options_mean_what_they_mean_to_iperf2() {
     let tcp = settings("-c h -t 2.5 -P 3 -w 256K -l 1M -Z cubic -N -S 0x10 -R -f m").test;
     assert_eq!((tcp.time_s, tcp.streams, tcp.window, tcp.block), (2.5, 3, Some(262_144), 1 << 20));
     assert!(tcp.reverse && tcp.no_delay && tcp.service == 16 && tcp.rate.is_none());
-    // Small letters are powers of 1000, capital ones of 1024.
+    // Lowercase letters are powers of 1000, uppercase ones of 1024.
     assert_eq!(settings("-c h -u -b 500k").test.rate, Some(500_000.0));
     assert_eq!(settings("-c h -u -b 1K").test.rate, Some(1024.0));
     assert_eq!(settings("-c h -u -b 100pps -l 1000").test.rate, Some(800_000.0));
     assert_eq!(settings("-c h -n 10K").test.bytes, 10_240);
     assert_eq!(settings("-c ::1 -u").test.block, 1450);
     assert_eq!(settings("-s -t 5").serve_s, Some(5.0));
-    // A server in the background ignores the time.
+    // A background server ignores the time.
     for line in ["-s -t 5 -D", "-s -D -t 5"] {
         let server = settings(line);
         assert_eq!((server.daemon, server.serve_s), (true, None), "{line}");
@@ -50,29 +50,29 @@ fn options_mean_what_they_mean_to_iperf2() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_with_a_reason() {
+fn invalid_commands_are_refused_with_a_reason() {
     for (line, why) in [
         ("", "give either -c HOST or -s"),
         ("-c h -s", "give either -c HOST or -s"),
         ("-s -P 2", "client only"),
         ("-c h -1", "server only"),
         ("-c h -D", "a client cannot be run as a daemon"),
-        ("-c h -u -R", "datagrams would go to whoever"),
+        ("-c h -u -R", "datagrams would go to the sender"),
         ("-c h --trip-times -l 91", "at least 92 bytes"),
-        ("-c h -u --full-duplex", "datagrams would go to whoever"),
-        ("-c h -R --full-duplex", "does not go with --full-duplex"),
-        ("-c h --bounceback --full-duplex", "does not go with -u"),
+        ("-c h -u --full-duplex", "datagrams would go to the sender"),
+        ("-c h -R --full-duplex", "cannot be combined with --full-duplex"),
+        ("-c h --bounceback --full-duplex", "cannot be combined with -u"),
         ("-s --histograms=100", "100u,10000"),
         ("-s --histograms=0u", "100u,10000"),
         ("-s --histograms=1m,10001", "100u,10000"),
         ("-c h --histograms", "server only"),
         ("-c h --bounceback-congest", "use `plumb net HOST`"),
-        ("-c h --bounceback -u", "does not go with -u"),
+        ("-c h --bounceback -u", "cannot be combined with -u"),
         ("-c h --bounceback -l 63", "at least 64"),
-        ("-c h --bounceback-period 1", "goes with --bounceback"),
+        ("-c h --bounceback-period 1", "needs --bounceback"),
         ("-c h --bounceback=0", "from 1 to 1000"),
         ("-c h -d -u", "go with TCP only"),
-        ("-c h -r -R", "do not go with -R"),
+        ("-c h -r -R", "cannot be combined with -R"),
         ("-c h -r -L 0", "a port is from 1 to 65535"),
         ("-s -d", "client only"),
         ("-c h -l 0", "at least 1"),
@@ -84,14 +84,17 @@ fn what_is_wrong_is_refused_with_a_reason() {
         ("-c h -b x", "bits or packets"),
         ("-c h --reportstile C", "did you mean --reportstyle?"),
     ] {
-        let said = refused(line);
-        assert!(said.contains(why) || why == "bits or packets" && said.contains("bits a second"), "{line}: {said}");
+        let message = refused(line);
+        assert!(
+            message.contains(why) || why == "bits or packets" && message.contains("bits per second"),
+            "{line}: {message}"
+        );
     }
 }
 
-// Protects the wire. Source: captures of 2.1.8 (`udp_plain`, `udp_e`, `tcp_e`, `reverse`).
+// Protects the wire format. Source: captures of 2.1.8 (`udp_plain`, `udp_e`, `tcp_e`, `reverse`).
 #[test]
-fn headers_are_those_that_were_captured() {
+fn headers_equal_the_captured_ones() {
     let plain = settings("-c h -u -t 1 -b 500k").test;
     let expected = [0x4801_0098, 1, 5001, 0, 0, 0xffff_ff9c, 0, 0, 0, 0x0002_0001, 0x0008_0003, 0, 500_000];
     let head = udp_head(&plain, 5001, 0);
@@ -111,19 +114,19 @@ fn headers_are_those_that_were_captured() {
     let bytes: Vec<u8> = trips.iter().flat_map(|word| word.to_be_bytes()).collect();
     assert!(Ask::read(&bytes).trip_times);
     let bounces = |text: &str| Ask::read(&words(text)).bounce_bytes();
-    assert_eq!(bounces("00800000 00000064 00000001 80005a5a 00000000"), Some(100), "of the golden");
+    assert_eq!(bounces("00800000 00000064 00000001 80005a5a 00000000"), Some(100), "the golden's message size");
     assert_eq!(bounces(&format!("00800000 00000064 00000001 80005a5a {} 000007d0", "00".repeat(28))), None, "held");
     assert_eq!((bounces("00800000 0000003f"), bounces("00800000 ffffffff")), (None, None));
     assert_eq!((Ask::read(&reverse).bounces, Ask::read(b"0080").bounces), (None, None));
-    // Whatever is no header asks for nothing.
+    // Bytes that are not a header request nothing.
     for other in [b"".as_slice(), b"0123456789", b"GET / HTTP/1.1", &[0; 60]] {
         assert_eq!(Ask::read(other), Ask::default());
     }
 }
 
-// Protects the wire of TCP with times on the way, and of both directions. Source: captures of 2.1.8.
+// Protects the wire format of TCP with one-way latencies, and of both directions. Source: captures of 2.1.8.
 #[test]
-fn heads_of_bursts_are_those_that_were_captured() {
+fn burst_headers_equal_the_captured_ones() {
     let test = settings("-c h -t 1 -b 8m --trip-times").test;
     let start_us = 0x6b09_afc7 * 1_000_000 + 0x0002_99d8;
     let captured = words(
@@ -149,9 +152,10 @@ fn heads_of_bursts_are_those_that_were_captured() {
     assert!(Ask::read(&both).full_duplex && !Ask::read(&both).reverse);
 }
 
-// Protects readers of the text. Source: the golden `tcp_triptimes_hist`, without its sizes of reads and the time of the longest.
+// Protects readers of the text. Source: the golden `tcp_triptimes_hist`, without the sizes of reads and the time of
+// the longest one.
 #[test]
-fn times_on_the_way_are_printed_as_iperf_does() {
+fn one_way_latencies_have_iperfs_format() {
     let server = Look { trips: true, ..look(true, false, false) };
     let latency = Some(Latency { mean_us: 280.0, least_us: 218.0, most_us: 429.0, deviation_us: 68.0 });
     let row = Row { end: 1.0492, bytes: 1_179_728, ops: 11, bursts: 9, latency, ..Row::default() };
@@ -174,16 +178,16 @@ fn times_on_the_way_are_printed_as_iperf_does() {
         text.contains(" F8-PDF: bin(w=1ms):cnt(100)=2:76,4:1,6:4,") && text.ends_with(",obl/obu=1/11)\n"),
         "{text}"
     );
-    assert!(text.contains("(5.00/95.00/99.7%=2/20/20,"), "as 2.1.8 has it where the rest is beyond: {text}");
+    assert!(text.contains("(5.00/95.00/99.7%=2/20/20,"), "as in 2.1.8, if the rest is beyond the bins: {text}");
 }
 
-/// What 2.1.8 answered to the last datagram of `udp_e`.
+/// Answer of 2.1.8 to the last datagram of `udp_e`.
 const CAPTURED: &str = "00000000 00000000 00000000 00000000 c8000000 00000000 00010824 00000001 00008997 00000000 00000000 \
      0000002e 00000000 00000015 00000000 00000002 00000000 000000d0 00000000 000009c0 00000000 00000036 0000bf65 0004f9c6 \
      00000000 fffffffa 0000002e 0000002c 00000001 00000000 00000000 00000000";
 
 #[test]
-fn reports_of_servers_are_read_and_written() {
+fn reports_of_servers_round_trip() {
     let report = ServerReport::read(&words(CAPTURED)).expect("a report");
     assert_eq!((report.bytes, report.datagrams, report.lost, report.jitter_us), (67_620, 46, 0, 21.0));
     assert!((report.seconds - 1.035223).abs() < 1e-9);
@@ -203,7 +207,7 @@ fn look(enhanced: bool, udp: bool, sends: bool) -> Look {
 
 // Protects readers of the text. Source: goldens.
 #[test]
-fn lines_are_those_of_iperf2() {
+fn lines_equal_iperf2s() {
     let udp = Row { end: 1.0353, bytes: 67_620, ops: 46, lost: [0, 46, 0], jitter_us: 7.0, ..Row::default() };
     let golden = "[  1] 0.0000-1.0353 sec  66.0 KBytes   523 Kbits/sec   0.007 ms 0/46 (0%)\n";
     assert_eq!(look(false, true, false).row("  1", &udp), golden);
@@ -247,7 +251,7 @@ fn help_names_every_option() {
 
 proptest! {
     #[test]
-    fn anything_is_read_or_refused(words in proptest::collection::vec("(-{0,2}[a-zA-Z0-9-]{0,12}|[0-9.]{1,8}[kmgKMGT]?)", 0..8)) {
+    fn any_arguments_parse_or_are_refused(words in proptest::collection::vec("(-{0,2}[a-zA-Z0-9-]{0,12}|[0-9.]{1,8}[kmgKMGT]?)", 0..8)) {
         if let Ok(Asked::Run(settings)) = read(&words) {
             let work = flow(&settings.test, true, form(&settings.test, settings.port, 0, 0));
             prop_assert!(work.op == NetOp::Send && work.problem().is_none());
@@ -255,7 +259,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_ask_for_something_or_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_parse_as_a_request(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let ask = Ask::read(&bytes);
         prop_assert!(ask.time_s <= 86400.0);
         if let Some(report) = ServerReport::read(&bytes) {
@@ -265,9 +269,10 @@ proptest! {
     }
 }
 
-// Protects round trips: their messages begin as those of 2.1.8 without quick acknowledgements, and lines are those of the golden.
+// Protects round trips: messages start like those of 2.1.8 without quick acknowledgements, and lines equal the
+// golden.
 #[test]
-fn round_trips_are_those_of_iperf() {
+fn round_trips_equal_iperfs() {
     let test = settings("-c h --bounceback=5 --bounceback-period 0.5 -l 200").test;
     assert_eq!((test.bounces, test.block, test.rate, test.no_delay), (Some((5, 0.5)), 200, Some(10.0), true));
     let work = bounces(&test, 200, NetOp::Request, 7);

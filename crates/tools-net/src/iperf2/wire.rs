@@ -1,48 +1,49 @@
-//! What travels: what a client says at the start of its data, and what a server answers to the last datagram. Numbers are of 4
-//! bytes in the order of the network.
+//! The wire format: a client's request at the start of its data, and a server's answer to the last datagram. Numbers
+//! have 4 bytes in network byte order.
 
 use super::settings::{Back, Test};
 use plumb_workload::net::BLOCK_BYTES_MAX;
 
-/// There is more than the first part; numbers of 64 bits; times on the way; the length is there.
+/// Flags: the header has an extended part; 64-bit numbers; one-way latencies; the length is given.
 const EXTENDED: u32 = 0x4000_0000;
 const WIDE_NUMBERS: u32 = 0x0800_0000;
 const TRIPS: u32 = 0x2000_0000;
 const HAS_LENGTH: u32 = 0x0001_0000;
-/// The server sends: alone, or at the same time.
+/// Flag: the server sends, alone or at the same time.
 const SERVER_SENDS: u32 = 0x0400_0000;
-/// The server connects back to the port that is said: at once, or afterwards. Source: 2.1.8, `HEADER_VERSION1`, `RUN_NOW`.
+/// Flags: the server connects back to the given port, immediately or afterwards. Source: 2.1.8,
+/// `HEADER_VERSION1`, `RUN_NOW`.
 const BACK: u32 = 0x8000_0000;
 const BACK_AT_ONCE: u32 = 0x0000_0001;
-/// The same, of the second part.
+/// Flags of the extended part, with the same meaning.
 const TRIPS_EXTENDED: u32 = 0x0010_0000;
 const REVERSE_EXTENDED: u32 = 0x0400_0000;
 const BOTH_EXTENDED: u32 = 0x0800_0000;
-/// A server's report: its first part, and times on the way.
+/// Flags of a server's report: its first part, and one-way latencies.
 const REPORT: u32 = 0x8000_0000;
 const REPORT_TRIPS: u32 = 0x4000_0000;
 
-/// Version 2.1.8, as it travels.
+/// Encoded version 2.1.8.
 const VERSION: [u32; 2] = [0x0002_0001, 0x0008_0003];
 
-/// So often the last datagram is sent until it is answered.
+/// Number of times that the last datagram is sent without an answer.
 pub const LAST_TRIES: u32 = 10;
 
-/// Bytes at the start of a TCP stream that say what is wanted; with times on the way, there are more.
+/// Size of a TCP stream's header, bytes; larger with one-way latencies.
 const TCP_HEAD_BYTES: usize = 60;
 const TCP_HEAD_BYTES_TRIPS: usize = 80;
 
-/// Bytes that are sent to a client that asks for times on the way of what it sends.
+/// Size of the server's answer to a client that requests one-way latencies, bytes.
 const ANSWER_BYTES: usize = 52;
 
-/// What a client may say that its header has, bytes.
+/// Limit of the header length that a client may state, bytes.
 const HEAD_BYTES_MAX: u32 = 512;
 
-/// Bytes of a server's report.
+/// Size of a server's report, bytes.
 pub const REPORT_BYTES: usize = 128;
 
 fn head(test: &Test, port: u16, flags: u32) -> [u32; 27] {
-    // Hundredths of seconds below zero, or bytes.
+    // Bytes, or the negative time in hundredths of a second.
     let amount = match test.bytes {
         0 => -((test.time_s * 100.0) as i32),
         bytes => i32::try_from(bytes).unwrap_or(i32::MAX),
@@ -61,13 +62,14 @@ fn head(test: &Test, port: u16, flags: u32) -> [u32; 27] {
     words
 }
 
-/// What each datagram of a client has behind its number and time. The test starts at this time of the epoch, microseconds.
+/// Returns the header of a client's datagrams, after number and time. The test starts at `start_us`,
+/// in µs since the epoch.
 pub fn udp_head(test: &Test, port: u16, start_us: u64) -> [u32; 27] {
     let length = if test.trip_times { 108 } else { 76 };
     let trips = if test.trip_times { TRIPS } else { 0 };
     let mut words = head(test, port, EXTENDED | WIDE_NUMBERS | HAS_LENGTH | trips | (length << 1));
     if test.trip_times {
-        // Servers believe no other clocks than one that is near theirs.
+        // A server accepts the client's clock only if it is close to its own.
         words[24..26].copy_from_slice(&time_words(start_us));
     }
     words
@@ -85,14 +87,14 @@ fn tcp_words(test: &Test, port: u16, start_us: u64) -> ([u32; 27], usize) {
     (words, length)
 }
 
-/// What a TCP stream of a client begins with, and one of a server that sends bursts. The test starts at this time of the epoch,
-/// microseconds.
+/// Returns the header of a TCP client's stream, or of a server that sends bursts. The test starts at `start_us`,
+/// in µs since the epoch.
 pub fn tcp_head(test: &Test, port: u16, start_us: u64) -> Vec<u8> {
     let (words, length) = tcp_words(test, port, start_us);
     words.iter().flat_map(|word| word.to_be_bytes()).take(length).collect()
 }
 
-/// What each of its bursts begins with; its time, number and length are written as it is sent.
+/// Returns the header of each burst. Its time, number and length are filled in when it is sent.
 pub(super) fn burst_head(test: &Test, port: u16, start_us: u64) -> [u32; 27] {
     let (mut words, _) = tcp_words(test, port, start_us);
     words[3..5].copy_from_slice(&time_words(start_us));
@@ -101,12 +103,13 @@ pub(super) fn burst_head(test: &Test, port: u16, start_us: u64) -> [u32; 27] {
     words
 }
 
-/// A time of the epoch: seconds and microseconds.
+/// Encodes a time since the epoch as seconds and microseconds.
 fn time_words(us: u64) -> [u32; 2] {
     [(us / 1_000_000) as u32, (us % 1_000_000) as u32]
 }
 
-/// What a client is sent that asks for times on the way: when its test began, and when the server has read that.
+/// Returns the server's answer to a request for one-way latencies: the start of the test, and the time
+/// at which it was read.
 pub fn answer(ask: &Ask, now_us: u64) -> Vec<u8> {
     let [start, now] = [ask.start_us, now_us].map(time_words);
     let words =
@@ -114,11 +117,11 @@ pub fn answer(ask: &Ask, now_us: u64) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// A message of round trips, and the fewest bytes that one has.
+/// Flag of a round trip's message, and the smallest size of one.
 const BOUNCE: u32 = 0x0080_0000;
 pub(super) const BOUNCE_BYTES_MIN: u32 = 64;
 
-/// What each message of round trips begins with. Its times are -1 where they are not known yet.
+/// Returns the header of round-trip messages. Unknown times are -1.
 pub(super) fn bounce_head(bytes: u32) -> [u32; 27] {
     let mut words = [0; 27];
     words[..4].copy_from_slice(&[BOUNCE, bytes, 1, 0x5a5a]);
@@ -130,34 +133,32 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at * 4..at * 4 + 4)?.try_into().ok()?))
 }
 
-/// What a client wants, as far as a server does it.
+/// A client's request, as far as this server supports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Ask {
-    /// The server sends.
     pub reverse: bool,
-    /// Both ends send, over one connection.
+    /// Whether both ends send over one connection.
     pub full_duplex: bool,
-    /// The request that the server connects back, of `-d` and `-r`.
+    /// Request that the server connects back, for `-d` and `-r`.
     pub back: Option<Back>,
-    /// Times on the way are worth something.
+    /// Whether one-way latencies are meaningful.
     pub trip_times: bool,
-    /// The version of the client.
     pub version: Option<[u16; 3]>,
-    /// Seconds for which the server sends, or bytes, where there are any.
+    /// Seconds for which the server sends, if given.
     pub time_s: f64,
-    /// See above.
+    /// Bytes that the server sends, if given.
     pub bytes: u64,
-    /// When a TCP test with times on the way began, microseconds of the epoch.
+    /// Start of a TCP test with one-way latencies, µs since the epoch.
     pub start_us: u64,
-    /// Bits a second at which it does.
+    /// Rate at which the server sends, bits per second.
     pub rate: Option<f64>,
-    /// Bytes of the messages of round trips, and how long the server holds each, µs.
+    /// Size of round-trip messages, bytes, and the time for which the server holds each, µs.
     pub bounces: Option<[u32; 2]>,
 }
 
 impl Ask {
-    /// Of what a stream begins with, or of what datagrams have behind their number and time. Whatever is no header asks for
-    /// nothing.
+    /// Parses the start of a stream, or a datagram's bytes after number and time. Bytes that are
+    /// not a header request nothing.
     pub fn read(bytes: &[u8]) -> Ask {
         let word = |at| word(bytes, at).unwrap_or(0);
         if word(0) == BOUNCE {
@@ -170,7 +171,7 @@ impl Ask {
         let port = u16::try_from(word(2)).ok().filter(|&port| port > 0 && word(0) & BACK != 0);
         let back = port.map(|port| Back { port, at_once: word(0) & BACK_AT_ONCE != 0 });
         if word(0) & (EXTENDED | HAS_LENGTH) != EXTENDED | HAS_LENGTH || length > HEAD_BYTES_MAX {
-            // Version 2.0 has the first part alone.
+            // Version 2.0 sends only the first part.
             return match back {
                 Some(_) => Ask { back, time_s, bytes: bytes_asked, ..Ask::default() },
                 None => Ask::default(),
@@ -192,7 +193,7 @@ impl Ask {
         }
     }
 
-    /// Bytes of the messages of round trips, where they are what a server answers.
+    /// Returns the size of round-trip messages if the server answers such messages.
     pub fn bounce_bytes(&self) -> Option<u32> {
         let is_answered =
             |&[bytes, hold]: &[u32; 2]| (BOUNCE_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&bytes) && hold == 0;
@@ -200,21 +201,17 @@ impl Ask {
     }
 }
 
-/// Times that datagrams were on the way, microseconds.
+/// One-way latencies, µs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Latency {
-    /// In the mean.
     pub mean_us: f64,
-    /// The shortest.
     pub least_us: f64,
-    /// The longest.
     pub most_us: f64,
-    /// Standard deviation.
     pub deviation_us: f64,
 }
 
 impl Latency {
-    /// `0.076/0.013/0.339/0.099`, in ms.
+    /// Formats the latencies as `0.076/0.013/0.339/0.099`, in ms.
     pub(super) fn milliseconds(&self) -> String {
         let Latency { mean_us, least_us, most_us, deviation_us } = self;
         let [mean, least, most, deviation] = [mean_us, least_us, most_us, deviation_us].map(|us| us / 1e3);
@@ -222,27 +219,22 @@ impl Latency {
     }
 }
 
-/// What a server has received of a stream of datagrams.
+/// A server's report on a stream of datagrams.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ServerReport {
-    /// Bytes.
     pub bytes: u64,
-    /// In this time.
     pub seconds: f64,
-    /// Datagrams that did not come.
     pub lost: u64,
-    /// Those that came behind a later one.
+    /// Number of datagrams that arrived after a later one.
     pub out_of_order: u64,
-    /// Those that were sent.
     pub datagrams: u64,
-    /// Smoothed variation of the times on the way.
+    /// Smoothed variation of one-way latencies, µs.
     pub jitter_us: f64,
-    /// The times themselves.
     pub latency: Latency,
 }
 
 impl ServerReport {
-    /// As it is sent to a client that has asked for times on the way, or has not.
+    /// Encodes the report for a client. `trips` states whether it requested one-way latencies.
     pub fn bytes(&self, trips: bool) -> [u8; REPORT_BYTES] {
         let received = self.datagrams.saturating_sub(self.lost);
         let time = |us: f64| [(us / 1e6) as u32, (us.max(0.0) % 1e6) as u32];
@@ -257,7 +249,7 @@ impl ServerReport {
         {
             words[at..at + 2].copy_from_slice(&time(us));
         }
-        // The sum of squares of the differences from the mean.
+        // Sum of squared differences from the mean.
         words[22] = (deviation_us * deviation_us * received.saturating_sub(1) as f64) as u32;
         words[26..29].copy_from_slice(&[received as u32, received as u32, self.seconds as u32]);
         let mut bytes = [0; REPORT_BYTES];
@@ -267,7 +259,7 @@ impl ServerReport {
         bytes
     }
 
-    /// Of a server's answer; `None` where it is none.
+    /// Parses a server's answer; `None` if it is not a report.
     pub fn read(bytes: &[u8]) -> Option<ServerReport> {
         let number = |at| word(bytes, at).map(f64::from);
         let time = |at| Some(number(at)? * 1e6 + number(at + 1)?);

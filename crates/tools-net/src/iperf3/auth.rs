@@ -1,10 +1,11 @@
-//! Authentication of iperf3: a user's name, password and time, encrypted with the server's RSA key, in the parameters. Whoever
-//! sees a token can send it again while its time is near; this server takes each only once.
+//! Authentication of iperf3. The parameters contain a token: a user's name, password and time, encrypted with the
+//! server's RSA key. An eavesdropper can send a token again while its time is close; this server accepts each only
+//! once.
 //!
 //! A server that decrypts strangers' tokens must not reveal which check failed (RUSTSEC-2023-0071, Bleichenbacher's
 //! attack). So every refused token costs the same steps, whether it cannot be decrypted, its user is unknown or its
-//! password is wrong: one decryption, one comparison with all users, one hash. The answer is always the same, at a time
-//! that [`answer_at`] rounds up.
+//! password is wrong: one decryption, one comparison with all users, one hash. The answer is always the same, at a
+//! time that [`answer_at`] rounds up.
 
 mod key;
 
@@ -17,15 +18,15 @@ use std::time::Duration;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
-/// Tokens that a server remembers. More within the time in which they are good are refused.
+/// Limit of remembered tokens. Further tokens within their validity period are refused.
 const TOKENS_MAX: usize = 10_000;
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Longest token, base64: of a key of 8192 bits.
+/// Limit of a token's base64 length, for a key of 8192 bits.
 const TOKEN_BYTES_MAX: usize = 2048;
 
-/// How a token is filled up to the length of the key.
+/// Padding of a token to the length of the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Padding {
     /// OAEP with SHA-1, since 3.17.
@@ -34,14 +35,13 @@ pub enum Padding {
     Pkcs1,
 }
 
-/// Who a client says that it is.
+/// A client's claim of its identity.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// The name.
     pub user: String,
-    /// The password, which is overwritten when this is dropped.
+    /// Password, zeroed on drop.
     pub password: Zeroizing<String>,
-    /// When it was said, seconds of the epoch.
+    /// Time of the claim, seconds since the epoch.
     pub at: i64,
 }
 
@@ -52,7 +52,7 @@ impl std::fmt::Debug for Claim {
 }
 
 impl Claim {
-    /// As it is encrypted.
+    /// Returns the text to encrypt.
     fn text(&self) -> Zeroizing<String> {
         let Claim { user, password, at } = self;
         let password = password.as_str();
@@ -61,30 +61,31 @@ impl Claim {
 
     fn read(text: &[u8]) -> Option<Claim> {
         let text = std::str::from_utf8(text).ok()?.strip_prefix("user: ")?;
-        // The time is last: a password may have anything in it.
+        // The time is last, because a password may contain any text.
         let (user, rest) = text.split_once("\npwd:  ")?;
         let (password, at) = rest.rsplit_once("\nts:   ")?;
         let at = at.trim_end_matches('\0').parse().ok()?;
         Some(Claim { user: user.to_owned(), password: Zeroizing::new(password.to_owned()), at })
     }
 
-    /// A claim that matches no user, examined in place of an unreadable one.
+    /// Returns a claim that matches no user, checked in place of an unreadable one.
     fn of_no_one() -> Claim {
         Claim { user: String::new(), password: Zeroizing::new(String::new()), at: 0 }
     }
 
-    /// The token of it; `None` where it is too long for the key.
+    /// Encrypts the claim; `None` if it is too long for the key.
     pub fn token(&self, key: &PublicKey, padding: Padding) -> Option<String> {
         Some(BASE64_STANDARD.encode(key.encrypt(self.text().as_bytes(), padding)?))
     }
 }
 
-/// Who may be a client: a line `NAME,HASH` each, where HASH is the SHA-256 of `{NAME}PASSWORD` in hexadecimal digits.
+/// Users that are admitted: a line `NAME,HASH` each, where HASH is the SHA-256 of
+/// `{NAME}PASSWORD` in hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Users(Vec<(String, [u8; 64])>);
 
 impl Users {
-    /// Of a file; `Err` has the number of a line that is malformed.
+    /// Parses a file. The error is the number of a malformed line.
     pub fn read(text: &str) -> Result<Users, usize> {
         let mut users = Vec::new();
         for (line, number) in text.lines().map(str::trim).zip(1..) {
@@ -108,31 +109,30 @@ impl Users {
         let Claim { user, password, .. } = claim;
         step("users");
         let mut expected = [b'-'; 64];
-        // The first of equal names wins.
+        // The first of equal names counts.
         for (name, hash) in self.0.iter().rev() {
             let is_it = name.as_bytes().ct_eq(user.as_bytes());
             expected.iter_mut().zip(hash).for_each(|(byte, of_user)| byte.conditional_assign(of_user, is_it));
         }
         step("hash");
         let text = Zeroizing::new(format!("{{{user}}}{}", password.as_str()));
-        let mut said = [0; 64];
-        for (pair, byte) in said.chunks_exact_mut(2).zip(Sha256::digest(text.as_bytes())) {
+        let mut actual = [0; 64];
+        for (pair, byte) in actual.chunks_exact_mut(2).zip(Sha256::digest(text.as_bytes())) {
             pair.copy_from_slice(&[byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]));
         }
-        expected.ct_eq(&said).into()
+        expected.ct_eq(&actual).into()
     }
 }
 
 /// Reason for refusing a client, for the server's log only. The client learns only that it was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
-    /// It sent no token.
     #[error("the client sent no token")]
     NoToken,
-    /// Not of this server's key, not of this padding, or nothing of the kind.
+    /// The token was encrypted with another key or padding, or is not a token.
     #[error("the token of the client cannot be decrypted: another key, or another padding (--use-pkcs1-padding)")]
     Unreadable,
-    /// Too old, or from the future.
+    /// The token is too old, or from the future.
     #[error("the time of {user}'s token is {off} s from the server's; --time-skew-threshold allows {most} s")]
     Skew {
         /// The user that the token names.
@@ -142,13 +142,13 @@ pub enum Denied {
         /// Largest difference allowed, seconds.
         most: u64,
     },
-    /// No such user, or another password.
+    /// The user does not exist, or the password differs.
     #[error("the user or the password of the client is wrong")]
     Wrong,
-    /// It came before.
+    /// The token was used before.
     #[error("the token of {0} was used before")]
     Replayed(String),
-    /// Too many tokens within the time in which they are good.
+    /// There are too many tokens within their validity period.
     #[error("more than {TOKENS_MAX} tests within the time in which a token is good")]
     Many,
 }
@@ -166,9 +166,7 @@ pub fn answer_at(elapsed: Duration) -> Duration {
 /// A server's key, its users, and the tokens that it has accepted.
 #[derive(Debug)]
 pub struct Gate {
-    /// Its key.
     pub key: PrivateKey,
-    /// Its users.
     pub users: Users,
     /// Padding that clients must use for tokens.
     pub padding: Padding,
@@ -184,10 +182,10 @@ impl Gate {
         Gate { key, users, padding, skew_s, taken: Mutex::default() }
     }
 
-    /// Returns the user whose token this is. Tokens of several clients are examined at the same time.
+    /// Returns the user of a token. Tokens of several clients are examined concurrently.
     ///
     /// # Errors
-    /// The reason of a refusal, for the log.
+    /// The reason for the refusal, for the log.
     pub fn admit(&self, token: Option<&str>, now: i64) -> Result<String, Denied> {
         let token = token.ok_or(Denied::NoToken)?;
         let bytes = Some(token).filter(|token| token.len() <= TOKEN_BYTES_MAX);
@@ -209,7 +207,7 @@ impl Gate {
         }
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.retain(|(_, until)| *until >= now);
-        // Of the bytes: the same ones can be spelled in several ways.
+        // Hash the decoded bytes, because base64 can encode the same bytes in several ways.
         let hash = Sha256::digest(&bytes).into();
         if taken.iter().any(|(taken, _)| *taken == hash) {
             return Err(Denied::Replayed(user));

@@ -1,18 +1,18 @@
-//! Numbers as iperf3 prints them.
+//! Numbers in iperf3's format.
 
-/// The unit of rates, `-f`.
+/// Unit of rates, from `-f`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Bits, with the prefix that fits.
+    /// Bits, with a suitable prefix.
     Adaptive,
-    /// Bits by powers of 1000, or bytes by powers of 1024; the number is the power.
+    /// Bits by powers of 1000; the number is the power.
     Bits(usize),
-    /// See above.
+    /// Bytes by powers of 1024; the number is the power.
     Bytes(usize),
 }
 
 impl Unit {
-    /// Of its letter.
+    /// Returns the unit of a letter.
     pub fn of(letter: &str) -> Option<Unit> {
         let power = |letters: &str| letters.find(letter).filter(|_| letter.len() == 1).map(|at| at + 1);
         match letter {
@@ -24,7 +24,7 @@ impl Unit {
 
 const PREFIXES: [&str; 5] = ["", "K", "M", "G", "T"];
 
-/// A value in a unit, with four characters at least. Source: goldens.
+/// Formats a value in a unit, with at least four characters. Source: goldens.
 fn scaled(value: f64, base: f64, power: Option<usize>, label: &str) -> String {
     let (mut value, mut at) = (value, 0);
     while power.map_or(at < 4 && value >= base, |power| at < power) {
@@ -35,12 +35,12 @@ fn scaled(value: f64, base: f64, power: Option<usize>, label: &str) -> String {
     format!("{value:4.digits$} {}{label}", PREFIXES[at])
 }
 
-/// Bytes, as `12.5 MBytes`.
+/// Formats bytes as `12.5 MBytes`.
 pub fn bytes_text(bytes: u64) -> String {
     scaled(bytes as f64, 1024.0, None, "Bytes")
 }
 
-/// Bytes a second as the rate that the unit asks for, without what follows it: `8.31 Gbits/sec`.
+/// Formats bytes per second in the unit: `8.31 Gbits/sec`.
 pub fn rate_text(bytes_per_second: f64, unit: Unit) -> String {
     let text = match unit {
         Unit::Adaptive => scaled(bytes_per_second * 8.0, 1000.0, None, "bits"),
@@ -50,7 +50,7 @@ pub fn rate_text(bytes_per_second: f64, unit: Unit) -> String {
     text + "/sec"
 }
 
-/// As C's `%.{digits}g`.
+/// Formats a number like C's `%.{digits}g`.
 pub fn general(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value.is_finite() { "0" } else { "null" }.to_owned();
@@ -69,7 +69,8 @@ pub fn general(value: f64, digits: usize) -> String {
     plain(&format!("{value:.*}", (digits as i32 - 1 - exponent).max(0) as usize))
 }
 
-/// A number of the command line: a fraction with a suffix, of powers of this base. Case does not matter.
+/// Parses a number of the command line: a fraction with a suffix, which stands for a power of
+/// `base`. Case is ignored.
 pub(super) fn number(text: &str, base: f64) -> Option<f64> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let power = match text[digits.len()..].to_ascii_lowercase().as_str() {

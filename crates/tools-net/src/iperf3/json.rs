@@ -1,5 +1,5 @@
-//! JSON in the order and the layout of the library that iperf3 prints with. Its readers are mostly programs, but people
-//! compare its files with `diff`.
+//! JSON with the order and layout of the library that iperf3 uses. Its readers are mostly programs, but people
+//! compare such files with `diff`.
 
 use super::format::general;
 use serde_json::Value;
@@ -8,27 +8,22 @@ use std::fmt::Write as _;
 /// A value whose keys keep their order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Json {
-    /// `true`, `false`.
     Bool(bool),
-    /// A whole number.
     Int(i64),
-    /// Any number. What is none is printed as 0: a reader that wants a number must not find another type.
+    /// Any number. NaN and infinities are printed as 0, because a reader that expects a number
+    /// must not find another type.
     Number(f64),
-    /// Text.
     Text(String),
-    /// An array.
     List(Vec<Json>),
-    /// An object.
     Map(Vec<(String, Json)>),
 }
 
 impl Json {
-    /// An object of these entries.
+    /// Creates an object of these entries.
     pub fn map<const N: usize>(entries: [(&str, Json); N]) -> Json {
         Json::Map(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 
-    /// Text.
     pub fn text(text: &str) -> Json {
         Json::Text(text.to_owned())
     }
@@ -40,7 +35,7 @@ impl Json {
         }
     }
 
-    /// Gives an entry of an object another value.
+    /// Replaces the value of an object's entry.
     pub fn set(&mut self, key: &str, value: Json) {
         if let Json::Map(entries) = self
             && let Some(entry) = entries.iter_mut().find(|entry| entry.0 == key)
@@ -49,7 +44,7 @@ impl Json {
         }
     }
 
-    /// What another program sent.
+    /// Converts JSON that another program sent.
     pub fn of(value: &Value) -> Json {
         match value {
             Value::Null => Json::Int(0),
@@ -65,14 +60,14 @@ impl Json {
         }
     }
 
-    /// In one line.
+    /// Formats the value on one line.
     pub fn line(&self) -> String {
         let mut text = String::new();
         self.write(&mut text, None);
         text
     }
 
-    /// With a line for each entry.
+    /// Formats the value with one line per entry.
     pub fn page(&self) -> String {
         let mut text = String::new();
         self.write(&mut text, Some(0));

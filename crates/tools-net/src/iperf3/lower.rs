@@ -1,10 +1,10 @@
-//! From parameters to the work of a stream.
+//! Lowers parameters to the work of a stream.
 
 use super::params::Params;
 use plumb_workload::PerSecond;
 use plumb_workload::net::{DatagramForm, NetOp, NetWork, Passing, Transport};
 
-/// The work of an end that sends, or of one that receives. `trains`: both ends take datagrams in trains.
+/// Returns the work of a sending or a receiving end. `trains` states whether both ends support trains of datagrams.
 pub fn flow(params: &Params, sends: bool, trains: bool) -> NetWork {
     let transport = if params.transport.udp { Transport::Udp } else { Transport::Tcp };
     let op = match (params.trips.response > 0, params.trips.connects) {
@@ -13,7 +13,7 @@ pub fn flow(params: &Params, sends: bool, trains: bool) -> NetWork {
         (true, true) => NetOp::Connect,
     };
     let op = if sends { op } else { op.peer() };
-    // Of round trips, the rate is their number.
+    // The rate of round trips is their number per second.
     let unit = if params.trips.response > 0 { 1.0 } else { 8.0 };
     let rate = params.pace.rate.filter(|&rate| rate > 0).map(|rate| PerSecond(rate as f64 / unit));
     NetWork {

@@ -1,5 +1,5 @@
-//! iperf3: its command line, what travels on its control connection, its text and its JSON. Written from observation of 3.12
-//! and 3.21: nothing here touches the system.
+//! iperf3: its command line, its control protocol, its text and its JSON. Based on observation of 3.12 and 3.21.
+//! Nothing here touches the system.
 
 mod auth;
 pub(crate) mod format;

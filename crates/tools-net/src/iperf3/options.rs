@@ -1,11 +1,11 @@
-//! The options, one row each: the parser and `--help` read them.
+//! The options in one table, which the parser and `--help` use.
 
 use plumb_tools::Support::{self, Ignored, NotYet, Works};
 use plumb_tools::options::Role::{Both, Client, Server};
 use plumb_tools::options::Takes::{AfterEquals, Nothing, Value};
 use plumb_tools::options::{DoubleDash, Grammar, Opt, Table, both, long};
 
-/// All of them. Source: iperf 3.21's help and manual.
+/// All options. Source: iperf 3.21's help and manual.
 #[rustfmt::skip]
 pub const OPTIONS: &[Opt] = &[
     both('s', "server", Nothing, "run as server"),
@@ -17,10 +17,10 @@ pub const OPTIONS: &[Opt] = &[
     both('B', "bind", Value("ADDRESS"), "bind to ADDRESS (server default: loopback only)"),
     long("bind-dev", Value("DEV"), "bind to the network interface DEV"),
     both('F', "file", Value("FILE"), "send FILE, or receive into it"),
-    both('A', "affinity", Value("N[,M]"), "run on processor N (M: of a stock server)"),
-    both('m', "mptcp", Nothing, "multipath TCP (the server always takes it)"),
-    long("rcv-timeout", Value("MS"), "end a test that receives nothing for so long (default 120000)"),
-    long("snd-timeout", Value("MS"), "end a TCP stream whose data nobody acknowledges for so long"),
+    both('A', "affinity", Value("N[,M]"), "run on processor N (M: for a stock server)"),
+    both('m', "mptcp", Nothing, "multipath TCP (the server always accepts it)"),
+    long("rcv-timeout", Value("MS"), "end a test that receives nothing for this long (default 120000)"),
+    long("snd-timeout", Value("MS"), "end a TCP stream whose data is unacknowledged for this long"),
     long("cntl-ka", AfterEquals("[=S/S/N]"), "keepalive of the control connection (default 5/5/3)"),
     both('V', "verbose", Nothing, "print more"),
     both('J', "json", Nothing, "print JSON"),
@@ -34,13 +34,13 @@ pub const OPTIONS: &[Opt] = &[
     both('6', "version6", Nothing, "IPv6 only"),
     both('D', "daemon", Nothing, "run in the background").of(Server),
     both('1', "one-off", Nothing, "end after one test").of(Server),
-    long("server-bitrate-limit", Value("R[/S]"), "end tests of more bits a second (mean of S seconds, default 5)").of(Server),
+    long("server-bitrate-limit", Value("R[/S]"), "end tests above this rate (mean over S seconds, default 5)").of(Server),
     long("idle-timeout", Value("S"), "with -1, end after S seconds without a client").of(Server),
     long("server-max-duration", Value("S"), "refuse tests of more seconds").of(Server),
     both('u', "udp", Nothing, "UDP instead of TCP").of(Client),
-    long("sctp", Nothing, "SCTP instead of TCP, where both kernels have it").of(Client),
-    both('b', "bitrate", Value("R[/N]"), "bits a second of a stream (UDP default 1M; 0: no limit), N blocks at once").of(Client),
-    long("fq-rate", Value("R"), "bits a second at which the kernel lets data go").of(Client),
+    long("sctp", Nothing, "SCTP instead of TCP, if both kernels have it").of(Client),
+    both('b', "bitrate", Value("R[/N]"), "bits per second of a stream (UDP default 1M; 0: no limit), N blocks at once").of(Client),
+    long("fq-rate", Value("R"), "bits per second of the kernel's pacing").of(Client),
     both('t', "time", Value("S"), "seconds (default 10)").of(Client),
     both('n', "bytes", Value("N"), "end after N bytes").of(Client),
     both('k', "blockcount", Value("N"), "end after N blocks").of(Client),
@@ -49,7 +49,7 @@ pub const OPTIONS: &[Opt] = &[
     both('R', "reverse", Nothing, "the server sends").of(Client),
     long("bidir", Nothing, "both send").of(Client),
     both('w', "window", Value("N"), "bytes of socket buffers").of(Client),
-    both('C', "congestion", Value("NAME"), "algorithm of congestion control").of(Client),
+    both('C', "congestion", Value("NAME"), "congestion control algorithm").of(Client),
     both('M', "set-mss", Value("N"), "bytes of the largest segment").of(Client),
     both('N', "no-delay", Nothing, "TCP_NODELAY").of(Client),
     both('S', "tos", Value("N"), "type of service").of(Client),
@@ -77,10 +77,10 @@ pub const OPTIONS: &[Opt] = &[
     long("rsa-private-key-path", Value("FILE"), "admit only users: the key of the server, PEM").of(Server),
     long("authorized-users-path", Value("FILE"), "the users: lines of NAME,SHA-256 of {NAME}PASSWORD").of(Server),
     long("time-skew-threshold", Value("S"), "how far a client's clock may be off (default 10)").of(Server),
-    long("use-pkcs1-padding", Nothing, "pad as before 3.17 (a real server of those tells whoever measures)"),
+    long("use-pkcs1-padding", Nothing, "pad as before 3.17 (the timing of real servers of those versions reveals secrets)"),
 ];
 
-/// The rules of its words: getopt_long(3)'s, but that no word may be left over.
+/// The parsing rules: those of getopt_long(3), except that operands are errors.
 pub(crate) const GRAMMAR: Grammar = Grammar {
     aliases: &[("bandwidth", "bitrate")],
     abbreviates: true,
@@ -88,13 +88,13 @@ pub(crate) const GRAMMAR: Grammar = Grammar {
     ..Grammar::getopt(Table(&[OPTIONS]))
 };
 
-/// What `--help` prints.
+/// Returns the page of `--help`.
 pub fn help() -> String {
     help_of("iperf3", OPTIONS)
         + "\n[KMG] are powers of 1000 in rates and of 1024 elsewhere. Measured by Plumb in the language of iperf 3.21.\n"
 }
 
-/// The same of another table.
+/// Formats the page of `--help` for another table.
 pub(crate) fn help_of(tool: &str, table: &[Opt]) -> String {
     let mut text = format!("Usage: {tool} [-s|-c host] [options]\n       {tool} [-h|--help] [-v|--version]\n");
     for (role, title) in [(Both, "Server or Client:"), (Server, "Server specific:"), (Client, "Client specific:")] {

@@ -1,14 +1,14 @@
-//! What a client asks for, as it travels, and what a server allows.
+//! A client's parameters, their wire format, and a server's limits.
 
 use super::json::Json;
 use super::wire::{AUTHORIZATION_FAILED, VERSION};
 use plumb_workload::net::Passing;
 use serde_json::Value;
 
-/// Largest label of a flow of IPv6: 20 bits.
+/// Largest IPv6 flow label: 20 bits.
 pub(crate) const FLOW_LABEL_MAX: u32 = (1 << 20) - 1;
 
-/// What a test is to be, as the client says it.
+/// Parameters of a test, as the client sends them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Params {
     pub transport: Transport,
@@ -18,58 +18,57 @@ pub struct Params {
     pub pace: PaceParams,
     pub report: ReportParams,
     pub passing: PassingParams,
-    /// Processor that a stock server is asked to use. Plumb's own does not let clients choose.
+    /// CPU that a stock server is asked to use. Plumb's server does not let clients choose.
     pub server_processor: Option<u32>,
-    /// The name and the password of the user and the time, encrypted.
+    /// User name, password and time, encrypted.
     pub token: Option<String>,
-    /// The client is Plumb.
+    /// Whether the client is Plumb.
     pub is_plumb: bool,
     pub trips: TripParams,
 }
 
-/// The protocol that carries the data.
+/// Transport protocol of the data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Transport {
-    /// `-u`: datagrams carry the data.
+    /// `-u`: whether datagrams carry the data.
     pub udp: bool,
-    /// `--sctp`: SCTP carries the data.
+    /// `--sctp`: whether SCTP carries the data.
     pub sctp: bool,
-    /// `-m`: TCP may use several paths.
+    /// `-m`: whether TCP may use several paths.
     pub multipath: bool,
 }
 
-/// When the test ends, and the seconds that do not count.
+/// End of the test, and its uncounted start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestEnd {
     /// `-O`: seconds at the start that do not count.
     pub omit_s: u32,
-    /// `-t`: seconds of the test; `None` for 10 s, or for no end by time.
+    /// `-t`: duration, seconds. `None` means 10 s, or no time limit.
     pub time_s: Option<u32>,
-    /// `-n`: bytes of the test; 0 for no such end.
+    /// `-n`: bytes after which the test ends; 0 for none.
     pub bytes: u64,
-    /// `-k`: blocks of the test; 0 for no such end.
+    /// `-k`: blocks after which the test ends; 0 for none.
     pub blocks: u64,
 }
 
-/// The streams: their number, their direction, and the bytes of a call.
+/// Streams: number, direction, and block size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowParams {
     /// `-P`: number of streams.
     pub streams: u32,
-    /// `-R`: the server sends.
+    /// `-R`: whether the server sends.
     pub reverse: bool,
-    /// `--bidir`: both ends send.
+    /// `--bidir`: whether both ends send.
     pub bidir: bool,
-    /// `-l`: bytes of a call; 0 for the default.
+    /// `-l`: bytes per block; 0 for the default.
     pub block: u32,
 }
 
-/// Limits of the rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaceParams {
     /// `-b`: bits per second of a stream.
     pub rate: Option<u64>,
-    /// `-b`: blocks that are sent together.
+    /// `-b`: number of blocks sent together.
     pub burst: u32,
     /// `--fq-rate`: bits per second of the kernel's pacing.
     pub kernel_rate: Option<u64>,
@@ -78,60 +77,60 @@ pub struct PaceParams {
 /// Options of the data sockets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SocketParams {
-    /// `-M`: bytes of the largest segment.
+    /// `-M`: maximum segment size, bytes.
     pub segment: Option<u32>,
-    /// `-N`: `TCP_NODELAY`.
+    /// `-N`: whether `TCP_NODELAY` is set.
     pub no_delay: bool,
-    /// `-w`: bytes of the socket buffers.
+    /// `-w`: size of the socket buffers, bytes.
     pub window: Option<u32>,
     /// `-S`, `--dscp`: type of service.
     pub service: u8,
-    /// `-C`: congestion control.
+    /// `-C`: congestion control algorithm.
     pub congestion: Option<String>,
-    /// `-L`: label of a flow of IPv6.
+    /// `-L`: IPv6 flow label.
     pub flow_label: Option<u32>,
-    /// `--dont-fragment`: datagrams are not fragmented.
+    /// `--dont-fragment`: whether datagrams must not be fragmented.
     pub whole: bool,
 }
 
-/// The way of bytes between program and kernel.
+/// How bytes pass between program and kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PassingParams {
-    /// `-Z`: the sender lends its memory to the kernel.
+    /// `-Z`: whether the sender lends its memory to the kernel.
     pub lend: bool,
-    /// `--skip-rx-copy`: the receiver drops the data unread.
+    /// `--skip-rx-copy`: whether the receiver drops the data unread.
     pub drop: bool,
-    /// `--gsro`: several datagrams pass in one call.
+    /// `--gsro`: whether several datagrams pass in one call.
     pub trains: bool,
-    /// `--udp-counters-64bit`: datagrams have counters of 64 bits.
+    /// `--udp-counters-64bit`: whether datagrams have 64-bit counters.
     pub wide: bool,
-    /// `--repeating-payload`: the payload repeats a pattern.
+    /// `--repeating-payload`: whether the payload repeats a pattern.
     pub repeats: bool,
-    /// The calls that move bytes at the sender, unless `lend` is set.
+    /// Calls that move bytes at the sender, unless `lend` is set.
     pub tx: Passing,
-    /// The calls that move bytes at the receiver, unless `drop` is set.
+    /// Calls that move bytes at the receiver, unless `drop` is set.
     pub rx: Passing,
 }
 
-/// Round trips in place of streams.
+/// Round trips, measured instead of streams.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TripParams {
-    /// Bytes of a response; 0 for streams.
+    /// Size of a response, bytes; 0 for streams.
     pub response: u32,
-    /// Each round trip has a connection of its own.
+    /// Whether each round trip opens its own connection.
     pub connects: bool,
-    /// Longest time that both ends poll the socket before they sleep, in µs.
+    /// Time for which both ends poll the socket before they sleep, µs.
     pub poll_us: u32,
 }
 
-/// Texts and output that the report contains on request.
+/// Optional contents of the report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportParams {
     /// `-T`: text that starts each line of the output.
     pub title: Option<String>,
-    /// `--extra-data`: text that the JSON of both ends contains.
+    /// `--extra-data`: text in the JSON of both ends.
     pub extra_data: Option<String>,
-    /// `--get-server-output`: the client receives the server's output.
+    /// `--get-server-output`: whether the client receives the server's output.
     pub get_output: bool,
 }
 
@@ -147,46 +146,43 @@ impl Default for PaceParams {
     }
 }
 
-/// What a server allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bits a second of all streams of a test together.
+    /// Bits per second of all streams of a test.
     pub rate: Option<u64>,
-    /// Seconds of a test.
     pub time_s: u32,
 }
 
-/// Why a server refuses a test.
+/// Reason for which a server refuses a test.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Not JSON, or not an object.
+    /// The parameters are not a JSON object.
     #[error("unable to receive parameters from client: not a JSON object")]
     NotJson,
-    /// A number out of range, or of another type.
+    /// A number is out of range, or has another type.
     #[error("parameter `{0}` of the client is out of range")]
     Range(&'static str),
-    /// More than the server gives.
+    /// The requested rate exceeds the server's limit.
     #[error("total required bandwidth is larger than server limit")]
     Rate,
-    /// Longer than the server allows.
+    /// The requested time exceeds the server's limit.
     #[error("client's requested duration exceeds the server's maximum permitted limit")]
     Time,
-    /// Nothing came for too long.
+    /// The client sent nothing for too long.
     #[error("idle timeout for receiving data")]
     Idle,
-    /// The client did not end its test.
+    /// The client did not end its test in time.
     #[error("server test duration expired")]
     Over,
-    /// Not the token of a user.
+    /// The token does not belong to a user.
     #[error("test authorization failed")]
     Denied,
-    /// What is not supported.
+    /// The client requests something unsupported.
     #[error("{0} is not supported")]
     Not(&'static str),
 }
 
 impl Refused {
-    /// The number that iperf3 has for it.
     pub fn number(&self) -> i32 {
         match self {
             Refused::Rate => 27,
@@ -200,12 +196,12 @@ impl Refused {
     }
 }
 
-/// Keys of the parameters that are there or not; `false` counts as there, as it does for iperf3.
+/// Returns `true` if a parameter is present. As in iperf3, `false` counts as present.
 fn has(value: &Value, key: &str) -> bool {
     value.get(key).is_some()
 }
 
-/// A whole number in a range; the default where the key is missing.
+/// Reads a whole number within a range; the default if the key is missing.
 fn whole(value: &Value, key: &'static str, most: u64, default: u64) -> Result<u64, Refused> {
     let Some(number) = value.get(key) else { return Ok(default) };
     let wide = number.as_u64().or_else(|| {
@@ -215,12 +211,11 @@ fn whole(value: &Value, key: &'static str, most: u64, default: u64) -> Result<u6
     wide.filter(|&number| number <= most).ok_or(Refused::Range(key))
 }
 
-/// A text.
 pub(super) fn text(value: &Value, key: &str) -> Option<String> {
     value.get(key)?.as_str().map(str::to_owned)
 }
 
-/// How bytes pass, where Plumb's own client says it.
+/// Reads how bytes pass, which only Plumb's client sends.
 fn passing(value: &Value, key: &'static str, can: fn(Passing) -> bool) -> Result<Passing, Refused> {
     match text(value, key) {
         None => Ok(Passing::Copy),
@@ -229,10 +224,10 @@ fn passing(value: &Value, key: &'static str, can: fn(Passing) -> bool) -> Result
 }
 
 impl Params {
-    /// What a client sends.
+    /// Parses a client's parameters.
     ///
     /// # Errors
-    /// What the server does not allow.
+    /// The server does not allow the test.
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Params, Refused> {
         let value: Value = serde_json::from_slice(bytes).map_err(|_| Refused::NotJson)?;
         let json = value.is_object().then_some(&value).ok_or(Refused::NotJson)?;
@@ -305,7 +300,7 @@ impl Params {
         Ok(params)
     }
 
-    /// What carries the data, of these three.
+    /// Returns the item for the transport protocol.
     pub fn protocol<T: Copy>(&self, [tcp, udp, sctp]: [T; 3]) -> T {
         match (self.transport.udp, self.transport.sctp) {
             (true, _) => udp,
@@ -317,7 +312,7 @@ impl Params {
     fn check(&self, limits: &Limits) -> Result<(), Refused> {
         let directions = if self.flow.bidir { 2 } else { 1 };
         if let Some(limit) = limits.rate {
-            // Without a rate, it is as much as there is.
+            // Without a rate, the test is unlimited.
             let asked = self.pace.rate.map(|rate| rate.saturating_mul(u64::from(self.flow.streams) * directions));
             if asked.is_none_or(|asked| asked > limit) {
                 return Err(Refused::Rate);
@@ -331,7 +326,7 @@ impl Params {
         Ok(())
     }
 
-    /// As it is sent.
+    /// Encodes the parameters.
     pub fn json(&self) -> Json {
         let flag = |is: bool| is.then_some(Json::Bool(true));
         let number = |number: u64| Some(Json::Int(number as i64));

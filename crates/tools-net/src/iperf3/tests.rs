@@ -1,4 +1,4 @@
-//! The command line, the wire and the output, beside what iperf 3.12 and 3.21 print and send.
+//! Tests of the command line, the wire format and the output, compared with those of iperf 3.12 and 3.21.
 
 use super::*;
 use plumb_tools::Support;
@@ -30,13 +30,13 @@ fn with_block(block: u32, line: &str) -> Params {
     params
 }
 
-fn wrong(line: &str) -> String {
+fn error_of(line: &str) -> String {
     read(&words(line)).expect_err(line).to_string()
 }
 
 // Protects the meaning of numbers: rates are powers of 1000, sizes of 1024, and the defaults are iperf3's.
 #[test]
-fn options_mean_what_they_mean_to_iperf3() {
+fn options_have_iperf3s_meaning() {
     let plain = params("");
     assert_eq!((plain.end.time_s, plain.pace.rate, plain.flow.streams, plain.flow.block), (Some(10), None, 1, 0));
     assert_eq!(params("-u").pace.rate, Some(1 << 20));
@@ -67,7 +67,7 @@ fn options_mean_what_they_mean_to_iperf3() {
     assert_eq!((own.keep_alive, own.stamp.as_deref()), ([Some(9), None, Some(2)], Some("%c ")));
     let End::Client(client) = own.end else { panic!() };
     assert_eq!((&*client.host, client.params.end.time_s), ("fe80::1", Some(10)));
-    assert_eq!(params("-F f").end.time_s, None, "the file is where it ends");
+    assert_eq!(params("-F f").end.time_s, None, "the file limits the test");
     let server = asked("-s --server-bitrate-limit 2G/7 --idle-timeout 3 -B ::1%lo --timestamps=%H");
     assert_eq!((server.device.as_deref(), server.stamp.as_deref()), (Some("lo"), Some("%H")));
     assert!(matches!(
@@ -81,9 +81,9 @@ fn options_mean_what_they_mean_to_iperf3() {
     assert_eq!(read(&words("-c h -v")), Ok(Asked::Version));
 }
 
-// Protects against tests that are not what was asked for: each mistake has a message, and what is not done yet is refused.
+// Protects against unintended tests: each mistake is an error, and unsupported options are refused.
 #[test]
-fn what_is_wrong_is_refused_with_a_reason() {
+fn invalid_commands_are_refused_with_a_reason() {
     for (line, message) in [
         ("-c h -s", "cannot be both server and client"),
         ("-t 1", "must either be a client (-c) or server (-s)"),
@@ -122,16 +122,16 @@ fn what_is_wrong_is_refused_with_a_reason() {
         ),
         ("-c h --sctp --nstreams 2", "option --nstreams is not supported yet: one stream of SCTP is used"),
     ] {
-        assert_eq!(wrong(line), message, "{line}");
+        assert_eq!(error_of(line), message, "{line}");
     }
     for row in OPTIONS.iter().filter(|row| matches!(row.support, Support::NotYet(_))) {
         let end = if row.role == Role::Server { "-s" } else { "-c h" };
         let value = if row.takes.needs_value() { "1" } else { "" };
-        assert!(wrong(&format!("{end} --{} {value}", row.name)).contains("not supported yet"), "{}", row.name);
+        assert!(error_of(&format!("{end} --{} {value}", row.name)).contains("not supported yet"), "{}", row.name);
     }
 }
 
-// Protects the help: every option is there, with what it does or why not.
+// Protects the help: every option is in it, with its effect or the reason for its lack of support.
 #[test]
 fn help_names_every_option() {
     let text = help();
@@ -142,9 +142,9 @@ fn help_names_every_option() {
     }
 }
 
-// Protects stock servers: what they are sent is what a stock client sends, and Plumb's own keys besides. Source: goldens.
+// Protects stock servers: parameters equal those of a stock client, plus Plumb's own keys. Source: goldens.
 #[test]
-fn parameters_are_those_of_iperf3() {
+fn parameters_equal_iperf3s() {
     let sent = with_block(16384, "-t 1 -b 1M").json().line();
     let stock = r#"{"tcp":true,"omit":0,"time":1,"num":0,"blockcount":0,"parallel":1,"len":16384,"bandwidth":1000000,"pacing_timer":1000,"client_version":"#;
     assert!(sent.starts_with(stock), "{sent}");
@@ -163,7 +163,7 @@ fn parameters_are_those_of_iperf3() {
     }
 }
 
-/// Hostile and foolish parameters, with what a server says of them.
+/// Hostile and invalid parameters, with the server's errors.
 const HOSTILE: &[(&str, &str)] = &[
     ("", "not a JSON object"),
     ("[]", "not a JSON object"),
@@ -205,9 +205,10 @@ fn hostile_parameters_are_refused() {
     assert_eq!(Params::read(deep.as_bytes(), &limits), Err(Refused::NotJson));
 }
 
-// Protects a server's limits: all streams in both directions count, and what names no end or no rate asks for more than any.
+// Protects a server's limits: streams in both directions count, and a test without an end or a rate exceeds any
+// limit.
 #[test]
-fn limits_of_a_server_hold() {
+fn limits_of_a_server_apply() {
     let limits = Limits { rate: Some(10_000_000), time_s: 60 };
     let of = |line: &str| {
         let asked = with_block(1400, line);
@@ -222,9 +223,9 @@ fn limits_of_a_server_hold() {
     assert_eq!([Refused::Rate.number(), Refused::Time.number()], [27, 37]);
 }
 
-// Protects results of 3.12, whose -1 is a number without sign, and of strangers.
+// Protects results of 3.12, which sends -1 as an unsigned number, and results of strangers.
 #[test]
-fn results_of_other_ends_are_read() {
+fn results_of_other_ends_parse() {
     let golden = br#"{"cpu_util_total":0.0785,"cpu_util_user":0.0784,"cpu_util_system":0,"sender_has_retransmits":18446744073709551615,"streams":[{"id":1,"bytes":25200,"retransmits":18446744073709551615,"jitter":1.27e-05,"errors":0,"packets":18,"start_time":0,"end_time":1.000145}]}"#;
     let results = Results::read(golden).unwrap();
     assert_eq!(results.has_retransmits, -1);
@@ -238,8 +239,8 @@ fn results_of_other_ends_are_read() {
         ..StreamResult::default()
     };
     assert_eq!(results.streams, [stream]);
-    let said = StreamResult { omitted_errors: Some(0), omitted_packets: Some(3), ..stream };
-    let results = Results { streams: vec![said], ..results };
+    let with_omitted = StreamResult { omitted_errors: Some(0), omitted_packets: Some(3), ..stream };
+    let results = Results { streams: vec![with_omitted], ..results };
     assert_eq!(Results::read(results.json().line().as_bytes()).unwrap(), results);
     for hostile in ["", "{}", "[]", r#"{"streams":1}"#, r#"{"streams":{}}"#] {
         assert_eq!(Results::read(hostile.as_bytes()), None, "{hostile}");
@@ -252,7 +253,7 @@ fn results_of_other_ends_are_read() {
 }
 
 #[test]
-fn states_and_ids_are_those_of_the_wire() {
+fn states_and_ids_have_iperf3s_values() {
     assert_eq!([9, 10, 1, 2, 4, 13, 14, 16].map(|byte| State::of(byte).unwrap() as i8), [9, 10, 1, 2, 4, 13, 14, 16]);
     assert_eq!([0xff, 0xfe].map(State::of), [Some(State::AccessDenied), Some(State::ServerError)]);
     assert_eq!([0, 3, 15, 0x80].map(State::of), [None; 4]);
@@ -263,7 +264,7 @@ fn states_and_ids_are_those_of_the_wire() {
 
 // Protects drop-in text. Source: goldens of 3.12.
 #[test]
-fn numbers_are_printed_as_iperf3_does() {
+fn numbers_have_iperf3s_format() {
     for (bytes, text) in [(0, "0.00 Bytes"), (131072, " 128 KBytes"), (25200, "24.6 KBytes"), (13107200, "12.5 MBytes")]
     {
         assert_eq!(bytes_text(bytes), text);
@@ -319,9 +320,10 @@ const SECOND: Row = Row {
     jitter_s: 0.0,
 };
 
-// Protects drop-in text: the lines of `tcp_basic_312.client.out` and of the server, but for a blank that 3.21 left out.
+// Protects drop-in text: the lines of `tcp_basic_312.client.out` and of the server, except for a blank that 3.21
+// omits.
 #[test]
-fn lines_of_tcp_are_those_of_iperf3() {
+fn lines_of_tcp_equal_iperf3s() {
     let client = report("-t 1", false);
     let tcp = TcpRow { window: 976896, ..TcpRow::default() };
     let row = Row { retransmits: Some(0), tcp: Some(tcp), ..SECOND };
@@ -351,9 +353,9 @@ fn lines_of_tcp_are_those_of_iperf3() {
     );
 }
 
-// Protects transfers of files: the line and the keys of 3.12, between the sender's and the receiver's.
+// Protects file transfers: the line and the keys of 3.12, between the sender's and the receiver's.
 #[test]
-fn files_are_reported_as_by_iperf3() {
+fn files_are_reported_as_in_iperf3() {
     let client = report("-F f1", false);
     let whole = Whole { sent: SECOND, received: Row { bytes: 65536, ..SECOND }, ..Whole::default() };
     let ending = Ending { streams: vec![whole], file: Some(("f1".to_owned(), 131072)), ..Ending::default() };
@@ -367,12 +369,13 @@ fn files_are_reported_as_by_iperf3() {
     let server = report("", true).ending(&ending);
     assert!(server.contains("Sent 64.0 KByte /  128 KByte (50%) of f1\n[  5]"), "{server}");
     let empty = Ending { file: Some(("f1".to_owned(), 0)), ..ending };
-    assert!(client.ending(&empty).contains("(100%) of f1"), "nothing of nothing is all");
+    assert!(client.ending(&empty).contains("(100%) of f1"), "an empty file is complete");
 }
 
-// The same of `udp_basic_312` and `tcp_bidir_P2_head`: datagrams, sums, roles and their order at both ends.
+// Protects `udp_basic_312` and `tcp_bidir_P2_head` in the same way: datagrams, sums, roles and their order at both
+// ends.
 #[test]
-fn lines_of_datagrams_and_of_both_directions_are_those_of_iperf3() {
+fn lines_of_datagrams_and_of_both_directions_equal_iperf3s() {
     let client = report("-u -t 1", false);
     let row = Row { bytes: 25200, packets: 18, ..SECOND };
     let received = Row { jitter_s: 1.3e-5, lost: 1, ..row };
@@ -400,14 +403,14 @@ fn lines_of_datagrams_and_of_both_directions_are_those_of_iperf3() {
     );
 }
 
-/// The keys of a document, in order, with the depth of each.
+/// Returns the keys of a document in order, each with its indentation.
 fn keys(text: &str) -> Vec<String> {
     text.lines().filter_map(|line| Some(line.split_once(":\t")?.0.replace('\t', " "))).collect()
 }
 
-// Protects programs that read the JSON: the keys of a golden of 3.21, in order and place, and its very layout.
+// Protects programs that read the JSON: the keys of a golden of 3.21, in the same order, depth and layout.
 #[test]
-fn json_has_the_keys_and_the_layout_of_iperf3() {
+fn json_has_iperf3s_keys_and_layout() {
     let client = report("-t 2 -b 200K", false);
     let row = Row { retransmits: Some(0), tcp: Some(TcpRow::default()), ..SECOND };
     let interval = Interval { rows: vec![row], omitted: false };
@@ -435,13 +438,13 @@ fn json_has_the_keys_and_the_layout_of_iperf3() {
     assert_eq!(small.line(), r#"{"a":[{"b":0.1},{}],"c":1,"d":{},"e":"\"\n\u0001"}"#);
 }
 
-/// `tcp_json_head.client.out`, its keys.
+/// Keys of `tcp_json_head.client.out`.
 const GOLDEN: &str = include_str!("golden_keys.txt");
 
-// The same of datagrams (`udp_json_getserver_head`, without the server's report) and of both directions
+// Protects the JSON of datagrams (`udp_json_getserver_head`, without the server's report) and of both directions
 // (`tcp_bidir_P2_json_head`): exporters and perfSONAR read the sums, and each stream's `udp` or `sender`.
 #[test]
-fn json_of_datagrams_and_of_both_directions_has_the_keys_of_iperf3() {
+fn json_of_datagrams_and_of_both_directions_has_iperf3s_keys() {
     let page = |line: &str, intervals: usize| {
         let client = report(line, false);
         let rows: Vec<Row> = client
@@ -452,7 +455,7 @@ fn json_of_datagrams_and_of_both_directions_has_the_keys_of_iperf3() {
                 _ => SECOND,
             })
             .collect();
-        // Of what the other end sends, it is the other end that says how often it sent again.
+        // Only the sending end knows its retransmissions.
         let whole = |row: &Row| Whole { sent: Row { tcp: None, ..*row }, received: SECOND, ..Whole::default() };
         let congestion = ["bbr", "bbr"].map(|name| Some(name.to_owned()));
         let again = |whole: Whole| match client.params.transport.udp {
@@ -473,7 +476,7 @@ fn json_of_datagrams_and_of_both_directions_has_the_keys_of_iperf3() {
     assert_eq!(keys(&page("--bidir -P 2 -t 1 -b 20M", 1)), keys(include_str!("golden_keys_bidir.txt")));
 }
 
-// Protects the engine from the wire: what a client asks for becomes the work of both ends.
+// Protects the engine from the wire: a client's parameters become the work of both ends.
 #[test]
 fn parameters_become_work() {
     let work = flow(&with_block(1400, "-u -b 8M/5 --udp-counters-64bit"), true, false);
@@ -487,26 +490,26 @@ fn parameters_become_work() {
     (trips.flow.block, trips.trips.response, trips.pace.rate) = (64, 128, Some(1000));
     let (asks, answers) = (flow(&trips, true, false), flow(&trips, false, false));
     assert_eq!((asks.op, answers.op, asks.response), (NetOp::Request, NetOp::Respond, 128));
-    assert_eq!(asks.rate.map(|rate| rate.0), Some(1000.0), "a second");
+    assert_eq!(asks.rate.map(|rate| rate.0), Some(1000.0), "per second");
     trips.trips.connects = true;
     assert_eq!([true, false].map(|sends| flow(&trips, sends, false).op), [NetOp::Connect, NetOp::Accept]);
 }
 
 proptest! {
-    // Protects against panics: any words, any bytes.
+    // Protects against panics for any arguments and any bytes.
     #[test]
-    fn anything_is_read_or_refused(line in "(-c h|-s)?( ?(-[a-zA-Z0-9]{1,3}|--[a-z-]{1,12}|[0-9.]{0,5}[kKmM]?)){0,6}") {
+    fn any_arguments_parse_or_are_refused(line in "(-c h|-s)?( ?(-[a-zA-Z0-9]{1,3}|--[a-z-]{1,12}|[0-9.]{0,5}[kKmM]?)){0,6}") {
         let _ = read(&words(&line));
     }
 
     #[test]
-    fn any_bytes_are_parameters_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_parse_or_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = Params::read(&bytes, &Limits { rate: None, time_s: 60 });
         let _ = Results::read(&bytes);
     }
 
     #[test]
-    fn numbers_of_json_are_read_back(number in proptest::num::f64::NORMAL | proptest::num::f64::ZERO) {
+    fn numbers_of_json_round_trip(number in proptest::num::f64::NORMAL | proptest::num::f64::ZERO) {
         let text = Json::Number(number).line();
         prop_assert_eq!(text.parse::<f64>().unwrap(), number);
     }

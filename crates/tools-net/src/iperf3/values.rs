@@ -1,11 +1,11 @@
-//! Values of options.
+//! Parsers for option values.
 
-/// A port; none is 0.
+/// Parses a port, which cannot be 0.
 pub(super) fn port(text: &str) -> Option<u16> {
     text.parse().ok().filter(|&port| port > 0)
 }
 
-/// An address or a name; the device behind it is put aside.
+/// Returns a host's address or name. An interface name after `%` goes to `device`.
 pub(super) fn at_device(value: &str, device: &mut Option<String>) -> String {
     let (host, of) = value.split_once('%').map_or((value, None), |(host, of)| (host, Some(of)));
     if let Some(of) = of {
@@ -14,7 +14,7 @@ pub(super) fn at_device(value: &str, device: &mut Option<String>) -> String {
     host.to_owned()
 }
 
-/// Decimal, octal or hexadecimal, as C reads it.
+/// Parses a decimal, octal or hexadecimal number, as C does.
 pub(super) fn c_number(text: &str) -> Option<u32> {
     match (text.strip_prefix("0x").or(text.strip_prefix("0X")), text.strip_prefix('0')) {
         (Some(digits), _) => u32::from_str_radix(digits, 16).ok(),
@@ -23,12 +23,13 @@ pub(super) fn c_number(text: &str) -> Option<u32> {
     }
 }
 
-/// A byte, as C reads numbers.
+/// Parses a byte in C's notation.
 pub(crate) fn byte_of(text: &str) -> Option<u8> {
     c_number(text).and_then(|number| u8::try_from(number).ok())
 }
 
-/// The type of service of a code point, or of its name. Sources: RFC 2474, 2597, 3246, 5865; RFC 1349 for the last three.
+/// Returns the type of service for a code point or its name. Sources: RFC 2474, 2597, 3246, 5865; RFC
+/// 1349 for the last three.
 pub(super) fn service_of(text: &str) -> Option<u8> {
     let digits = |text: &str, of: [std::ops::RangeInclusive<u8>; 2]| {
         let [first, second] = <[u8; 2]>::try_from(text.as_bytes()).ok()?.map(|digit| digit.wrapping_sub(b'0'));

@@ -1,32 +1,31 @@
-//! What travels on a control connection: a cookie, states of a byte each, and JSON behind its length. Pure: whoever has the
-//! connection reads no more than the limits here, within deadlines of its own.
+//! The protocol of a control connection: a cookie, states of one byte, and JSON preceded by its length. This module
+//! is pure. The owner of the connection enforces these limits and its own deadlines.
 
 use super::json::Json;
 use super::params::text;
 use serde_json::Value;
 
-/// The version, as sent to the other end and printed in JSON.
+/// Version, as sent to the other end and printed in JSON.
 pub const VERSION: &str = "3.21 (Plumb)";
 
-/// A cookie: letters and a NUL.
+/// Size of a cookie: letters and a NUL.
 pub const COOKIE_BYTES: usize = 37;
 
-/// What cookies are made of.
 pub const COOKIE_LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// Longest JSON of parameters, bytes. iperf3 takes 8 KiB; extra data and titles may be longer.
+/// Limit of parameters as JSON, bytes. iperf3 accepts 8 KiB; extra data and titles may be longer.
 pub const PARAMS_BYTES_MAX: usize = 64 << 10;
 
-/// Longest JSON of results, bytes: they may hold the other end's whole report.
+/// Limit of results as JSON, bytes. They may contain the other end's whole report.
 pub const RESULTS_BYTES_MAX: usize = 8 << 20;
 
 /// First datagram of a client.
 pub const UDP_HELLO: [u8; 4] = *b"9876";
 
-/// Replies to it: of 3.12 and later, and of those before, in both byte orders.
+/// Replies to it: of 3.12 and later, and of earlier versions, in both byte orders.
 pub const UDP_REPLIES: [[u8; 4]; 4] = [*b"6789", *b"9876", [0xb1, 0x68, 0xde, 0x3a], [0x3a, 0xde, 0x68, 0xb1]];
 
-/// The reply that the sender of this first datagram expects.
+/// Returns the reply that the sender of this first datagram expects.
 pub fn udp_reply(hello: &[u8]) -> [u8; 4] {
     match hello {
         b"6789" => UDP_REPLIES[1],
@@ -36,54 +35,49 @@ pub fn udp_reply(hello: &[u8]) -> [u8; 4] {
     }
 }
 
-/// The number of a stream on the wire, from its place: 2 is left out for ever.
+/// Returns the id of a stream by its index. For historical reasons, iperf3 skips 2.
 pub fn stream_id(place: usize) -> i64 {
     if place == 0 { 1 } else { place as i64 + 2 }
 }
 
-/// A step of a test, as it travels.
+/// State of a test, as sent on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::FromRepr)]
 #[repr(i8)]
 pub enum State {
-    /// Move data: both.
+    /// Both ends start to move data.
     TestStart = 1,
-    /// Data moves.
     TestRunning = 2,
-    /// The client ends it.
+    /// The client ends the test.
     TestEnd = 4,
-    /// The cookie is accepted; parameters come next.
+    /// The cookie is accepted; the parameters follow.
     ParamExchange = 9,
     /// The client connects its streams.
     CreateStreams = 10,
-    /// The server ends.
     ServerTerminate = 11,
-    /// The client ends at once.
     ClientTerminate = 12,
-    /// Results come next.
     ExchangeResults = 13,
-    /// Both have all results.
+    /// Both ends have all results.
     DisplayResults = 14,
-    /// The client is done.
     Done = 16,
-    /// Only to a client that said that it is Plumb: so is the server, and it answers round trips and takes trains.
+    /// Sent only to Plumb clients: the server is Plumb too, and supports round trips and trains.
     PlumbServer = 64,
-    /// Refused: busy, or a wrong cookie.
+    /// The client is refused, because the server is busy or the cookie is wrong.
     AccessDenied = -1,
-    /// An error number of iperf3 and one of the system follow, of 4 bytes each.
+    /// iperf3's error number and the system's follow, 4 bytes each.
     ServerError = -2,
 }
 
 impl State {
-    /// Of its byte.
+    /// Decodes a byte.
     pub fn of(byte: u8) -> Option<State> {
         State::from_repr(byte as i8)
     }
 }
 
-/// The error number of a client that did not prove itself.
+/// Error number for a client that failed to authenticate.
 pub const AUTHORIZATION_FAILED: i32 = 142;
 
-/// What iperf3 says of an error number that a server sends.
+/// Returns iperf3's text for an error number of a server.
 pub fn error_text(number: i32) -> Option<&'static str> {
     Some(match number {
         27 => "total required bandwidth is larger than server limit",
@@ -112,42 +106,40 @@ pub fn error_text(number: i32) -> Option<&'static str> {
     })
 }
 
-/// What one end has to say of a stream.
+/// One end's results of a stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct StreamResult {
     pub id: i64,
     pub bytes: u64,
-    /// −1 where it is not known.
+    /// −1 if unknown.
     pub retransmits: i64,
     pub jitter_s: f64,
     pub errors: i64,
-    /// Of the errors, those of the part that does not count; `None` of ends before 3.14, which do not say.
+    /// Errors in the omitted start; `None` from ends before 3.14, which do not send them.
     pub omitted_errors: Option<i64>,
     pub packets: i64,
-    /// The same of the packets.
+    /// Packets in the omitted start.
     pub omitted_packets: Option<i64>,
     pub seconds: f64,
 }
 
-/// What one end has to say of a test.
+/// One end's results of a test.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Results {
-    /// Processor time in per cent of the test's: all, user, system.
+    /// CPU time in percent of the test's duration: total, user, system.
     pub cpu: [f64; 3],
-    /// 1: it sends and knows of retransmits; 0: it sends and does not; −1: it receives.
+    /// 1: it sends and knows retransmits; 0: it sends and does not know them; −1: it receives.
     pub has_retransmits: i64,
-    /// Algorithm of congestion control.
     pub congestion: Option<String>,
-    /// The server's report.
+    /// The server's report, if requested.
     pub output: Option<Json>,
-    /// By stream.
     pub streams: Vec<StreamResult>,
 }
 
-/// Streams of results at most: both directions of 128.
+/// Limit of streams in results: both directions of 128.
 const STREAMS_MAX: usize = 256;
 
-/// Before 3.14, −1 travels as a number without sign.
+/// Versions before 3.14 send −1 as an unsigned number.
 fn signed(value: Option<&Value>) -> i64 {
     let Some(value) = value else { return 0 };
     let wide = || value.as_u64().map(|number| number as i64);
@@ -155,7 +147,7 @@ fn signed(value: Option<&Value>) -> i64 {
 }
 
 impl Results {
-    /// What the other end sends; `None` where it is nothing of the kind.
+    /// Parses the results of the other end; `None` if they are malformed.
     pub fn read(bytes: &[u8]) -> Option<Results> {
         let json: Value = serde_json::from_slice(bytes).ok()?;
         let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_f64).unwrap_or(0.0);
@@ -179,7 +171,7 @@ impl Results {
         })
     }
 
-    /// As it is sent.
+    /// Encodes the results.
     pub fn json(&self) -> Json {
         let keys = ["cpu_util_total", "cpu_util_user", "cpu_util_system"];
         let mut json = Json::Map(Vec::new());

@@ -1,4 +1,5 @@
-//! Messages of `TCP_CC`. Like `TCP_SENDFILE`, netperf never moved it to the messages of the other tests. Source: captures of 2.7.0.
+//! Messages of `TCP_CC`. Like `TCP_SENDFILE`, this test still has its own messages in netperf. Source: captures of
+//! 2.7.0.
 
 use super::exchange::{BYTES_MAX, Cpu, Direction, Length, Refused, Request, Response, Results, SECONDS_MAX};
 use super::message::{Kind, Message};
@@ -95,7 +96,7 @@ pub(super) fn read_results(message: &Message) -> Results {
     Results {
         trips: message.word(16).into(),
         seconds: message.float(20),
-        // A server that was not asked to measure them counts none.
+        // A server that was not asked to measure its CPUs reports 0 of them.
         cpu: (cpu.count > 0).then_some(cpu),
         ..Results::default()
     }

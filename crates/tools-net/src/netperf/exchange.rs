@@ -1,94 +1,88 @@
-//! What both ends of a test say to each other: the request, the response to it, and the results.
+//! Messages between both ends of a test: the request, the response, and the results.
 
 use std::net::IpAddr;
 
-/// Bytes of a socket's buffer that a client may ask for.
+/// Limit of a socket buffer that a client may request, bytes.
 pub const BYTES_MAX: u32 = 64 << 20;
 
-/// Seconds of a test at most.
+/// Limit of a test's duration, seconds.
 pub(super) const SECONDS_MAX: i32 = 86400;
 
-/// Where data goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// To the server: a stream.
+    /// A stream to the server.
     ToServer,
-    /// From the server.
+    /// A stream from the server.
     ToClient,
-    /// Requests and their responses.
     RoundTrips,
 }
 
-/// How long a test is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
-    /// Seconds.
     Seconds(u32),
-    /// Round trips, or bytes.
+    /// Number of round trips or bytes.
     Count(u32),
 }
 
-/// A test, as the client asks for it. Sizes and buffers are the server's.
+/// A client's request for a test. Sizes and buffers are the server's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// Where data goes.
     pub direction: Direction,
-    /// UDP instead of TCP.
+    /// Whether the test uses UDP instead of TCP.
     pub udp: bool,
-    /// Each round trip has a connection of its own.
+    /// Whether each round trip opens its own connection.
     pub connects: bool,
-    /// Connections are made and closed without a round trip.
+    /// Whether connections are opened and closed without a round trip.
     pub only_connects: bool,
-    /// The client sends a file, and the messages are those of that test.
+    /// Whether the client sends a file. Such a test has its own messages.
     pub sendfile: bool,
-    /// `TCP_NODELAY` at the server.
+    /// Whether the server sets `TCP_NODELAY`.
     pub no_delay: bool,
-    /// The server measures how busy its processors are.
+    /// Whether the server measures its CPU utilization.
     pub cpu: bool,
-    /// Data may pass routers.
+    /// Whether data may pass routers.
     pub routed: bool,
-    /// Bytes of the server's buffers, for sending and for receiving.
+    /// Server's buffers, bytes: send, receive.
     pub buffers: [Option<u32>; 2],
-    /// Bytes that the server sends at once, and receives at once.
+    /// Bytes per call of the server: send, receive.
     pub sizes: [Option<u32>; 2],
-    /// Bytes of a request and of a response.
+    /// Size of a request and of a response, bytes.
     pub trip: [u32; 2],
-    /// How long it is.
     pub length: Length,
-    /// Port for data at the server; 0 for any.
+    /// Data port of the server; 0 for any.
     pub port: u16,
-    /// IPv6; `None` as the control connection.
+    /// Whether data uses IPv6; `None`: like the control connection.
     pub is_v6: Option<bool>,
-    /// Port for data at the client.
+    /// Data port of the client.
     pub client_port: u16,
-    /// The client's address for data, where it differs from the control connection's.
+    /// Client's address for data, if it differs from that of the control connection.
     pub client: Option<IpAddr>,
-    /// The same of the server.
+    /// Server's address for data, if it differs from that of the control connection.
     pub server: Option<IpAddr>,
     /// Type of service of the server's data.
     pub service: Option<u8>,
-    /// The server's congestion control.
+    /// Congestion control algorithm of the server.
     pub congestion: Option<String>,
-    /// The processor that the server runs this client's tests on.
+    /// CPU on which the server runs this client's tests.
     pub processor: Option<u32>,
 }
 
-/// Why a server does not run a test. The client is told an error number.
+/// Reason for which a server refuses a test. The client gets its error number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// A number is out of range.
     #[error("{0} is out of range")]
     Range(&'static str),
-    /// Neither TCP nor UDP, or a direction that there is not.
+    /// The protocol is neither TCP nor UDP, or the direction is unknown.
     #[error("this test is not supported")]
     Unsupported,
-    /// The server sends only to the address that asks, and reads no files that a client names.
+    /// The server sends only to the client's address, and opens no files that a client names.
     #[error("not allowed: {0}")]
     Forbidden(&'static str),
 }
 
 impl Refused {
-    /// EINVAL, EOPNOTSUPP, EPERM of Linux.
+    /// Returns EINVAL, EOPNOTSUPP or EPERM of Linux.
     pub fn number(self) -> i32 {
         match self {
             Refused::Range(_) => 22,
@@ -98,54 +92,48 @@ impl Refused {
     }
 }
 
-/// What the server says before data moves.
+/// A server's response before data moves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Response {
-    /// Bytes of its buffers, for sending and for receiving.
+    /// Sizes of its buffers, bytes: send, receive.
     pub buffers: [u32; 2],
-    /// Bytes that it sends, and receives, at once; `None` where it does not.
+    /// Bytes per call: send, receive. `None` if it does not send or receive.
     pub sizes: [Option<u32>; 2],
-    /// Port for data.
+    /// Data port of the server.
     pub port: u16,
     /// Type of service.
     pub service: Option<u8>,
-    /// `TCP_NODELAY` is set.
     pub no_delay: bool,
 }
 
-/// How busy the processors of a host were, per cent of all.
+/// CPU utilization of a host, in percent of all CPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cpu {
-    /// Not idle.
+    /// Time that was not idle.
     pub busy: f64,
     /// User, system, waiting for I/O, interrupts, soft interrupts.
     pub parts: [f64; 5],
-    /// How many processors.
     pub count: u32,
 }
 
-/// How the processors were measured: by /proc/stat.
+/// Code of the CPU measurement method: /proc/stat.
 pub(super) const METHOD: u32 = 8;
 
-/// What an end did.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Results {
-    /// Bytes received, and calls for them.
+    /// Bytes received, and number of calls.
     pub received: (u64, u64),
-    /// Bytes sent, and calls for them.
+    /// Bytes sent, and number of calls.
     pub sent: (u64, u64),
-    /// Calls that sent nothing.
+    /// Number of calls that sent nothing.
     pub failed_sends: u64,
-    /// Round trips.
     pub trips: u64,
-    /// Seconds.
+    /// Duration, s.
     pub seconds: f64,
-    /// Bytes of its buffers at the end, for sending and for receiving.
+    /// Sizes of its buffers at the end, bytes: send, receive.
     pub buffers: [u32; 2],
-    /// Its processors, where they were measured.
+    /// CPU utilization, if it was measured.
     pub cpu: Option<Cpu>,
-    /// Segments sent again.
     pub retransmits: Option<u64>,
-    /// Its congestion control.
     pub congestion: String,
 }

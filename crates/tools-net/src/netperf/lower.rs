@@ -1,11 +1,11 @@
-//! From a test to the work of one of its ends.
+//! Lowers a test to the work of one end.
 
 use super::exchange::{Direction, Length, Request};
 use super::settings::NetperfSettings;
 use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, NetOp, NetWork, Passing, Transport};
 use std::net::IpAddr;
 
-/// The work of an end, with the bytes that it sends at once and receives at once.
+/// Returns the work of an end. `sizes` are its bytes per send and per receive.
 pub fn flow(request: &Request, is_server: bool, sizes: [u32; 2]) -> NetWork {
     let transport = if request.udp { Transport::Udp } else { Transport::Tcp };
     let op = match (request.direction, request.connects && !request.udp) {
@@ -23,7 +23,7 @@ pub fn flow(request: &Request, is_server: bool, sizes: [u32; 2]) -> NetWork {
     };
     let work = NetWork::stream(op, transport, block.clamp(1, most));
     let passing = if request.sendfile && !is_server { Passing::SendFile } else { Passing::Copy };
-    // The size of a call is what netperf's sizes are about.
+    // netperf's sizes are those of calls.
     NetWork {
         response: response.clamp(1, most),
         bare: request.udp,
@@ -34,12 +34,12 @@ pub fn flow(request: &Request, is_server: bool, sizes: [u32; 2]) -> NetWork {
     }
 }
 
-/// Returns the bytes of a request and of its response that move, of sizes as asked for.
+/// Returns the bytes of a request and of its response that move. `trip` holds the requested sizes.
 pub fn trip_bytes(trip: [u32; 2], only_connects: bool) -> [u32; 2] {
     if only_connects { [0, 0] } else { trip }
 }
 
-/// After how many ops the end that leads has done its part, where that is not a matter of time.
+/// Returns the number of ops after which the leading end is done; unlimited if time ends the test.
 pub fn length_ops(length: Length, work: &NetWork) -> u64 {
     match (length, work.op) {
         (Length::Seconds(_), _) => u64::MAX,
@@ -49,7 +49,7 @@ pub fn length_ops(length: Length, work: &NetWork) -> u64 {
 }
 
 impl NetperfSettings {
-    /// What the server is asked for, with the addresses of data where they are not the control connection's.
+    /// Returns the request to the server. It contains addresses for data that differ from the control connection's.
     pub fn request(&self, client: (Option<IpAddr>, u16), server: Option<IpAddr>, is_v6: bool) -> Request {
         let to_client = self.test.direction == Direction::ToClient;
         Request {

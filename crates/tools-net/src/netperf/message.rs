@@ -1,33 +1,30 @@
-//! A message of the control connection: 656 bytes, words in the order of the network, text as it is. Source: the specification
-//! in this project's notes, checked with netperf 2.7.0 and 2.7.1.
+//! Message of the control connection: 656 bytes, with words in network byte order and plain text. Source: the
+//! specification in this project's notes, checked with netperf 2.7.0 and 2.7.1.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Bytes of a message.
+/// Size of a message, bytes.
 pub const MESSAGE_BYTES: usize = 656;
 
-/// What a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Asks for debugging output, or for no more of it.
     DebugOn,
-    /// See above.
     DebugOff,
-    /// The reply to it.
+    /// Reply to [`Kind::DebugOn`] and [`Kind::DebugOff`].
     DebugOk,
-    /// A pass phrase, in clear text.
+    /// A passphrase, in plain text.
     Passphrase,
-    /// A test of `TCP_SENDFILE`.
+    /// Request for a `TCP_SENDFILE` test.
     Stream,
-    /// The reply to it.
+    /// Reply to [`Kind::Stream`].
     StreamResponse,
-    /// Request for a `TCP_CC` test, which has messages of its own.
+    /// Request for a `TCP_CC` test, which has its own messages.
     Connects,
     /// Reply to [`Kind::Connects`].
     ConnectsResponse,
-    /// Any other test.
+    /// Request for any other test.
     Omni,
-    /// The reply to it.
+    /// Reply to [`Kind::Omni`].
     OmniResponse,
 }
 
@@ -44,12 +41,12 @@ const KINDS: [(Kind, u32); 10] = [
     (Kind::ConnectsResponse, 301),
 ];
 
-/// A message as it travels.
+/// A message in its wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message(pub [u8; MESSAGE_BYTES]);
 
 impl Message {
-    /// Of a kind, and with this second word: an error number of a response.
+    /// Creates a message. In a response, the second word is the error number.
     pub fn new(kind: Kind, second: i32) -> Message {
         let mut message = Message([0; MESSAGE_BYTES]);
         let number = KINDS.iter().find(|row| row.0 == kind).map_or(0, |row| row.1);
@@ -58,12 +55,12 @@ impl Message {
         message
     }
 
-    /// What it is, where that is known.
+    /// Returns the kind, if it is known.
     pub fn kind(&self) -> Option<Kind> {
         KINDS.iter().find(|row| row.1 == self.word(0)).map(|row| row.0)
     }
 
-    /// Returns the kind of the reply to a test, where this is one.
+    /// Returns the kind of the reply, if the message requests a test.
     pub fn reply(&self) -> Option<Kind> {
         match self.kind()? {
             Kind::Omni => Some(Kind::OmniResponse),
@@ -73,17 +70,17 @@ impl Message {
         }
     }
 
-    /// The number of its kind.
+    /// Returns the number of the kind.
     pub fn number(&self) -> u32 {
         self.word(0)
     }
 
-    /// The error number of a response.
+    /// Returns the error number of a response.
     pub fn error(&self) -> i32 {
         self.int(4)
     }
 
-    /// The processor of a request, in the word that has the error number of a response. Source: netperf 2.7.0, `send_request`.
+    /// Returns the CPU of a request, in the word of a response's error number. Source: netperf 2.7.0, `send_request`.
     pub(super) fn processor(&self) -> Option<u32> {
         u32::try_from(self.int(4)).ok()
     }
@@ -98,7 +95,7 @@ impl Message {
 
     pub(super) fn float(&self, at: usize) -> f64 {
         let value = f32::from_bits(self.word(at));
-        // What was never measured is any number, or none.
+        // Values that were never measured may be anything, including NaN.
         if value.is_finite() { f64::from(value) } else { 0.0 }
     }
 
@@ -114,7 +111,7 @@ impl Message {
         self.set(at, (value as f32).to_bits());
     }
 
-    /// A number of 64 bits, the high half first.
+    /// Reads a 64-bit number, high half first.
     pub(super) fn long(&self, at: usize) -> u64 {
         u64::from(self.word(at)) << 32 | u64::from(self.word(at + 4))
     }
@@ -124,7 +121,7 @@ impl Message {
         self.set(at + 4, value as u32);
     }
 
-    /// Printable text up to its NUL.
+    /// Reads printable text up to its NUL.
     pub(super) fn text(&self, at: usize, length: usize) -> String {
         let bytes = self.0[at..at + length - 1].split(|&byte| byte == 0).next().unwrap_or_default();
         bytes.iter().filter(|byte| byte.is_ascii_graphic()).map(|&byte| char::from(byte)).collect()
@@ -135,24 +132,24 @@ impl Message {
         self.0[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// The pass phrase of a message that has one.
+    /// Returns the passphrase of a message that has one.
     pub fn passphrase(&self) -> &[u8] {
         self.0[8..].split(|&byte| byte == 0).next().unwrap_or_default()
     }
 
-    /// A message with a pass phrase, cut where there is no more room.
+    /// Creates a message with a passphrase, truncated to the space.
     pub fn of_passphrase(phrase: &str) -> Message {
         let mut message = Message::new(Kind::Passphrase, 0);
         message.set_text(8, MESSAGE_BYTES - 8, phrase);
         message
     }
 
-    /// An address of four words: of IPv6, each word in the order of a little-endian host.
+    /// Reads an address of four words. For IPv6, each word has the byte order of a little-endian host.
     pub(super) fn address(&self, at: usize, is_v6: bool) -> Option<IpAddr> {
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&self.0[at..at + 16]);
         if !is_v6 {
-            // What follows the four bytes means nothing, and need not be zero.
+            // The bytes after an IPv4 address may be anything.
             bytes[4..].fill(0);
         }
         if bytes == [0; 16] {

@@ -1,5 +1,5 @@
-//! netperf and netserver: their command lines, what travels on their control connection, and their text. Written from
-//! observation of 2.7: nothing here touches the system.
+//! netperf and netserver: their command lines, the protocol of their control connection, and their text. Based on
+//! observation of 2.7. Nothing here touches the system.
 
 mod connects;
 mod exchange;

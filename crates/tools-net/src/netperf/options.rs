@@ -1,4 +1,4 @@
-//! The options, one row each: the parser and `-h` read them.
+//! The options in tables, which the parser and `-h` use.
 
 use plumb_tools::Support::{self, Ignored, NotYet, Works};
 use plumb_tools::options::Takes::{Nothing, Optional, OptionalWord, Value};
@@ -8,25 +8,25 @@ const ALIGN: &str = "buffers have addresses of their own";
 
 const NOT_COMPILED: &str = "only builds of netperf with intervals pace their calls";
 
-/// netperf's, before `--`. Source: the help of netperf 2.7.0.
+/// netperf's options before `--`. Source: the help of netperf 2.7.0.
 #[rustfmt::skip]
 pub const CLIENT: &[Opt] = &[
     letter('4', Nothing, "IPv4 only"),
     letter('6', Nothing, "IPv6 only"),
     letter('B', Value("TEXT"), "end a line of results with TEXT"),
-    letter('c', Optional("[RATE]"), "measure how busy the processors are here"),
-    letter('C', Optional("[RATE]"), "measure how busy the processors are at the server"),
+    letter('c', Optional("[RATE]"), "measure the CPU utilization of this end"),
+    letter('C', Optional("[RATE]"), "measure the CPU utilization of the server"),
     letter('D', Value("S[,UNITS]"), "print interim results every S seconds"),
     letter('f', Value("GMKBgmkbx"), "unit of throughput"),
     letter('F', Value("FILE"), "the file that TCP_SENDFILE sends (default: random data); other tests send random data"),
     letter('h', Nothing, "print this"),
     letter('H', Value("HOST[,FAMILY]"), "the server (default localhost)"),
-    letter('i', Value("MAX[,MIN]"), "how often the test is made, with -I"),
-    letter('I', Value("LEVEL[,WIDTH]"), "repeat until the confidence interval is WIDTH per cent (default 5), at 95 or 99 %"),
+    letter('i', Value("MAX[,MIN]"), "number of times that the test runs, with -I"),
+    letter('I', Value("LEVEL[,WIDTH]"), "repeat until the confidence interval is WIDTH percent (default 5), at 95 or 99 %"),
     letter('j', Nothing, "keep statistics of times; they are always kept"),
     letter('l', Value("N"), "seconds; below 0: round trips, or bytes (default 10)"),
     letter('L', Value("HOST[,FAMILY]"), "this end's address"),
-    letter('N', Nothing, "no netserver: data goes to port discard, echo or chargen of HOST, or to that of -- -P"),
+    letter('N', Nothing, "no netserver: data goes to port discard, echo or chargen of HOST, or to the port of -- -P"),
     letter('p', Value("PORT[,LOCAL]"), "netserver's port (default 12865)"),
     letter('P', Value("0|1"), "print headers"),
     letter('r', Nothing, "the result alone must be confident"),
@@ -50,7 +50,6 @@ pub const CLIENT: &[Opt] = &[
     letter('y', Value("N[,N]"), "").but(NotYet("socket priority")),
 ];
 
-/// netperf's, behind `--`.
 #[rustfmt::skip]
 pub const TEST: &[Opt] = &[
     letter('4', Nothing, "IPv4 for data"),
@@ -95,7 +94,6 @@ pub const TEST: &[Opt] = &[
     letter('q', Value("RATE"), "").but(NotYet("pacing by the kernel")),
 ];
 
-/// netserver's.
 #[rustfmt::skip]
 pub const SERVER: &[Opt] = &[
     letter('4', Nothing, "IPv4 only"),
@@ -112,11 +110,11 @@ pub const SERVER: &[Opt] = &[
     letter('v', Value("N"), "").but(Ignored("nothing is printed")),
 ];
 
-/// The rules of the words before `--`, which ends them.
+/// Parsing rules for arguments before `--`.
 pub(super) const CLIENT_WORDS: Grammar = grammar(Table(&[CLIENT]));
-/// The rules of the words after `--`, which are the test's own.
+/// Parsing rules for the test's own arguments, after `--`.
 pub(super) const TEST_WORDS: Grammar = grammar(Table(&[TEST]));
-/// The rules of the words that netserver is given.
+/// Parsing rules for netserver's arguments.
 pub(super) const SERVER_WORDS: Grammar = grammar(Table(&[SERVER]));
 
 const fn grammar(table: Table) -> Grammar {
@@ -136,10 +134,11 @@ fn rows(title: &str, all: &[Opt]) -> String {
     text
 }
 
-/// What both ends have that netperf's have not.
-const OWN: &str = "\nIn front of all others:\n    --plumb-busy-poll=US    round trips ask for data without sleeping for at most US µs before they wait for it\n";
+/// Help for Plumb's own option of both ends.
+const OWN: &str =
+    "\nBefore all others:\n    --plumb-busy-poll=US    round trips poll for data for at most US µs before they sleep\n";
 
-/// What `-h` prints.
+/// Returns the page of `-h`.
 pub fn help(is_server: bool) -> String {
     if is_server {
         return format!("\nUsage: netserver [options]\n{}{OWN}", rows("Options", SERVER));

@@ -1,4 +1,4 @@
-//! The text: tables of the tests, interim results, and the values of selectors.
+//! Text output: tables of the tests, interim results, and the values of selectors.
 
 use super::exchange::{Cpu, Direction};
 use super::selectors::{BLOCKS, SELECTORS};
@@ -7,94 +7,85 @@ use crate::iperf3::general;
 use plumb_result::Histogram;
 use std::fmt::Write as _;
 
-/// One end of a test that is over.
+/// One end of a finished test.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct End {
-    /// Bytes of its buffers that were asked for, that it had first, and that it had at last: for sending and for receiving.
+    /// Buffer sizes, bytes: requested, at the start, at the end; each for send and receive.
     pub buffers: [[Option<u32>; 2]; 3],
-    /// Bytes that it sends, and receives, at once; -1 where it was not asked.
+    /// Bytes per call: send, receive; -1 if unknown.
     pub sizes: [i64; 2],
-    /// Bytes sent, and calls for them.
+    /// Bytes sent, and number of calls.
     pub sent: (u64, u64),
-    /// Bytes received, and calls for them.
+    /// Bytes received, and number of calls.
     pub received: (u64, u64),
-    /// Its processors.
+    /// CPU utilization, if it was measured.
     pub cpu: Option<Cpu>,
-    /// Segments sent again.
     pub retransmits: Option<u64>,
-    /// Its congestion control.
     pub congestion: String,
-    /// `TCP_NODELAY`.
     pub no_delay: bool,
     /// Type of service.
     pub service: Option<u8>,
-    /// A service without a netserver: it reports nothing of itself.
+    /// Whether it is a service without a netserver, which reports nothing.
     pub is_silent: bool,
 }
 
 impl End {
-    /// The far end of a test without a control connection.
+    /// Returns the far end of a test without a control connection.
     pub fn silent() -> End {
         End { buffers: [[None; 2], [Some(0); 2], [None; 2]], sizes: [-1; 2], is_silent: true, ..End::default() }
     }
 }
 
-/// How sure a result is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Confidence {
-    /// Level and width that were asked for, per cent.
+    /// Requested level and width, percent.
     pub asked: (u32, f64),
-    /// How often the test was made.
+    /// Number of times that the test ran.
     pub times: u32,
-    /// Widths that were reached, per cent of the mean: throughput, processors here, and there.
+    /// Widths that were reached, in percent of the mean: throughput, local CPU, remote CPU.
     pub widths: [f64; 3],
 }
 
-/// A test that is over.
 #[derive(Debug)]
 pub struct Report<'a> {
-    /// What was said.
     pub settings: &'a NetperfSettings,
-    /// This end.
     pub local: End,
     /// The server.
     pub remote: End,
-    /// Seconds.
+    /// Duration, s.
     pub seconds: f64,
-    /// Round trips.
     pub trips: u64,
-    /// Throughput in its unit: a mean, where the test was made often.
+    /// Throughput in its unit; the mean if the test ran several times.
     pub throughput: f64,
-    /// Times of round trips, or of calls, ns.
+    /// Latencies of round trips or calls, ns.
     pub times: Histogram,
-    /// Bytes of the largest segment.
+    /// Maximum segment size, bytes.
     pub segment: Option<u32>,
-    /// Names of both ends' addresses, and their ports.
+    /// Address and port of this end.
     pub source: (String, u16),
-    /// See above.
+    /// Address and port of the server.
     pub target: (String, u16),
-    /// IPv6.
+    /// Whether the test uses IPv6.
     pub is_v6: bool,
     /// Name of the test.
     pub uuid: String,
-    /// How sure the result is.
+    /// Confidence of the result, if requested.
     pub confidence: Option<Confidence>,
 }
 
-/// An interim result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interim {
-    /// From 0.
+    /// Index, from 0.
     pub number: u32,
-    /// In its unit.
+    /// Throughput in its unit.
     pub rate: f64,
-    /// How long it took.
+    /// Length of the interval, s.
     pub seconds: f64,
-    /// When it ended, seconds since 1970.
+    /// End of the interval, seconds since 1970.
     pub ending: f64,
 }
 
-/// Bytes a second in a unit, and the unit's name without `/s`.
+/// Returns the bytes per second of a unit, and the unit's name without `/s`.
 fn scale(letter: char) -> (f64, &'static str) {
     match letter {
         'G' => (f64::from(1 << 30), "GBytes"),
@@ -117,7 +108,7 @@ impl NetperfSettings {
         scale(if let Unit::Letter(letter) = self.output.unit { letter } else { 'm' })
     }
 
-    /// A throughput in the unit of the test, from what was done each second.
+    /// Converts bytes or round trips per second to the unit of the test.
     pub fn throughput(&self, bytes: f64, trips: f64) -> f64 {
         if self.in_trips() { trips } else { bytes / self.scale().0 }
     }
@@ -126,12 +117,11 @@ impl NetperfSettings {
         self.is_trips() && (self.output.unit == Unit::OfTest || self.test.only_connects)
     }
 
-    /// The unit, as it is printed.
+    /// Returns the unit as printed.
     pub(crate) fn unit_text(&self) -> String {
         if self.in_trips() { "Trans/s".to_owned() } else { format!("{}/s", self.scale().1) }
     }
 
-    /// An interim result.
     pub fn interim(&self, Interim { number, rate, seconds, ending }: Interim) -> String {
         let unit = self.unit_text();
         match self.output.form {
@@ -145,7 +135,7 @@ impl NetperfSettings {
     }
 }
 
-/// The line that names the test: from whom to whom, over which family.
+/// Formats the line that names the test, its ends and the address family.
 pub fn title(settings: &NetperfSettings, source: Option<(&str, u16)>, target: (&str, u16), is_v6: bool) -> String {
     let TestOptions { direction, udp, connects, is_omni, sendfile, .. } = settings.test;
     let family = if is_v6 { "AF_INET6" } else { "AF_INET" };
@@ -184,7 +174,7 @@ pub fn title(settings: &NetperfSettings, source: Option<(&str, u16)>, target: (&
     text + "\n"
 }
 
-/// What is printed where a result is less sure than was asked for.
+/// Formats the warning for a result that is less certain than requested.
 pub fn not_confident([throughput, local, remote]: [f64; 3]) -> String {
     format!(
         "!!! WARNING\n!!! Desired confidence was not achieved within the specified iterations.\n\
@@ -196,7 +186,8 @@ pub fn not_confident([throughput, local, remote]: [f64; 3]) -> String {
     )
 }
 
-/// Mean, and the width of its confidence interval in per cent of it; `t` is Student's, of both sides, for all but one.
+/// Returns the mean, and the width of its confidence interval in percent of the mean. `t` is Student's
+/// quantile for the two-sided interval.
 pub fn half_width(values: &[f64], t: f64) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count.max(1.0);
@@ -207,14 +198,13 @@ pub fn half_width(values: &[f64], t: f64) -> (f64, f64) {
     (mean, 100.0 * 2.0 * t * (variance / (count - 1.0)).sqrt() / mean.abs())
 }
 
-/// Processor time of each KiB, or of each round trip, µs.
+/// Returns the CPU time per KiB or per round trip, µs.
 pub fn demand(cpu: Option<Cpu>, seconds: f64, units: f64) -> f64 {
     let Some(cpu) = cpu else { return -1.0 };
     if units > 0.0 { cpu.busy / 100.0 * f64::from(cpu.count) * seconds * 1e6 / units } else { 0.0 }
 }
 
 impl Report<'_> {
-    /// What is printed at the end.
     pub fn text(&self) -> String {
         match &self.settings.output.form {
             Form::Table => self.table(),
@@ -236,7 +226,7 @@ impl Report<'_> {
         let mut text = String::new();
         let mut rows = [const { String::new() }; 5];
         for (number, name) in names.iter().enumerate() {
-            // All of them are too many for one row.
+            // `ALL` has too many columns for one row.
             if number > 0 && names.len() == SELECTORS.len() && BLOCKS.contains(name) {
                 text += &(std::mem::take(&mut rows).join("\n") + "\n\n");
             }
@@ -245,7 +235,7 @@ impl Report<'_> {
             for (line, part) in lines.iter_mut().zip(title_of(name).split('|')) {
                 *line = part;
             }
-            // Text has room for its end.
+            // Text has room for its terminator.
             let is_text = value.parse::<f64>().is_err();
             let width = lines.iter().map(|line| line.len()).max().unwrap_or(0).max(value.len() + usize::from(is_text));
             for (row, cell) in rows.iter_mut().zip(lines.into_iter().chain([value.as_str()])) {
@@ -259,7 +249,7 @@ impl Report<'_> {
     fn units_done(&self) -> f64 {
         match self.settings.test.direction {
             Direction::RoundTrips if self.settings.in_trips() => self.trips as f64,
-            // KiB both ways, where the throughput is one of bytes.
+            // KiB in both directions, if the throughput is one of bytes.
             Direction::RoundTrips => {
                 self.trips as f64 * f64::from(self.settings.data.trip.iter().sum::<u32>()) / 1024.0
             }
@@ -268,7 +258,7 @@ impl Report<'_> {
         }
     }
 
-    /// Bytes that a far end moved that reports nothing: all that was sent to it.
+    /// Returns the bytes that a silent far end moved: all that was sent to it.
     pub(super) fn far_bytes(&self) -> Option<u64> {
         self.remote.is_silent.then_some(self.local.sent.0)
     }
@@ -281,7 +271,7 @@ impl Report<'_> {
         if self.seconds > 0.0 { bytes as f64 / self.seconds / self.settings.scale().0 } else { 0.0 }
     }
 
-    /// `-B`, which is printed where there are no titles.
+    /// Returns the brand (`-B`), which is printed only without headers.
     fn brand(&self) -> &str {
         if self.settings.output.headers { "" } else { &self.settings.output.brand }
     }
@@ -302,7 +292,7 @@ impl Report<'_> {
                 };
             }
             return match (settings.output.cpu.local, settings.output.cpu.remote, datagrams) {
-                // The letter of the local end, whichever was measured.
+                // The letter of the local end, whichever end was measured.
                 (true, _, true) => format!("{demand:6.2} {how}\n"),
                 (_, true, true) => format!("{far_demand:6.2} {how}\n"),
                 (_, _, true) => format!("{:7.2}\n", self.rate(self.local.sent.0)),
@@ -319,19 +309,19 @@ impl Report<'_> {
         }
     }
 
-    /// Returns the time of a round trip by the rate of all and how many are under way, µs.
+    /// Returns the time of a round trip, computed from the rate and the number in flight, µs.
     pub(super) fn round_trip_us(&self) -> f64 {
         let rate = self.trips as f64 / self.seconds.max(1e-9);
         1e6 * f64::from(1 + self.settings.test.burst) / rate.max(1e-9)
     }
 
-    /// Busy, or -1; and the letter of how that was measured.
+    /// Returns the utilization, or -1, and the letter of the measurement method.
     pub(super) fn busy(end: &End) -> (f64, &'static str) {
         let unknown = if end.is_silent { "" } else { "U" };
         end.cpu.map_or((-1.0, unknown), |cpu| (cpu.busy, "S"))
     }
 
-    /// Alignment and offset of the far end's buffers.
+    /// Returns alignment and offset of the far end's buffers.
     fn far_alignment(&self) -> [i32; 2] {
         if self.remote.is_silent { [-1; 2] } else { [8, 0] }
     }
@@ -440,16 +430,16 @@ impl Report<'_> {
 
     fn trip_table(&self, with_cpu: bool) -> String {
         let Report { settings, local, remote, seconds, throughput, .. } = self;
-        // netperf has none where each round trip has a connection.
+        // netperf prints no brand if each round trip has its own connection.
         let brand = if settings.test.connects { "" } else { self.brand() };
         let [ask, answer] = settings.data.trip;
         let buffer = |end: &End, which: usize| end.buffers[1][which].unwrap_or(0);
         let (near, far) = ((buffer(local, 0), buffer(local, 1)), (buffer(remote, 0), buffer(remote, 1)));
-        // netperf's headers of connections say so in every unit.
+        // netperf's headers for connections do not depend on the unit.
         let (wide, unit) = (settings.in_trips() || settings.test.connects, settings.scale().1);
         let mut text = String::new();
         if settings.output.headers && with_cpu {
-            // netperf prints no letters of methods where each round trip has a connection.
+            // netperf prints no method letters if each round trip has its own connection.
             let method = |end: &End| if settings.test.connects { " " } else { Self::busy(end).1 };
             let (title, rate, per) = if wide { ("Trans.", "Rate", "us/Tr") } else { ("Tput", unit, "us/KB") };
             let _ = write!(

@@ -1,8 +1,8 @@
-//! The names that `-k`, `-o` and `-O` take, each with its title: lines of columns are parted by `|`.
+//! Names for `-k`, `-o` and `-O`, each with its title. Lines of a title are separated by `|`.
 
 use super::exchange::Direction;
 
-/// All of them, in the order of `ALL`. Source: the output of netperf 2.7.0.
+/// All selectors, in the order of `ALL`. Source: the output of netperf 2.7.0.
 #[rustfmt::skip]
 pub const SELECTORS: &[(&str, &str)] = &[
     ("SOCKET_TYPE", "Socket|Type"),
@@ -180,13 +180,13 @@ pub const SELECTORS: &[(&str, &str)] = &[
     ("COMMAND_LINE", "Command|Line"),
 ];
 
-/// Where `ALL` begins another block of columns.
+/// Selectors at which `ALL` starts another block of columns.
 pub(super) const BLOCKS: [&str; 3] = ["LOCAL_CPU_UTIL", "LOCAL_SEND_THROUGHPUT", "LOCAL_SYSNAME"];
 
-/// The selectors of a list: names with commas, or `ALL`; none where the text is empty.
+/// Parses a list of selectors: names with commas, or `ALL`. The result is empty if the text is.
 ///
 /// # Errors
-/// A name that there is not.
+/// An unknown name.
 pub fn list(text: &str) -> Result<Vec<&'static str>, String> {
     let mut found = Vec::new();
     for name in text.split([',', ';', '\n']).map(str::trim).filter(|name| !name.is_empty()) {
@@ -200,13 +200,13 @@ pub fn list(text: &str) -> Result<Vec<&'static str>, String> {
     Ok(found)
 }
 
-/// Columns of processor use at both ends, which follow [`usual`]'s where either end measures it.
+/// Columns of CPU utilization at both ends, which follow those of [`usual`] if either end measures it.
 const OF_PROCESSORS: &str = "LOCAL_CPU_UTIL,LOCAL_CPU_PERCENT_USER,LOCAL_CPU_PERCENT_SYSTEM,LOCAL_CPU_PERCENT_IOWAIT,\
     LOCAL_CPU_PERCENT_IRQ,LOCAL_CPU_PERCENT_SWINTR,LOCAL_CPU_METHOD,REMOTE_CPU_UTIL,REMOTE_CPU_PERCENT_USER,\
     REMOTE_CPU_PERCENT_SYSTEM,REMOTE_CPU_PERCENT_IOWAIT,REMOTE_CPU_PERCENT_IRQ,REMOTE_CPU_PERCENT_SWINTR,REMOTE_CPU_METHOD,\
     LOCAL_SD,REMOTE_SD,SD_UNITS";
 
-/// Returns what is printed where no list is given. Source: what netperf 2.7.0 prints.
+/// Returns the default selectors. Source: output of netperf 2.7.0.
 pub(super) fn usual(direction: Direction, with_cpu: bool) -> Vec<&'static str> {
     let names = match direction {
         Direction::ToServer => "LSS_SIZE_END,RSR_SIZE_END,LOCAL_SEND_SIZE,ELAPSED_TIME,THROUGHPUT,THROUGHPUT_UNITS",

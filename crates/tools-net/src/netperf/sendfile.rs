@@ -1,15 +1,15 @@
-//! The messages of `TCP_SENDFILE`, which netperf has never moved to those of all other tests. Source: captures of 2.7.0.
+//! Messages of `TCP_SENDFILE`. This test still has its own messages in netperf. Source: captures of 2.7.0.
 
 use super::exchange::{BYTES_MAX, Cpu, Direction, Length, METHOD, Refused, Request, Response, Results, SECONDS_MAX};
 use super::message::{Kind, Message};
 use plumb_workload::net::BLOCK_BYTES_MAX;
 
-/// Returns a size as it travels: -1 where nothing is said.
+/// Encodes a size; -1 if it is not given.
 pub(super) fn size(value: Option<u32>) -> i32 {
     value.map_or(-1, |value| value as i32)
 }
 
-/// Returns a message with these words, each at its byte.
+/// Returns a message with these words, each at its offset.
 pub(super) fn with(kind: Kind, second: i32, words: &[(usize, i32)]) -> Message {
     let mut message = Message::new(kind, second);
     for &(at, value) in words {
@@ -18,7 +18,7 @@ pub(super) fn with(kind: Kind, second: i32, words: &[(usize, i32)]) -> Message {
     message
 }
 
-/// Reads a number of at most `most`; `None` where nothing is said.
+/// Reads a number of at most `most`; `None` if it is not given.
 pub(super) fn number(message: &Message, at: usize, most: u32, name: &'static str) -> Result<Option<u32>, Refused> {
     match message.int(at) {
         value if value <= 0 => Ok(None),
@@ -27,7 +27,7 @@ pub(super) fn number(message: &Message, at: usize, most: u32, name: &'static str
     }
 }
 
-/// Reads whether the family of addresses is that of IPv6; `None` where nothing is said.
+/// Reads whether the address family is IPv6; `None` if it is not given.
 pub(super) fn is_v6(message: &Message, at: usize) -> Result<Option<bool>, Refused> {
     match message.word(at) {
         0 => Ok(None),
@@ -54,7 +54,8 @@ pub(super) fn request(request: &Request) -> Message {
     with(Kind::Stream, request.processor.map_or(-1, |number| number as i32), &words)
 }
 
-/// The server of such a test receives, until the client ends it: the length says neither seconds nor bytes.
+/// Parses the request. The server receives until the client ends the test: the length
+/// states neither seconds nor bytes.
 pub(super) fn read_request(message: &Message) -> Result<Request, Refused> {
     let number = |at, most, name| number(message, at, most, name);
     Ok(Request {
@@ -121,7 +122,7 @@ pub(super) fn read_results(message: &Message) -> Results {
     let bytes = f64::from_bits(message.long(8));
     let cpu = || Cpu { busy: message.float(24), count: message.word(36), ..Cpu::default() };
     Results {
-        // What is no number is 0.
+        // NaN becomes 0.
         received: (bytes as u64, message.word(16).into()),
         seconds: message.float(20),
         cpu: (message.word(32) != 0).then(cpu),

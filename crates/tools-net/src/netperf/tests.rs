@@ -1,4 +1,4 @@
-//! The wire, the command line, and the text, each against what netperf 2.7.0 sent and printed.
+//! Tests of the wire format, the command line and the text, compared with netperf 2.7.0.
 
 use super::*;
 use plumb_result::Histogram;
@@ -28,9 +28,9 @@ fn request(line: &str) -> Request {
     settings(line).request((None, 0), None, false)
 }
 
-// Protects the wire of TCP_CC, whose messages are its own: what a capture of netperf 2.7.0 has, read and written.
+// Protects the wire format of TCP_CC, which has its own messages: they equal a capture of netperf 2.7.0, and parse.
 #[test]
-fn connections_are_asked_for_in_the_words_of_netperf() {
+fn messages_of_connections_equal_netperfs() {
     let own = request("-t TCP_CC -C -l -200 -- -r 3,5 -D -S 16384");
     let message = own.message();
     let wanted = [300, -1, 16_384, 16_384, 8, 0, 8, 0, 3, 5, 1, 1, 0, -200];
@@ -61,9 +61,9 @@ fn connections_are_asked_for_in_the_words_of_netperf() {
     }
 }
 
-// Protects the wire: the words that decide in captures of netperf 2.7.0, of each test.
+// Protects the wire format: the important words of each test equal captures of netperf 2.7.0.
 #[test]
-fn requests_are_those_of_netperf() {
+fn requests_equal_netperfs() {
     let words = |line: &str| [28, 36, 52, 56, 64, 96, 100, 104].map(|at| word(&request(line).message(), at));
     assert_eq!(words("-l 1"), [-1, -1, -1, 0x20, 1, 1, 6, 4]);
     assert_eq!(words("-t TCP_MAERTS -l 1"), [-1, -1, -1, 0x20, 1, 1, 6, 2]);
@@ -73,15 +73,15 @@ fn requests_are_those_of_netperf() {
     assert_eq!(words("-t UDP_RR -C -l 1 -- -r 64,256 -D -M 9000"), [64, 9000, 256, 0x29, 1, 2, 17, 6]);
     let message = request("-l 1").message();
     assert_eq!((message.number(), word(&message, 4), word(&message, 8)), (97, -1, -1));
-    // The server's processor. Source: netperf 2.7.0, `send_request`.
+    // The server's CPU. Source: netperf 2.7.0, `send_request`.
     let processors = ["-T 2", "-T 2,", "-T ,3", "-T 0,1 -t TCP_SENDFILE -F f"];
     assert_eq!(processors.map(|line| word(&request(line).message(), 4)), [2, -1, 3, 1]);
     assert_eq!(settings("-T 2,").processor, Pair { local: Some(2), remote: None });
 }
 
-// Protects addresses: four bytes in order, and of IPv6 each word as a little-endian host has it. Source: a capture.
+// Protects addresses: four bytes in order for IPv4; for IPv6 each word in little-endian order. Source: a capture.
 #[test]
-fn addresses_travel_as_netperf_sends_them() {
+fn addresses_have_netperfs_format() {
     let all = settings("-t UDP_STREAM");
     let six = all.request((None, 0), Some("fd00:99::1".parse().unwrap()), true);
     assert_eq!(six.message().0[136..152], [0x99, 0, 0, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
@@ -91,7 +91,7 @@ fn addresses_travel_as_netperf_sends_them() {
     assert_eq!(Request::read(&four.message()).unwrap(), four);
 }
 
-// Protects a server: what a client may not ask for, and with which number it is told so.
+// Protects a server: requests that a client may not make, and their error numbers.
 #[test]
 fn hostile_requests_are_refused() {
     let with = |changes: &[(usize, i32)]| {
@@ -100,12 +100,12 @@ fn hostile_requests_are_refused() {
         Request::read(&message).map_err(Refused::number)
     };
     assert!(with(&[]).is_ok());
-    // Found by fuzzing: a stream with the size of a request, which it does not have.
+    // Found by fuzzing: a stream with the size of a request, which a stream does not have.
     let stream = with(&[(104, 4), (28, 0x600)]).unwrap();
     assert_eq!((stream.trip, Request::read(&stream.message()).as_ref()), ([1, 1], Ok(&stream)));
-    // And an IPv4 address of zeros with other bytes behind it, which is none.
+    // Also an IPv4 address of zeros, followed by other bytes: it is not an address.
     assert_eq!(with(&[(124, 7)]).unwrap().client, None);
-    // And a name that fills its field to the last byte, which is the end.
+    // Also a name that fills its field including the terminator.
     let name = i32::from_le_bytes(*b"====");
     let full = with(&[(160, name), (164, name), (168, name), (172, name)]).unwrap();
     assert_eq!(Request::read(&full.message()).as_ref(), Ok(&full));
@@ -135,9 +135,9 @@ fn hostile_requests_are_refused() {
 }
 
 proptest! {
-    // Protects both ends: any bytes are read without a panic, and what is accepted is within the engine's bounds.
+    // Protects both ends: any bytes parse without a panic, and accepted values are within the engine's bounds.
     #[test]
-    fn any_message_is_read(mut bytes in proptest::collection::vec(any::<u8>(), MESSAGE_BYTES), plain in any::<bool>()) {
+    fn any_message_parses(mut bytes in proptest::collection::vec(any::<u8>(), MESSAGE_BYTES), plain in any::<bool>()) {
         if plain {
             let valid = request("-t UDP_RR -l 5").message();
             bytes[64..176].copy_from_slice(&valid.0[64..176]);
@@ -156,9 +156,9 @@ proptest! {
     }
 }
 
-// Protects results: counts of 64 bits, no numbers where nothing was measured, and no control characters in names.
+// Protects results: 64-bit counts, no numbers without a measurement, and no control characters in names.
 #[test]
-fn results_come_as_they_went() {
+fn results_round_trip() {
     let cpu = Cpu { busy: 50.0, parts: [1.0, 2.0, 3.0, 4.0, 5.0], count: 2 };
     let results = Results {
         received: (0x1_2345_6789_abcd, 7),
@@ -180,7 +180,7 @@ fn results_come_as_they_went() {
 }
 
 #[test]
-fn responses_come_as_they_went() {
+fn responses_round_trip() {
     let response = Response {
         buffers: [16_384, 131_072],
         sizes: [None, Some(131_072)],
@@ -194,10 +194,10 @@ fn responses_come_as_they_went() {
     assert!(Response::read(&Message::new(Kind::OmniResponse, 0)).is_err(), "no port");
 }
 
-// Protects the test whose messages are older: its words in captures of 2.7.0, both ways. The real server's bytes of the type come
-// reversed.
+// Protects the test with older messages: its words equal captures of 2.7.0 in both directions. The real server sends
+// the bytes of the type in reverse order.
 #[test]
-fn a_file_is_sent_in_the_words_of_netperf() {
+fn messages_of_files_equal_netperfs() {
     let own = request("-t TCP_SENDFILE -C -l -1000000 -- -S 80000,90000 -m 3000 -M 5000 -D -P ,4444");
     let message = own.message();
     let wanted = [10, -1, 80_000, 90_000, 5_000, 8, 0, 1, 1, 0, 1_000_000, 0, 0, 0, 0, 4_444, 4];
@@ -233,9 +233,9 @@ fn a_file_is_sent_in_the_words_of_netperf() {
     assert_eq!(flow(&own, false, [3_000, 1]).passing, Passing::SendFile);
 }
 
-// Protects the command line: netperf's rules of commas and suffixes, and the line that flent types.
+// Protects the command line: netperf's rules for commas and suffixes, and the command that flent runs.
 #[test]
-fn lines_mean_what_they_mean_to_netperf() {
+fn options_have_netperfs_meaning() {
     let all = settings("-t TCP_MAERTS -- -m 64K,32K -M ,16k -s 100000,50000 -S 60000 -D ,1 -K cubic -r 5,");
     assert_eq!((all.data.send.local, all.data.send.remote), (Some(65_536), Some(32_768)));
     assert_eq!((all.data.receive.local, all.data.receive.remote), (None, Some(16_000)));
@@ -264,12 +264,12 @@ fn lines_mean_what_they_mean_to_netperf() {
     let all = settings("-I 95,10 -i 20,4 -D 1,100 -l -5 -- -D -k");
     assert_eq!((all.repetition.confidence, all.repetition.times), (Some((95, 10.0)), (4, 20)));
     assert_eq!((all.test.length, all.socket.no_delay.local), (Length::Count(5), true));
-    assert!(matches!(&all.output.form, Form::Keys(names) if names.len() == 6), "those of the test");
+    assert!(matches!(&all.output.form, Form::Keys(names) if names.len() == 6), "the test's default names");
     assert_eq!(settings("-I 99").repetition.times, (3, 10));
 }
 
 #[test]
-fn wrong_lines_say_what_is_wrong() {
+fn invalid_commands_are_refused_with_a_reason() {
     let cases = [
         ("-Q", "invalid option -- 'Q'"),
         ("-p", "option requires an argument -- 'p'"),
@@ -295,7 +295,7 @@ fn wrong_lines_say_what_is_wrong() {
 }
 
 #[test]
-fn works_are_those_of_the_tests() {
+fn tests_lower_to_their_work() {
     let of = |line: &str, is_server| {
         let work = flow(&request(line), is_server, [1000, 2000]);
         (work.op, work.transport, work.block, work.response)
@@ -331,9 +331,9 @@ fn end(buffers: [u32; 2]) -> End {
     End { buffers: [[None; 2], buffers.map(Some), buffers.map(Some)], ..End::default() }
 }
 
-// Protects scripts that cut columns out: lines of netperf 2.7.0, to the blank.
+// Protects scripts that cut out columns: lines equal netperf 2.7.0's, including blanks.
 #[test]
-fn tables_are_those_of_netperf() {
+fn tables_equal_netperfs() {
     let title_of = |line: &str| title(&settings(line), None, ("127.0.0.1", 0), false);
     let wanted =
         "MIGRATED TCP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 () port 0 AF_INET : demo\n";
@@ -365,7 +365,7 @@ fn tables_are_those_of_netperf() {
     assert_eq!(lines[1], "16384  131072");
     assert_eq!(lines[5], "    8      0       0      0   5.805    172255.000 1.378     1.378 ");
 
-    // With a unit of bytes, the demand is one of KiB; the titles of connections stay as they are.
+    // With a unit of bytes, the demand is per KiB. The titles of connections do not change.
     let head = "Local /Remote\nSocket Size   Request Resp.  Elapsed";
     for (line, titles, demand) in [
         (
@@ -409,7 +409,8 @@ fn tables_are_those_of_netperf() {
         Report { throughput: 53_630.53, ..report(&all, End::default(), End::default()) }.text(),
         "53630.53 hello\n"
     );
-    // The demand, the letter of how it was measured, and the brand, where there are no titles; streams of datagrams have none.
+    // Without titles, rows have the demand, the letter of its method, and the brand; streams of datagrams have no
+    // brand.
     let cpu = |busy| End { cpu: Some(Cpu { busy, count: 2, ..Cpu::default() }), ..End::default() };
     for (line, wanted) in [
         ("-v 0 -c -t TCP_RR -B hello", "11.611 S \n"),
@@ -427,8 +428,8 @@ fn tables_are_those_of_netperf() {
     }
 }
 
-// Protects tests without a control connection: the ports of RFC 862, 863 and 864, an echo of the request's size, and nothing
-// that only a netserver could do or report. The text is netperf 2.7.0's.
+// Protects tests without a control connection: the ports of RFC 862, 863 and 864, an echo of the request's size, and
+// nothing that needs a netserver. The text is netperf 2.7.0's.
 #[test]
 fn without_a_control_connection_data_goes_to_a_service() {
     for (line, port, name) in [
@@ -477,14 +478,14 @@ fn intervals_are_not_compiled_in() {
     assert_eq!(settings("-w 10").notices, [rate]);
     let all = settings("-b 4 -w 10ms,5");
     assert_eq!(all.notices, ["Packet burst size is not compiled in. \n", rate]);
-    assert_eq!(all.ignored, [], "said once");
+    assert_eq!(all.ignored, [], "reported once");
     let all = settings("-w ,5");
-    assert_eq!((all.notices.len(), all.ignored.len()), (0, 1), "netperf passes it to the server without a word");
+    assert_eq!((all.notices.len(), all.ignored.len()), (0, 1), "netperf silently passes it to the server");
 }
 
 // Protects flent and scripts: names, order, digits and interim lines of `-k`, titles of `-o`, columns of `-O`.
 #[test]
-fn selectors_are_those_of_netperf() {
+fn selectors_equal_netperfs() {
     let all = settings("-t TCP_RR -- -k THROUGHPUT,TRANSPORT_MSS,LOCAL_SOCKET_TOS,DIRECTION,ELAPSED_TIME,LOCAL_SD");
     let text = Report { throughput: 13.0, ..report(&all, End::default(), End::default()) }.text();
     let wanted = "THROUGHPUT=13.00\nTRANSPORT_MSS=65483\nLOCAL_SOCKET_TOS=0xffffffff\nDIRECTION=Send|Recv\nELAPSED_TIME=1.00\n\
@@ -520,17 +521,18 @@ fn selectors_are_those_of_netperf() {
     assert_eq!(names, known, "each has a value");
 }
 
-// By hand: 9, 10, 11 with t = 4.303 (95 %, 2 degrees): mean 10, half a width of 4.303 / √3 = 2.484, so 49.69 % of the mean.
+// By hand: 9, 10, 11 with t = 4.303 (95 %, 2 degrees): mean 10, half a width of 4.303 / √3 = 2.484, so 49.69 % of the
+// mean.
 #[test]
-fn confidence_is_that_of_student() {
+fn confidence_follows_student() {
     let (mean, width) = half_width(&[9.0, 10.0, 11.0], 4.303);
     assert!((mean - 10.0).abs() < 1e-9 && (width - 49.69).abs() < 0.01, "{mean} {width}");
     assert_eq!(half_width(&[5.0], 4.303), (5.0, 0.0));
 }
 
-// Protects results: an end polls where it was asked to, and nobody is taken to have asked who wrote something else.
+// Protects results: an end polls only if the option is given exactly.
 #[test]
-fn polling_is_an_option_in_front_of_all_others() {
+fn polling_is_an_option_before_all_others() {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let read = |text: &str| super::read("netperf", &words(text));
     match read("--plumb-busy-poll=50 -t TCP_RR") {

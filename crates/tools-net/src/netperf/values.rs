@@ -1,4 +1,4 @@
-//! The values of selectors, as netperf prints them.
+//! Values of selectors, in netperf's format.
 
 use super::exchange::Direction;
 use super::print::{End, Report};
@@ -6,7 +6,8 @@ use super::settings::{Direct, Pair};
 use plumb_result::Histogram;
 
 impl Report<'_> {
-    /// The value of a selector; `None` where it has none. What netperf no longer measures has its own words.
+    /// Returns the value of a selector; `None` if it is unknown. Values that netperf no longer
+    /// measures have netperf's fixed text.
     pub(super) fn value(&self, name: &str) -> Option<String> {
         if let Some(rest) = name.strip_prefix("LOCAL_") {
             return Some(self.of_end(&self.local, 0, rest));
@@ -29,7 +30,7 @@ impl Report<'_> {
         let width = |at: usize| format!("{:.3}", confidence.map_or(-1.0, |confidence| confidence.widths[at]));
         let trip_rate = self.trips as f64 / self.seconds.max(1e-9);
         let trips = settings.is_trips();
-        // Of requests that overtake each other, only the rate says how long they take.
+        // If requests overlap, only the rate shows their duration.
         let is_timed = settings.test.burst == 0;
         let us = |ns: Option<u64>| ns.filter(|_| is_timed).map_or(-1, |ns| (ns / 1000) as i64).to_string();
         Some(match name {
@@ -144,7 +145,7 @@ impl Report<'_> {
     }
 }
 
-/// Standard deviation, from the middles of the buckets.
+/// Returns the standard deviation, from the middles of the buckets.
 fn deviation(times: &Histogram) -> f64 {
     let Some(mean) = times.mean() else { return -1.0 };
     let of = |bucket: plumb_result::histogram::Bucket| {

@@ -1,11 +1,10 @@
-//! The request, the response and the results of a test as the messages that carry them.
+//! Request, response and results of a test, in their wire format.
 
 use super::exchange::{BYTES_MAX, Cpu, Direction, Length, METHOD, Refused, Request, Response, Results, SECONDS_MAX};
 use super::message::{Kind, Message};
 use super::{connects, sendfile};
 use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX};
 
-/// netserver's port.
 pub const PORT: u16 = 12865;
 
 const NO_DELAY: u32 = 1;
@@ -15,7 +14,7 @@ const ROUTED: u32 = 0x20;
 const SENDFILE: u32 = 2;
 
 impl Request {
-    /// What the messages of the server are.
+    /// Returns the kind of the server's messages.
     pub fn reply(&self) -> Kind {
         match self {
             Request { sendfile: true, .. } => Kind::StreamResponse,
@@ -24,7 +23,7 @@ impl Request {
         }
     }
 
-    /// As it travels.
+    /// Encodes the request.
     pub fn message(&self) -> Message {
         if self.sendfile {
             return sendfile::request(self);
@@ -85,10 +84,10 @@ impl Request {
         message
     }
 
-    /// Reads one, within what a server allows.
+    /// Parses a request, within the limits of a server.
     ///
     /// # Errors
-    /// What is not supported, not allowed, or out of range.
+    /// The request is not supported, not allowed, or out of range.
     pub fn read(message: &Message) -> Result<Request, Refused> {
         match message.kind() {
             Some(Kind::Stream) => return sendfile::read_request(message),
@@ -137,7 +136,7 @@ impl Request {
                 Direction::RoundTrips => {
                     [number(28, most, "a request")?.unwrap_or(1), number(52, most, "a response")?.unwrap_or(1)]
                 }
-                // Streams have none, whatever the message says.
+                // Streams have none, whatever the message contains.
                 Direction::ToServer | Direction::ToClient => [1, 1],
             },
             length,
@@ -154,7 +153,7 @@ impl Request {
 }
 
 impl Response {
-    /// As it travels, in a message of this kind.
+    /// Encodes the response in a message of this kind.
     pub fn message(&self, kind: Kind) -> Message {
         match kind {
             Kind::StreamResponse => return sendfile::response(self),
@@ -181,10 +180,10 @@ impl Response {
         message
     }
 
-    /// Reads one.
+    /// Parses a response.
     ///
     /// # Errors
-    /// A port that is none.
+    /// The port is invalid.
     pub fn read(message: &Message) -> Result<Response, Refused> {
         match message.kind() {
             Some(Kind::StreamResponse) => return sendfile::read_response(message),
@@ -204,7 +203,7 @@ impl Response {
 }
 
 impl Results {
-    /// As they travel, in a message of this kind.
+    /// Encodes the results in a message of this kind.
     pub fn message(&self, kind: Kind) -> Message {
         match kind {
             Kind::StreamResponse => return sendfile::results(self),
@@ -240,7 +239,8 @@ impl Results {
         message
     }
 
-    /// Reads them from a message that is to be of this kind. What the type of the message says does not matter: netserver 2.7.0 sends its bytes reversed.
+    /// Parses the results of a message of this kind. The message's type is ignored, because netserver 2.7.0 sends
+    /// its bytes in reverse order.
     pub fn read(message: &Message, kind: Kind) -> Results {
         match kind {
             Kind::StreamResponse => return sendfile::read_results(message),

@@ -1,4 +1,4 @@
-//! A command line taken apart: options as getopt(3) reads them, and their values.
+//! Splits a command line into options as getopt(3) does, and parses their values.
 
 use super::settings::{NetperfUsageError, Pair};
 use plumb_tools::Support;
@@ -6,17 +6,17 @@ use plumb_tools::options::{Grammar, Word, Words};
 
 /// One of the two parts of a command line.
 pub(super) struct Part<'a> {
-    /// Letters with their values, which are empty where there is none.
-    pub(super) said: Vec<(char, String)>,
-    /// Options without effect, and why.
+    /// Letters with their values; empty if there is none.
+    pub(super) options: Vec<(char, String)>,
+    /// Options without effect, each with the reason.
     pub(super) ignored: Vec<(char, &'static str)>,
-    /// The words after `--`, unread.
+    /// The unread arguments after `--`.
     pub(super) rest: &'a [String],
 }
 
-/// Words up to `--`, as getopt(3) reads them.
+/// Parses the arguments up to `--`, as getopt(3) does.
 pub(super) fn getopt(grammar: Grammar, words: &[String]) -> Result<Part<'_>, NetperfUsageError> {
-    let mut part = Part { said: Vec::new(), ignored: Vec::new(), rest: &[] };
+    let mut part = Part { options: Vec::new(), ignored: Vec::new(), rest: &[] };
     let mut reader = Words::new(grammar, words);
     for word in reader.by_ref() {
         let (row, value) = match word {
@@ -33,13 +33,13 @@ pub(super) fn getopt(grammar: Grammar, words: &[String]) -> Result<Part<'_>, Net
         if value.is_none() && row.takes.needs_value() {
             return Err(NetperfUsageError::Lacks(letter));
         }
-        part.said.push((letter, value.unwrap_or_default()));
+        part.options.push((letter, value.unwrap_or_default()));
     }
     part.rest = &words[words.len() - reader.remaining()..];
     Ok(part)
 }
 
-/// Two values: `x` is both, `,x` the second, `x,` the first.
+/// Splits two values: `x` is both, `,x` the second, `x,` the first.
 pub(super) fn pair(text: &str) -> Pair<Option<&str>> {
     let some = |text: &'_ str| -> bool { !text.is_empty() };
     match text.split_once(',') {
@@ -50,32 +50,31 @@ pub(super) fn pair(text: &str) -> Pair<Option<&str>> {
     }
 }
 
-/// The value of one option, for errors.
+/// The letter and value of one option, for errors.
 pub(super) struct Value<'a>(pub(super) char, pub(super) &'a str);
 
 impl Value<'_> {
-    /// It is not what was expected.
-    pub(super) fn wrong(&self, expected: &'static str) -> NetperfUsageError {
+    /// Creates an error for an invalid value.
+    pub(super) fn invalid(&self, expected: &'static str) -> NetperfUsageError {
         NetperfUsageError::Value { letter: self.0, given: self.1.to_owned(), expected }
     }
 
-    /// A whole number.
     pub(super) fn whole(&self, text: &str) -> Result<i64, NetperfUsageError> {
-        text.trim().parse().map_err(|_| self.wrong("a whole number"))
+        text.trim().parse().map_err(|_| self.invalid("a whole number"))
     }
 
-    /// A whole number in the range of a type.
+    /// Parses a whole number within the range of a type.
     pub(super) fn small<T: TryFrom<i64>>(&self, text: &str, expected: &'static str) -> Result<T, NetperfUsageError> {
-        T::try_from(self.whole(text)?).map_err(|_| self.wrong(expected))
+        T::try_from(self.whole(text)?).map_err(|_| self.invalid(expected))
     }
 
-    /// A time, s.
+    /// Parses a time, s.
     pub(super) fn seconds(&self, text: &str) -> Result<f64, NetperfUsageError> {
         let seconds = text.trim().parse::<f64>().ok().filter(|seconds| seconds.is_finite() && seconds.abs() < 1e9);
-        seconds.ok_or_else(|| self.wrong("seconds"))
+        seconds.ok_or_else(|| self.invalid("seconds"))
     }
 
-    /// Bytes: K, M, G are powers of 1024, k, m, g of 1000.
+    /// Parses bytes: K, M, G are powers of 1024; k, m, g of 1000.
     pub(super) fn bytes(&self, text: &str) -> Result<u32, NetperfUsageError> {
         let (digits, unit) = match text.chars().last() {
             Some('K') => (&text[..text.len() - 1], 1 << 10),
@@ -88,35 +87,35 @@ impl Value<'_> {
         };
         let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
         let bytes = bytes.filter(|&bytes| bytes > 0).and_then(|bytes| i32::try_from(bytes).ok());
-        bytes.map(|bytes| bytes as u32).ok_or_else(|| self.wrong("bytes below 2 GiB"))
+        bytes.map(|bytes| bytes as u32).ok_or_else(|| self.invalid("bytes below 2 GiB"))
     }
 
-    /// Bytes of both ends.
+    /// Parses the bytes of both ends.
     pub(super) fn byte_pair(&self) -> Result<Pair<Option<u32>>, NetperfUsageError> {
         let Pair { local, remote } = pair(self.1);
         let of = |text: Option<&str>| text.map(|text| self.bytes(text)).transpose();
         Ok(Pair { local: of(local)?, remote: of(remote)? })
     }
 
-    /// A host, and its family.
+    /// Parses a host, and its address family.
     pub(super) fn host(&self, v6: &mut Option<bool>) -> Result<Option<String>, NetperfUsageError> {
         let (host, family) = self.1.split_once(',').unwrap_or((self.1, ""));
         match family {
             "" => {}
             "4" | "inet" => *v6 = Some(false),
             "6" | "inet6" => *v6 = Some(true),
-            _ => return Err(self.wrong("HOST, HOST,4 or HOST,6")),
+            _ => return Err(self.invalid("HOST, HOST,4 or HOST,6")),
         }
         Ok(Some(host).filter(|host| !host.is_empty()).map(str::to_owned))
     }
 
-    /// A byte in base 10, 8 or 16.
+    /// Parses a byte in base 10, 8 or 16.
     pub(super) fn service(&self, text: &str) -> Result<u8, NetperfUsageError> {
         let number = match (text.strip_prefix("0x"), text.strip_prefix('0')) {
             (Some(hex), _) => u8::from_str_radix(hex, 16),
             (None, Some(octal)) if !octal.is_empty() => u8::from_str_radix(octal, 8),
             _ => text.parse(),
         };
-        number.map_err(|_| self.wrong("a number from 0 to 255, such as 0x10"))
+        number.map_err(|_| self.invalid("a number from 0 to 255, such as 0x10"))
     }
 }

@@ -1,4 +1,4 @@
-//! Network work of workloads: its connections are made and ended by iperf3's protocol, as those of `plumb net` are.
+//! Network work of workloads. Its connections use iperf3's protocol, as in `plumb net`.
 
 use crate::iperf3::client::{Begun, Place, begin};
 use crate::iperf3::output::Out;
@@ -18,14 +18,13 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Port where none is said.
+/// Default port of the server.
 pub const PORT: u16 = 5201;
 
-/// Bytes of a block, and of a datagram: whole on any link.
+/// Sizes of a block and of a datagram, bytes. Such datagrams are not fragmented on any link.
 const BLOCK_BYTES: u32 = 128 << 10;
 const DATAGRAM_BYTES: u32 = 1200;
 
-/// iperf3's protocol.
 pub struct Iperf3;
 
 impl NetProtocol for Iperf3 {
@@ -43,7 +42,7 @@ impl NetProtocol for Iperf3 {
     }
 }
 
-/// Why there is no SCTP: the kernel has none, or Plumb does not use it.
+/// Returns the reason why SCTP is unavailable: the kernel lacks it, or Plumb does not use it.
 fn without_sctp() -> String {
     use rustix::net::{AddressFamily, SocketType, ipproto, socket};
     match socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::SCTP)) {
@@ -52,21 +51,20 @@ fn without_sctp() -> String {
     }
 }
 
-/// A text that is no address of a server.
+/// Error from parsing the address of a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// An address outside of the Internet.
+    /// An address outside of the Internet is invalid.
     #[error(transparent)]
     Local(#[from] LocalAddressError),
-    /// A port that is not a number from 0 to 65535.
+    /// The port is not a number from 0 to 65535.
     #[error("`{port}` in `{address}` is not a port; use a number up to 65535")]
     Port {
-        /// The whole text.
         address: String,
         /// The part after the colon.
         port: String,
     },
-    /// Two different ports.
+    /// The address and the option name different ports.
     #[error("{address} and --port {port} name two ports; leave one out")]
     TwoPorts {
         /// The address, with its port.
@@ -79,7 +77,7 @@ pub enum AddressError {
 /// Returns the server at an address, `HOST` or `HOST:PORT`.
 ///
 /// # Errors
-/// As [`place_with`].
+/// As for [`place_with`].
 pub(crate) fn place_of(address: &str) -> Result<Place, AddressError> {
     place_with(address, None)
 }
@@ -87,7 +85,7 @@ pub(crate) fn place_of(address: &str) -> Result<Place, AddressError> {
 /// Returns the server at an address whose port may come from another option.
 ///
 /// # Errors
-/// The text is no address, or names another port than the option.
+/// The text is not an address, or has another port than the option.
 pub fn place_with(address: &str, port: Option<u16>) -> Result<Place, AddressError> {
     if let Some(local) = LocalAddress::parse(address) {
         let place = place_at(address.to_owned(), 0);
@@ -95,7 +93,7 @@ pub fn place_with(address: &str, port: Option<u16>) -> Result<Place, AddressErro
     }
     let plain = |host: &str| host.trim_start_matches('[').trim_end_matches(']').to_owned();
     match address.rsplit_once(':') {
-        // Of IPv6 without brackets, a colon is part of the address.
+        // In an IPv6 address without brackets, colons are part of the address.
         Some((host, text)) if !host.contains(':') || host.ends_with(']') => {
             let own: u16 =
                 text.parse().map_err(|_| AddressError::Port { address: address.to_owned(), port: text.to_owned() })?;
@@ -108,7 +106,7 @@ pub fn place_with(address: &str, port: Option<u16>) -> Result<Place, AddressErro
     }
 }
 
-/// The other end.
+/// Returns the server at a host and port.
 pub(crate) fn place_at(host: String, port: u16) -> Place {
     Place {
         host,
@@ -123,7 +121,7 @@ pub(crate) fn place_at(host: String, port: u16) -> Place {
     }
 }
 
-/// What the other end is told.
+/// Returns the parameters for the other end.
 fn params(request: &NetRequest<'_>) -> Params {
     let NetRequest { load, connections, time, rate, .. } = *request;
     let seconds = |time: Nanos| u32::try_from(time.0.div_ceil(1_000_000_000)).unwrap_or(u32::MAX).min(86_400);
@@ -131,7 +129,7 @@ fn params(request: &NetRequest<'_>) -> Params {
     let mut params = Params::default();
     params.transport.udp = protocol == Protocol::Udp;
     params.transport.multipath = protocol == Protocol::Mptcp;
-    // Without a time, until this end stops.
+    // Without a time, the test lasts until this end stops.
     params.end.time_s = Some(time.map_or(0, seconds));
     params.flow.streams = connections;
     params.socket.congestion = load.congestion().map(str::to_owned);
@@ -157,7 +155,7 @@ fn params(request: &NetRequest<'_>) -> Params {
     }
 }
 
-/// Sets how bytes pass. Stock servers have words for two of the ways.
+/// Sets how bytes pass. Stock servers know only two of the ways.
 pub fn passing(mut params: Params, tx: Passing, rx: Passing) -> Params {
     params.passing.lend = tx == Passing::Lend;
     params.passing.drop = rx == Passing::Drop;
@@ -166,22 +164,22 @@ pub fn passing(mut params: Params, tx: Passing, rx: Passing) -> Params {
     params
 }
 
-/// How bytes pass, where they are not copied at both ends.
+/// Describes how bytes pass; `None` if both ends copy them.
 pub fn passing_words(tx: Passing, rx: Passing) -> Option<String> {
     ([tx, rx] != [Passing::Copy; 2]).then(|| format!("tx {}, rx {}", tx.name(), rx.name()))
 }
 
-/// The same with what the kernel said of calls without a copy.
-pub fn with_copied(passing: Option<String>, [copied, told]: [u64; 2]) -> Option<String> {
-    let share = copied as f64 * 100.0 / told.max(1) as f64;
+/// Adds the share of zero-copy calls that the kernel copied anyway.
+pub fn with_copied(passing: Option<String>, [copied, all]: [u64; 2]) -> Option<String> {
+    let share = copied as f64 * 100.0 / all.max(1) as f64;
     let words = |passing: String| match copied {
         0 => passing,
-        _ => format!("{passing} (the kernel copied {share:.0} % of the calls all the same)"),
+        _ => format!("{passing} (the kernel copied {share:.0} % of the calls anyway)"),
     };
     passing.map(words)
 }
 
-/// What is known of the connections when they are made.
+/// Returns the facts known after the connections are made.
 fn known(request: &NetRequest<'_>, place: &Place, begun: &Begun) -> Network {
     let params = &begun.params;
     let tx = if params.passing.lend { Passing::Lend } else { params.passing.tx };
@@ -213,7 +211,7 @@ fn known(request: &NetRequest<'_>, place: &Place, begun: &Begun) -> Network {
     )
 }
 
-/// The same with the interface that has an address of this end.
+/// Adds the network interface that has a local address.
 pub fn with_link(local: Option<IpAddr>, network: Network) -> Network {
     let link = local.and_then(plumb_probe::link::of_address).unwrap_or_default();
     Network {
@@ -250,7 +248,7 @@ fn percent(ns: u64, seconds: f64) -> f64 {
     ns as f64 / 1e7 / seconds.max(1e-9)
 }
 
-/// What the other end is told at the end.
+/// Returns the results for the other end.
 fn results(ended: &NetEnd, params: &Params, congestion: Option<String>) -> Results {
     let stream = |(number, end): (usize, &FlowEnd)| {
         let Counts { bytes, datagrams, .. } = end.counts;
@@ -277,7 +275,7 @@ fn results(ended: &NetEnd, params: &Params, congestion: Option<String>) -> Resul
     }
 }
 
-/// What both ends know.
+/// Returns the combined results of both ends.
 fn found(ended: &NetEnd, params: &Params, other: &Results, known: Network) -> Network {
     let tcp = ended.flows.first().and_then(|end| end.tcp).unwrap_or_default();
     let positive = |number: u64| Some(number).filter(|&number| number > 0);
@@ -328,7 +326,7 @@ fn found(ended: &NetEnd, params: &Params, other: &Results, known: Network) -> Ne
     }
 }
 
-/// Why nothing was measured, and what to do.
+/// Formats a failure, with a hint.
 pub fn words(error: &TestError, place: &Place) -> String {
     let Place { host, port, .. } = place;
     match error {
@@ -344,14 +342,16 @@ pub fn words(error: &TestError, place: &Place) -> String {
                 "{host} port {port}: {error}\nstart `plumb net --serve --keys FILE` there, or leave --keys out here"
             )
         }
-        TestError::Server(said) if error_text(AUTHORIZATION_FAILED).is_some_and(|text| text == said) => {
-            format!("{host} port {port} serves only who has its token: use --keys FILE, which `plumb net --init` made")
+        TestError::Server(message) if error_text(AUTHORIZATION_FAILED).is_some_and(|text| text == message) => {
+            format!(
+                "{host} port {port} serves only clients with its token: use --keys FILE, which `plumb net --init` made"
+            )
         }
         error => format!("{host} port {port}: {error}"),
     }
 }
 
-/// Returns the settings of an end that sets nothing of its own.
+/// Returns the settings of an end without any options.
 pub fn local() -> Local {
     Local::of(&Iperf3Settings::new(Role::Server(Server::default())), &Permissions::none())
 }

@@ -1,19 +1,19 @@
-//! Tables of command-line options, and the reader of the words that a tool is given.
+//! Tables of command-line options, and a parser that reads a tool's arguments by such a table.
 //!
-//! [`Opt`] is the row of every tool but fio, whose options have a table of their own. `Words` reads words by such a table, over
-//! [`lexopt`]: elbencho, netperf, iperf2, iperf3, dbench and fs_mark differ in what `Grammar` says, and in nothing else.
+//! [`Opt`] is one row. Every tool but fio uses it; fio's options have their own table. `Words` parses arguments by a
+//! table, on top of [`lexopt`]. elbencho, netperf, iperf2, iperf3, dbench and fs_mark differ only in their `Grammar`.
 //!
-//! Where a tool's rules are others, its table is of these rows and its reader is its own:
+//! These tools parse differently, so they have their own parsers over tables of the same rows:
 //!
-//! - IOR, mdtest and md-workbench split a word at its first `=` before they look for letters, so that `-vF=0` sets both flags
-//!   (`aiori/said.rs`);
-//! - IOzone's `-+` takes a word whose first letter completes the name (`iozone/getopt.rs`, over lexopt);
-//! - sysbench takes values after `=` only, and words with one dash are not options (`sysbench/settings.rs`);
-//! - iostat compares whole words, and only flags form clusters (`iostat/options.rs`).
+//! - IOR, mdtest and md-workbench split an argument at its first `=` before they look for letters, so that `-vF=0`
+//!   sets both flags (`aiori/given.rs`);
+//! - IOzone's `-+` takes an argument whose first letter completes the name (`iozone/getopt.rs`, over lexopt);
+//! - sysbench accepts values only after `=`, and an argument with one dash is not an option (`sysbench/settings.rs`);
+//! - iostat compares whole arguments, and only flags form clusters (`iostat/options.rs`).
 //!
-//! Bonnie++ has no table but getopt's own string of letters, which differs from version to version (`bonnie/keywords.rs`, over
-//! lexopt). The few options of dd, filebench, IO500 and vdbench have no tables: most of what these tools do is in
-//! `key=value` words and in files.
+//! Bonnie++ has no table, only getopt's string of letters, which differs between versions (`bonnie/keywords.rs`, over
+//! lexopt). dd, filebench, IO500 and vdbench have few options and no tables: they take `key=value` arguments and
+//! files.
 
 mod table;
 mod words;

@@ -1,4 +1,4 @@
-//! Rows of options, and how they are found.
+//! Rows of options, and lookup by letter or name.
 
 use crate::Support;
 use plumb_workload::suggest::nearest;
@@ -24,28 +24,28 @@ pub enum Takes {
     Directives,
     /// The file of a script; on the command line only.
     Script,
-    /// A value that help calls so.
+    /// A value with this name in help.
     Value(&'static str),
-    /// The same, after the `=` of a long name or left out: the letter takes nothing.
+    /// An optional value, given after the `=` of the long name; the letter takes none.
     AfterEquals(&'static str),
-    /// The same, attached to the option or left out.
+    /// An optional value, attached to the option.
     Optional(&'static str),
-    /// The same, or the next word if that is not an option.
+    /// An optional value, attached or in the next argument, unless that is an option.
     OptionalWord(&'static str),
 }
 
 impl Takes {
-    /// Returns `true` for an option that no word has to follow.
+    /// Returns `true` if no value has to follow.
     pub fn is_flag(self) -> bool {
         matches!(self, Takes::Nothing | Takes::Flag | Takes::AfterEquals(_))
     }
 
-    /// Returns `true` for an option that is wrong without a value.
+    /// Returns `true` if the option is an error without a value.
     pub fn needs_value(self) -> bool {
         !self.is_flag() && !matches!(self, Takes::Optional(_) | Takes::OptionalWord(_))
     }
 
-    /// The name of its value in help; empty where the table has none.
+    /// Returns the name of the value in help; empty if the table has none.
     pub fn value(self) -> &'static str {
         match self {
             Takes::Value(name) | Takes::AfterEquals(name) | Takes::Optional(name) | Takes::OptionalWord(name) => name,
@@ -54,68 +54,62 @@ impl Takes {
     }
 }
 
-/// Which end of a connection takes an option.
+/// The end of a connection that accepts an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Both ends, and every tool without ends.
+    /// Both ends; also used for tools that have no ends.
     Both,
     /// The server, which waits for connections.
     Server,
-    /// The client, which says what is measured.
+    /// The client, which chooses the measurement.
     Client,
 }
 
-/// One option of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opt {
-    /// Its letter, after one dash.
     pub letter: Option<char>,
-    /// Its name, after two dashes; empty where it has none. IOzone has one dash before names, and iostat's `+f` has none.
+    /// Long name, without its two dashes; empty if there is none. IOzone's names have one dash, and iostat's
+    /// `+f` has none.
     pub name: &'static str,
-    /// The kind of its value.
     pub takes: Takes,
-    /// Its default, as help prints it; empty where it has none.
+    /// Default, as help prints it; empty if there is none.
     pub default: &'static str,
-    /// Its effect, as help prints it.
+    /// Effect, as help prints it.
     pub what: &'static str,
-    /// Whether Plumb supports it, or why not.
     pub support: Support,
-    /// The end of a connection that takes it.
     pub role: Role,
 }
 
-/// A row with a letter and a name.
+/// Returns a row with a letter and a name.
 pub const fn both(letter: char, name: &'static str, takes: Takes, what: &'static str) -> Opt {
     Opt { letter: Some(letter), ..long(name, takes, what) }
 }
 
-/// A row with a letter only.
+/// Returns a row with a letter only.
 pub const fn letter(letter: char, takes: Takes, what: &'static str) -> Opt {
     both(letter, "", takes, what)
 }
 
-/// A row with a name only.
+/// Returns a row with a name only.
 pub const fn long(name: &'static str, takes: Takes, what: &'static str) -> Opt {
     Opt { letter: None, name, takes, default: "", what, support: Support::Works, role: Role::Both }
 }
 
 impl Opt {
-    /// The same with a default.
     pub const fn or(self, default: &'static str) -> Opt {
         Opt { default, ..self }
     }
 
-    /// The same with another support.
     pub const fn but(self, support: Support) -> Opt {
         Opt { support, ..self }
     }
 
-    /// The same for one end.
+    /// Restricts the option to one end of the connection.
     pub const fn of(self, role: Role) -> Opt {
         Opt { role, ..self }
     }
 
-    /// The option as a user writes it: by its letter, else by its name.
+    /// Returns the option as a user types it: by its letter, else by its name.
     pub fn written(&self) -> String {
         match self.letter {
             Some(letter) => format!("-{letter}"),
@@ -125,37 +119,36 @@ impl Opt {
     }
 }
 
-/// The options of a tool: rows that may be in several places.
+/// The options of a tool. The rows may come from several slices.
 #[derive(Debug, Clone, Copy)]
 pub struct Table(pub &'static [&'static [Opt]]);
 
 impl Table {
-    /// All rows in their order.
     pub fn rows(self) -> impl Iterator<Item = &'static Opt> {
         self.0.iter().copied().flatten()
     }
 
-    /// The option of a letter.
+    /// Returns the option with this letter.
     pub fn lettered(self, letter: char) -> Option<&'static Opt> {
         self.rows().find(|row| row.letter == Some(letter))
     }
 
-    /// The names of all options that have one.
+    /// Returns all long names.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         self.rows().map(|row| row.name).filter(|name| !name.is_empty())
     }
 
-    /// The option of a name.
+    /// Returns the option with exactly this long name.
     pub fn named(self, name: &str) -> Option<&'static Opt> {
         self.rows().find(|row| row.name == name && !name.is_empty())
     }
 
-    /// The options whose names begin so.
+    /// Returns the options whose names start with `name`.
     pub fn beginning(self, name: &str) -> Vec<&'static Opt> {
         self.rows().filter(|row| row.name.starts_with(name) && !name.is_empty()).collect()
     }
 
-    /// The name that a mistyped one is closest to.
+    /// Returns the closest long name, as a suggestion for a typo.
     pub fn nearest(self, name: &str) -> Option<&'static str> {
         nearest(name, self.names())
     }

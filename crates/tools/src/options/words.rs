@@ -1,43 +1,40 @@
-//! Reads words by a table of options.
+//! Parses arguments by a table of options.
 
 use super::{Opt, Table, Takes};
 use lexopt::{Arg, Parser};
 use std::ffi::OsString;
 
-/// The effect of the word `--`.
+/// The effect of the argument `--`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DoubleDash {
     /// Only operands follow, as in getopt(3).
     EndsOptions,
-    /// The words end, and what follows is read by another table.
+    /// Parsing ends. Another table reads the rest.
     EndsWords,
-    /// Nothing: it is an unknown option.
+    /// None: it is an unknown option.
     Unknown,
 }
 
-/// The rules in which tools differ.
+/// The parsing rules that differ between tools.
 #[derive(Debug, Clone, Copy)]
 pub struct Grammar {
-    /// The tool's options.
     pub table: Table,
-    /// Other names, each with the one that the table has.
+    /// Aliases: pairs of another name and the name in the table.
     pub aliases: &'static [(&'static str, &'static str)],
-    /// Whether the beginning of a name stands for it if no other name begins so, as in getopt_long(3).
+    /// Whether an unambiguous prefix of a name is accepted, as in getopt_long(3).
     pub abbreviates: bool,
-    /// Whether `-o=1` gives `-o` the value `1`, which a flag can have, too. In getopt(3) the value is `=1`, and after a flag
+    /// Whether `-o=1` gives `-o` the value `1`, also for a flag. In getopt(3) the value is `=1`, and after a flag
     /// `=` is the next letter.
     pub short_equals: bool,
-    /// What `--` means.
     pub double_dash: DoubleDash,
 }
 
 impl Grammar {
-    /// The rules of getopt(3).
     pub const fn getopt(table: Table) -> Grammar {
         Grammar { table, aliases: &[], abbreviates: false, short_equals: false, double_dash: DoubleDash::EndsOptions }
     }
 
-    /// The option of a long name.
+    /// Looks up a long name. The error lists the options that it may abbreviate.
     fn named(&self, name: &str) -> Result<&'static Opt, Vec<&'static Opt>> {
         let name = self.aliases.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
         if let Some(option) = self.table.named(name) {
@@ -51,57 +48,55 @@ impl Grammar {
     }
 }
 
-/// A word that was read, with the value that belongs to it.
+/// A parsed argument, with the value that belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
-    /// An option and its value: `None` where it was left out, and where the words ended before it.
+    /// An option and its value. The value is `None` if it was left out, also at the end of the arguments.
     Option(&'static Opt, Option<String>),
-    /// A word that is not an option.
     Operand(String),
 }
 
-/// An option that the table does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownOption {
-    /// The whole word, with its dashes.
+    /// The whole argument, with its dashes.
     pub word: String,
-    /// Its letter; `-` where it has a name, as getopt(3) sees `--name`.
+    /// The letter; `-` for a long name, as getopt(3) sees `--name`.
     pub letter: char,
-    /// Its name, without dashes.
+    /// The long name, without dashes.
     pub name: Option<String>,
-    /// The options that the name abbreviates, if there are several.
+    /// The options that the name may abbreviate, if there are several.
     pub candidates: Vec<&'static Opt>,
 }
 
-/// Words, read one by one.
+/// An iterator over parsed arguments.
 pub struct Words {
     grammar: Grammar,
     parser: Parser,
-    /// The word at hand, for errors.
+    /// The current argument, for errors.
     word: String,
-    /// A letter that was read to see whether the flag before it has a value.
+    /// A letter read ahead, to see whether the flag before it has a value.
     next_letter: Option<char>,
 }
 
 impl Words {
-    /// Reads words without the program's name.
+    /// Parses `words`, which do not include the program's name.
     pub fn new(grammar: Grammar, words: &[String]) -> Words {
         let mut parser = Parser::from_args(words.to_vec());
         parser.set_short_equals(grammar.short_equals);
         Words { grammar, parser, word: String::new(), next_letter: None }
     }
 
-    /// The word that was read last, with its dashes.
+    /// Returns the last argument that was read, with its dashes.
     pub fn word(&self) -> &str {
         &self.word
     }
 
-    /// The number of words that are still unread.
+    /// Returns the number of unread arguments.
     pub fn remaining(&mut self) -> usize {
         self.parser.try_raw_args().map_or(0, |words| words.as_slice().len())
     }
 
-    /// Whether letters follow in the same word.
+    /// Returns `true` if more letters follow in the same argument.
     pub fn is_in_cluster(&mut self) -> bool {
         self.next_letter.is_some() || self.parser.try_raw_args().is_none()
     }
@@ -125,7 +120,7 @@ impl Words {
             name: Some(name.to_owned()),
             candidates,
         })?;
-        // A flag has a value, too, where one is attached; tools differ in what they say of it.
+        // A flag, too, can have an attached value. Tools report that differently.
         let value = match option.takes {
             takes if takes.is_flag() => self.parser.optional_value().map(text),
             takes => self.value(takes),
@@ -145,7 +140,7 @@ impl Words {
         value.map(text)
     }
 
-    /// The value after `=` of a flag's letter, where the tool has such values.
+    /// Reads the value after `=` of a flag's letter, if the tool has such values.
     fn value_of_flag(&mut self) -> Option<String> {
         if !self.grammar.short_equals || !self.is_in_cluster() {
             return None;
@@ -186,13 +181,13 @@ impl Iterator for Words {
             }
             Ok(Some(Arg::Value(word))) => Some(Ok(Word::Operand(text(word)))),
             Ok(None) => None,
-            // A value after `=` is left over if its letter was refused, and only then.
+            // lexopt keeps a value after `=` only if its letter was refused.
             Err(_) => self.next(),
         }
     }
 }
 
-/// The text of a word, which was text before it went through lexopt.
+/// Converts an argument back to the text that it was before lexopt.
 pub fn text(word: OsString) -> String {
     word.to_string_lossy().into_owned()
 }
@@ -220,7 +215,7 @@ mod tests {
         line.split(' ').map(|word| if word == "''" { String::new() } else { word.to_owned() }).collect()
     }
 
-    /// Everything up to the first error, as `OPTION:VALUE` and operands.
+    /// Formats everything up to the first error, as `OPTION:VALUE` and operands.
     fn read_words(grammar: Grammar, words: &[String]) -> String {
         let mut found = Vec::new();
         for word in Words::new(grammar, words) {
@@ -245,9 +240,10 @@ mod tests {
         read_words(grammar, &split(line))
     }
 
-    // Protects the rules of getopt(3): values are attached or follow, also where they begin with a dash, and `=` is part of them.
+    // Protects the rules of getopt(3): values are attached or follow, even if they start with a dash, and include
+    // `=`.
     #[test]
-    fn words_are_read_as_getopt_reads_them() {
+    fn words_are_parsed_like_getopt() {
         for (line, found) in [
             ("-vb4k -b 4k --block=4k --block 4k", "-v -b:4k -b:4k -b:4k -b:4k"),
             ("-b=4k -b -- -b -v -b '' x", "-b:=4k -b:-- -b:-v -b: `x`"),
@@ -271,9 +267,9 @@ mod tests {
         }
     }
 
-    // Protects the rules of boost's program_options, which elbencho has.
+    // Protects the rules of boost's program_options, which elbencho uses.
     #[test]
-    fn words_are_read_as_boost_reads_them() {
+    fn words_are_parsed_like_boost() {
         for (line, found) in [
             ("-b=4k -b= -b=a=b", "-b:4k -b: -b:a=b"),
             ("-v=0 -év=1 -vé x", "-v:0 -é -v:1 -v -é `x`"),
@@ -287,9 +283,9 @@ mod tests {
         }
     }
 
-    // Protects netperf's two parts, iperf's refusal of `--`, and tools without long options.
+    // Protects netperf's two argument lists, iperf's rejection of `--`, and tools without long options.
     #[test]
-    fn two_dashes_do_what_the_grammar_says() {
+    fn two_dashes_follow_the_grammar() {
         let parts = Grammar { double_dash: DoubleDash::EndsWords, ..GETOPT };
         let mut words = Words::new(parts, &split("-v -b -- -- -b x"));
         assert_eq!(words.by_ref().count(), 2);
@@ -302,7 +298,7 @@ mod tests {
         assert_eq!(read(aliased, "--rate=3"), "--bandwidth:3");
     }
 
-    /// An option of the table with a value, in one of the forms that it can be written in.
+    /// Generates an option of the table with a value, in one of its possible forms.
     fn form() -> impl Strategy<Value = (String, Vec<String>)> {
         (0..5usize, "[a-z=-]{1,4}").prop_map(|(form, value)| {
             let found = format!("-b:{value}");
@@ -317,7 +313,7 @@ mod tests {
     }
 
     proptest! {
-        // Protects users: an option is read with its value in every form.
+        // Protects: every form of an option and its value parses.
         #[test]
         fn every_form_is_read_back(forms in proptest::collection::vec(form(), 0..6)) {
             let words: Vec<String> = forms.iter().flat_map(|(_, words)| words.clone()).collect();
@@ -325,9 +321,9 @@ mod tests {
             prop_assert_eq!(read_words(GETOPT, &words), found.join(" "));
         }
 
-        // Protects from endless loops and panics: each word is read once, and each letter of it.
+        // Protects against endless loops and panics: each argument and each of its letters is read once.
         #[test]
-        fn any_words_come_to_an_end(
+        fn parsing_any_words_ends(
             words in proptest::collection::vec("(-{0,3}[vbéowx=]{0,4}|--[a-z]{0,7}=?[\\PC]{0,2}|\\PC{0,4})", 0..8),
             abbreviates in any::<bool>(),
             short_equals in any::<bool>(),

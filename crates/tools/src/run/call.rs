@@ -1,17 +1,16 @@
-//! A tool as it was called.
+//! One invocation of a tool.
 
 use crate::own_words::VerdictOptions;
 use plumb_cli::common::Common;
 
-/// A tool as it was called.
 #[derive(Clone, Copy)]
 pub struct ToolCall<'a> {
-    /// The program's own name.
+    /// The name that the program was called by.
     pub called: &'a str,
-    /// The words behind it.
+    /// The arguments after the name.
     pub words: &'a [String],
-    /// What was said to Plumb, or stands in the environment.
+    /// Plumb's own options, from arguments or the environment.
     pub common: &'a Common,
-    /// Options about the verdicts of its runs.
+    /// Options about verdicts.
     pub verdicts: VerdictOptions,
 }

@@ -1,19 +1,18 @@
-//! Binds a tool to the CPUs that its options name, and reads the lists of CPUs that the kernel writes.
+//! Binds a tool to the CPUs that its options name, and reads the kernel's CPU lists.
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// A failure to run on the CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CpuError {
-    /// The number is larger than a set of CPUs has room for.
+    /// The number exceeds the capacity of a CPU set.
     #[error("there is no CPU {0}")]
     Missing(u32),
-    /// The system refused the set: none of the CPUs is there, or a control group excludes them.
+    /// The kernel refused the set: none of the CPUs exists, or a control group excludes them.
     #[error("cannot run there: {0}")]
     Refused(#[from] rustix::io::Errno),
 }
 
-/// Runs this thread, and those that it starts, on some CPUs only; without numbers, wherever it runs now.
+/// Restricts this thread, and those that it starts, to some CPUs. An empty list changes nothing.
 ///
 /// # Errors
 /// See [`CpuError`].
@@ -29,8 +28,8 @@ pub fn run_on(cpus: &[u32]) -> Result<(), CpuError> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Reads a file of the kernel's that holds a list of numbers such as `0-3,8`. Source: "List format" in cpuset(7).
-/// Returns `None` if it cannot be read, or holds something else.
+/// Reads a kernel file that holds a list of numbers such as `0-3,8`. Source: "List format" in cpuset(7). Returns
+/// `None` if it cannot be read or parsed.
 pub fn read_list(path: &str) -> Option<Vec<u32>> {
     parse_list(std::fs::read_to_string(path).ok()?.trim())
 }
@@ -50,16 +49,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_lists_have_numbers_and_ranges() {
+    fn kernel_lists_have_numbers_and_ranges() {
         assert_eq!(parse_list("0-3,8"), Some(vec![0, 1, 2, 3, 8]));
         assert_eq!(parse_list(""), Some(vec![]), "a node without processors");
-        assert_eq!(parse_list("0-4294967295"), None, "more than a set has room for");
+        assert_eq!(parse_list("0-4294967295"), None, "more than a set can hold");
         assert_eq!(parse_list("0-x"), None);
     }
 
-    // Protects a server from a peer's number: a set of CPUs panics at one that it has no room for.
+    // Protects a server from a peer's number: `CpuSet` panics at a number beyond its capacity.
     #[test]
-    fn a_cpu_that_cannot_be_is_an_error() {
+    fn a_cpu_beyond_the_capacity_is_an_error() {
         for cpu in [1024, u32::MAX] {
             assert_eq!(run_on(&[0, cpu]), Err(CpuError::Missing(cpu)));
         }

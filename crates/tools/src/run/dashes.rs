@@ -1,30 +1,29 @@
-//! Dashes that a web page or a word processor made of hyphens: no tool takes them for options.
+//! Typographic dashes that a web page or a word processor made of hyphens. No tool accepts them as option dashes.
 
 use super::ToolCall;
 use plumb_cli::output::error_line;
 use std::path::Path;
 
-/// What hyphens become in print: hyphens, figure, en and em dashes, the bar and the sign of minus.
+/// Hyphens, figure, en and em dashes, the horizontal bar and the minus sign.
 const DASHES: [char; 7] = ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}'];
 
-/// What was probably meant by a word that begins with such a dash and names no file.
-fn meant(word: &str) -> Option<String> {
-    let behind = word.trim_start_matches(DASHES);
-    let dashes = word.chars().count() - behind.chars().count();
-    if dashes == 0 || behind.is_empty() || Path::new(word).exists() {
+/// Returns the option that was probably meant, if the word begins with such a dash and names no file.
+fn intended_option(word: &str) -> Option<String> {
+    let rest = word.trim_start_matches(DASHES);
+    let dashes = word.chars().count() - rest.chars().count();
+    if dashes == 0 || rest.is_empty() || Path::new(word).exists() {
         return None;
     }
-    // One dash may have been two hyphens, where a word of its own follows.
-    let begins_name = behind.len() > 2 && behind.contains('=');
-    Some(if dashes > 1 || begins_name { format!("--{behind}") } else { format!("-{behind}") })
+    // A single dash before a longer `name=value` probably was two hyphens.
+    let begins_name = rest.len() > 2 && rest.contains('=');
+    Some(if dashes > 1 || begins_name { format!("--{rest}") } else { format!("-{rest}") })
 }
 
-/// Says on standard error which words were meant as options. They are left as they are: the tool does with them what it
-/// does.
+/// Prints a hint for each such word. The words stay unchanged, and the tool handles them as usual.
 pub fn hint(call: &ToolCall<'_>) {
     for word in call.words {
-        if let Some(meant) = meant(word) {
-            error_line!("plumb: `{word}` begins with a typographic dash, and is no option; use `{meant}`");
+        if let Some(intended) = intended_option(word) {
+            error_line!("plumb: `{word}` begins with a typographic dash and is not an option; use `{intended}`");
         }
     }
 }
@@ -34,13 +33,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dashes_of_print_are_hyphens() {
+    fn typographic_dashes_become_hyphens() {
         let cases = [("–Ra", "-Ra"), ("—mx", "-mx"), ("−i", "-i"), ("–name=job", "--name=job"), ("––help", "--help")];
         for (word, wanted) in cases {
-            assert_eq!(meant(word).as_deref(), Some(wanted), "{word}");
+            assert_eq!(intended_option(word).as_deref(), Some(wanted), "{word}");
         }
         for word in ["-Ra", "--name=job", "sda", "–", "", "a–b"] {
-            assert_eq!(meant(word), None, "{word}");
+            assert_eq!(intended_option(word), None, "{word}");
         }
     }
 }

@@ -1,57 +1,54 @@
-//! Failures outside the measurement: result files, recordings, steps between phases.
+//! Errors outside the measurement: result files, recordings, steps between phases.
 
 use plumb_cli::exit::Stopped;
 use plumb_engine::guard::OutputError;
 use plumb_trace::TraceError;
 use std::io;
 
-/// Why a dialect cannot go on, or cannot tell what it has measured.
+/// Error that ends a tool's run, or keeps its result from being reported.
 #[derive(Debug, thiserror::Error)]
 pub enum DialectError {
-    /// A file that the words name, or that the tool makes by itself.
+    /// Error on a file that the arguments name, or that the tool creates by itself.
     #[error("{what}: {source}")]
     File {
-        /// The option, what was to be done, and the path.
+        /// The option, the action and the path.
         what: String,
-        /// The system's word.
         source: io::Error,
     },
-    /// An output could not be written, or Plumb refused it.
+    /// An output could not be written, or Plumb refused to write it.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// A recording that cannot be read, or not be merged.
+    /// A recording could not be read or merged.
     #[error(transparent)]
     Recording(#[from] TraceError),
-    /// Standard output cannot be written.
+    /// Standard output could not be written.
     #[error("{}", .0.message)]
     Print(Stopped),
-    /// Files end before they should.
+    /// Files are shorter than the reads expect.
     #[error("{count} short {what}(s): files are shorter than {length}; write them first, or use --trunctosize")]
     Short {
-        /// How often.
+        /// Number of short operations.
         count: u64,
-        /// A read, a write.
+        /// `read` or `write`.
         what: &'static str,
-        /// What they should hold.
         length: String,
     },
-    /// A CSV file of something else.
+    /// The CSV file has other columns than results have.
     #[error(
         "--csvfile: {path} has {found} columns in its first line, and results have {wanted}; name another file, or remove \
          it first"
     )]
     OtherColumns {
-        /// The file.
         path: String,
-        /// In its first line.
+        /// Columns in its first line.
         found: usize,
-        /// Of results.
+        /// Columns of a result.
         wanted: usize,
     },
-    /// The time to begin at is over.
+    /// The requested start time has passed.
     #[error("--start is in the past; give a future time, in seconds since the epoch")]
     StartPassed,
-    /// The system's caches stay.
+    /// The system's caches could not be dropped.
     #[error("--dropcache: /proc/sys/vm/drop_caches: {0}; run as root, or remove the option")]
     DropCaches(io::Error),
 }
@@ -62,7 +59,7 @@ impl DialectError {
         matches!(self, DialectError::Output(error) if error.is_refusal())
     }
 
-    /// For the errors of one file.
+    /// Returns a `map_err` closure that adds a description to an I/O error.
     pub fn file(what: impl Into<String>) -> impl FnOnce(io::Error) -> DialectError {
         let what = what.into();
         move |source| DialectError::File { what, source }

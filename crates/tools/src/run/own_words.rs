@@ -1,5 +1,5 @@
-//! Plumb's own options among the words of a tool: the same for every tool, and taken out before the tool's parser sees its
-//! words.
+//! Plumb's own options among a tool's arguments. They are the same for every tool, and are removed before the tool's
+//! parser runs.
 
 use plumb_cli::exit::Stopped;
 use plumb_cli::stream::StreamArguments;
@@ -9,23 +9,23 @@ const TOKEN_FILE: &str = "--plumb-stream-token-file";
 /// Exits with 3 if a run is rejected. `docs/dialects/README.md` and fio's table of options name it too.
 pub const STRICT: &str = "--plumb-strict";
 const QUIET: &str = "--plumb-quiet";
-/// The same, where the tool itself has no such option.
+/// Short form, for tools that do not have `-q` themselves.
 const SHORT_QUIET: &str = "-q";
-/// Turns the line about the verdict off for every call.
+/// Environment variable that turns the verdict line off for every call.
 const QUIET_VARIABLE: &str = "PLUMB_QUIET";
 
-/// Options about the verdicts of a tool's runs.
+/// Options about verdicts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VerdictOptions {
-    /// A rejected run makes the exit code 3.
+    /// A rejected run ends with exit code 3.
     pub strict: bool,
-    /// Nothing is printed about verdicts.
+    /// No verdicts are printed.
     pub quiet: bool,
 }
 
 impl VerdictOptions {
-    /// Takes `--plumb-strict` and `--plumb-quiet` out of a tool's words, and `-q` unless the tool has an option of that name.
-    /// PLUMB_QUIET, not empty and not `0`, is as `--plumb-quiet`.
+    /// Removes `--plumb-strict` and `--plumb-quiet` from a tool's arguments, and `-q` unless the tool has an option
+    /// of that name. PLUMB_QUIET works like `--plumb-quiet` unless it is empty or `0`.
     pub fn taken_from(words: &[String], has_q: bool) -> (Vec<String>, VerdictOptions) {
         let variable = std::env::var(QUIET_VARIABLE).unwrap_or_default();
         let mut options = VerdictOptions { strict: false, quiet: !matches!(variable.as_str(), "" | "0") };
@@ -49,19 +49,20 @@ impl VerdictOptions {
     }
 }
 
-/// A tool's words, and what was said to Plumb among them.
+/// A tool's arguments, separated from Plumb's stream options.
 pub struct OwnWords {
-    /// What is left for the tool.
+    /// The arguments left for the tool.
     pub words: Vec<String>,
-    /// Where seconds are sent.
+    /// Destination of the stream of seconds.
     pub stream: StreamArguments,
 }
 
 impl OwnWords {
-    /// Takes `--plumb-stream=FORM:WHERE` and `--plumb-stream-token-file=FILE` out; PLUMB_STREAM holds where the first is absent.
+    /// Removes `--plumb-stream=FORM:WHERE` and `--plumb-stream-token-file=FILE`. PLUMB_STREAM applies
+    /// if the first is absent.
     ///
     /// # Errors
-    /// A value is missing or wrong.
+    /// A value is missing or invalid.
     pub fn of(all: &[String]) -> Result<OwnWords, Stopped> {
         let mut words = Vec::with_capacity(all.len());
         let mut stream = StreamArguments::default();
@@ -73,7 +74,7 @@ impl OwnWords {
                 continue;
             }
             let next = || rest.next().map(String::as_str);
-            let value = value.or_else(next).ok_or_else(|| Stopped::usage(format!("{name} lacks its value")))?;
+            let value = value.or_else(next).ok_or_else(|| Stopped::usage(format!("{name} needs a value")))?;
             if name == STREAM {
                 stream.streams.push(value.parse().map_err(|error| Stopped::usage(format!("{STREAM}: {error}")))?);
             } else {
@@ -91,7 +92,7 @@ impl OwnWords {
 mod tests {
     use super::*;
 
-    // Protects: the tool's own words stay as they are, in their order, whatever stands between them.
+    // Protects: the tool's own arguments stay unchanged and in order, wherever Plumb's options are.
     #[test]
     fn options_of_verdicts_are_taken_out() {
         let of = |text: &str, has_q| {

@@ -6,12 +6,12 @@ use plumb_cli::exit::End;
 use plumb_cli::output::error_line;
 use plumb_engine::guard::OutputFile;
 
-/// Local time, as ctime(3) prints it.
+/// Returns the local time in the format of ctime(3).
 pub fn ctime() -> String {
     jiff::Zoned::now().strftime("%a %b %e %H:%M:%S %Y").to_string()
 }
 
-/// The value. An error is reported, and ends the tool with `end`.
+/// Returns the value, or prints the error and ends the tool with `end`.
 pub fn or_report<T>(result: Result<T, DialectError>, tool: &str, end: End) -> Step<T> {
     result.map_err(|error| {
         error_line!("{tool}: {error}");
@@ -19,18 +19,18 @@ pub fn or_report<T>(result: Result<T, DialectError>, tool: &str, end: End) -> St
     })
 }
 
-/// Writes a file of its own.
+/// Writes `text` to a new file.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 pub fn write(output: OutputFile<'_>, text: &str) -> Result<(), DialectError> {
     Ok(output.write(text.as_bytes())?)
 }
 
-/// Adds text to a file.
+/// Appends text to a file.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 pub fn add(output: OutputFile<'_>, text: &str) -> Result<(), DialectError> {
     Ok(output.append_all(text.as_bytes())?)
 }

@@ -1,5 +1,5 @@
-//! How every tool's words are run: read, lowered, measured and judged as every run of Plumb, and told as the tool tells it.
-//! What tools differ in is a [`Dialect`]; the rest is here, once.
+//! Runs a tool's arguments: parses them, lowers them to a workload, measures it, judges the result and prints it in
+//! the tool's own format. A [`Dialect`] holds what differs between tools.
 
 use super::ToolCall;
 use crate::dashes;
@@ -20,14 +20,14 @@ use plumb_engine::write_guard;
 use plumb_workload::Workload;
 use std::path::Path;
 
-/// Why it goes no further. What there was to say has been said, but for the message of [`Cut::Stopped`].
+/// The reason that a tool stops. Every message was already printed, except the one in [`Cut::Stopped`].
 #[derive(Debug)]
 pub enum Cut {
-    /// It is over, and ends so.
+    /// The tool ended with this exit status.
     Over(End),
-    /// Plumb itself cannot go on.
+    /// Plumb itself failed.
     Stopped(Stopped),
-    /// As a signal ends programs.
+    /// The process dies by this signal.
     Signal(StopSignal),
 }
 
@@ -43,34 +43,32 @@ impl From<Stopped> for Cut {
     }
 }
 
-/// A part of the way, or its end.
+/// Result of one step of a tool's run.
 pub type Step<T> = Result<T, Cut>;
 
-/// A run that is to be made.
+/// A run that the engine is about to execute.
 pub struct Load<'a> {
-    /// What is done.
     pub workload: &'a Workload,
-    /// Where its files are.
+    /// Base directory of relative file names.
     pub base: &'a Path,
 }
 
 impl<'a> Load<'a> {
-    /// In the working directory.
+    /// Returns a load in the working directory.
     pub fn here(workload: &'a Workload) -> Load<'a> {
         Load { workload, base: Path::new(".") }
     }
 }
 
-/// How a run ended.
 pub struct RunEnded {
-    /// What was measured, or why nothing was.
+    /// The measurement, or the reason that there is none.
     pub result: Result<RunOutcome, RunError>,
-    /// The signal that ended it; its own request to stop is none.
+    /// The signal that ended the run. `None` if the program itself requested the stop.
     pub signal: Option<StopSignal>,
 }
 
 impl RunEnded {
-    /// What was measured, whole or in part.
+    /// Returns the measurement, whole or partial.
     pub fn outcome(&self) -> Option<&RunOutcome> {
         match &self.result {
             Ok(outcome) => Some(outcome),
@@ -79,7 +77,7 @@ impl RunEnded {
         }
     }
 
-    /// Why it did not come to its end by itself.
+    /// Returns the error that ended the run early.
     pub fn error(&self) -> Option<String> {
         match &self.result {
             Ok(_) => None,
@@ -89,52 +87,52 @@ impl RunEnded {
     }
 }
 
-/// A tool's language, as far as it differs from others: its words, its workload, its output.
+/// The parts of a tool that differ from other tools: its arguments, workload and output.
 pub trait Dialect: Sized {
-    /// What results call it.
+    /// Name of the tool in results.
     const NAME: &'static str;
-    /// Signals that the tool hears although whoever started it ignores them.
+    /// Signals that the tool handles even if its parent process ignores them.
     const HEARS: &'static [StopSignal] = &[];
-    /// One run: its workload, and what the tool knows of it.
+    /// One run: its workload, and the tool's own data about it.
     type Run;
-    /// Looks on while it runs, prints what is printed then, and gathers what is printed later.
+    /// Watches the run, prints the live output, and collects data for the report.
     type Listener<'a>: Progress
     where
         Self: 'a;
 
-    /// Reads the words. What asks for nothing to be run, or is wrong, is printed here.
+    /// Parses the arguments. Help pages and usage errors are printed here.
     fn read(call: &ToolCall<'_>) -> Step<Self>;
 
-    /// The next run, lowered, with what is printed before anything is made; the end behind the last. `stop` is set by
-    /// signals once something has run.
+    /// Lowers the next run and prints its header; ends the tool after the last run. `stop` is `Some` after the first
+    /// run, and is set by signals.
     fn next(&mut self, stop: Option<StopFlag>) -> Step<Self::Run>;
 
-    /// What is measured with; made before the first run.
+    /// Creates the bench, before the first run.
     fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
         session::bench_of_tool(common)
     }
 
-    /// Leaves out of a run what there is no room for, where the rest of it is a run too, and says so.
+    /// Removes the parts of a run that do not fit on the device, if the rest is still a valid run, and reports that.
     fn fit(&mut self, _run: &mut Self::Run, _guard: &Guard) -> Step<()> {
         Ok(())
     }
 
-    /// What the engine is given.
+    /// Returns the load for the engine.
     fn load<'a>(&'a self, run: &'a Self::Run) -> Load<'a>;
 
-    /// Opens what the run prints to, and fits the bench to it.
+    /// Opens the run's outputs, and adapts the bench to the run.
     fn listen<'a>(&'a self, run: &'a Self::Run, bench: &mut Bench) -> Step<Self::Listener<'a>>;
 
-    /// Where a line about the verdict of a run does not break what reads the tool's output.
+    /// Returns the place where a verdict line does not break programs that parse the tool's output.
     fn line_place(&self) -> LinePlace {
         LinePlace::Last
     }
 
-    /// Prints what is printed behind the run, and ends it all, or goes on to the next.
+    /// Prints the report after the run. Ends the tool, or lets it go on to the next run.
     fn print<'a>(&'a self, run: &'a Self::Run, listener: Self::Listener<'a>, ended: &RunEnded) -> Step<()>;
 }
 
-/// Runs the words of a call.
+/// Runs one invocation of a tool.
 pub fn speak<D: Dialect>(call: &ToolCall<'_>) -> Result<End, Stopped> {
     let mut bench = None;
     let mut verdicts = Verdicts::new(call.verdicts, call.common);
@@ -142,17 +140,17 @@ pub fn speak<D: Dialect>(call: &ToolCall<'_>) -> Result<End, Stopped> {
     end(cut, bench, verdicts)
 }
 
-/// How the program ends. Like all that is the same for every tool, it is compiled once.
+/// Returns the exit status. Not generic, so that it is compiled once and not for every tool.
 fn end(cut: Cut, bench: Option<Bench>, mut verdicts: Verdicts) -> Result<End, Stopped> {
     verdicts.print();
-    // The tool's own failure says more; where it succeeds, its result is still not where it should be.
+    // The tool's own failure is more informative. After a success, the missing result still is an error.
     let is_stored = bench.as_ref().is_none_or(|bench| bench.results.not_stored.is_none());
     match cut {
         Cut::Over(End::Done) if !is_stored => Ok(End::Io),
         Cut::Over(end) => Ok(verdicts.end(end)),
         Cut::Stopped(stopped) => Err(stopped),
         Cut::Signal(signal) => {
-            // The store is closed before.
+            // Close the store first: `die_by` does not return.
             drop(bench);
             plumb_cli::ranks::dismiss(End::Interrupted.number());
             signals::die_by(signal)
@@ -160,7 +158,7 @@ fn end(cut: Cut, bench: Option<Bench>, mut verdicts: Verdicts) -> Result<End, St
     }
 }
 
-/// One run after another, until something ends it.
+/// Executes one run after another, until a step ends the tool.
 fn runs<D: Dialect>(
     call: &ToolCall<'_>,
     bench: &mut Option<Bench>,
@@ -170,7 +168,7 @@ fn runs<D: Dialect>(
     let call = &ToolCall { words: &words, ..*call };
     dashes::hint(call);
     let mut dialect = D::read(call)?;
-    // A tool that becomes another user has done so.
+    // A tool that changes its uid has done so by now.
     let mut streams = Streams::open(&stream, StandardOutput::Tool)?;
     hear(D::HEARS)?;
     loop {
@@ -196,25 +194,24 @@ fn runs<D: Dialect>(
     }
 }
 
-/// Hears signals although whoever started the program ignores them.
+/// Handles signals even if the parent process ignores them.
 fn hear(all: &[StopSignal]) -> Result<(), Stopped> {
     let failed = |error| Stopped::io(format!("cannot set up signal handling: {error}"));
     all.iter().try_for_each(|&signal| signals::hear(signal).map_err(failed))
 }
 
-/// A bench that says what it has to say as tools' messages are said.
+/// Configures the bench for a tool: the policy for full disks, and messages in the format of a tool's messages.
 fn fitted(mut bench: Bench, common: &Common) -> Result<Bench, Stopped> {
     bench.engine.permissions.when_full = session::when_full(common)?;
     bench.engine.say = |text| error_line!("plumb: {text}");
     Ok(bench)
 }
 
-/// The same on simulated devices, where the variables of the environment ask for these.
+/// Moves the workload to simulated devices; `None` if none of its files is named `sim:…`.
 fn on_devices(load: &Load<'_>, name: &str) -> Step<Option<Workload>> {
     simulated::on_devices(load.workload, load.base).or_else(|error| refuse(&format!("{name}: {error}\n")))
 }
 
-/// Makes a run.
 fn measured(
     bench: &mut Bench,
     load: &Load<'_>,
@@ -235,7 +232,7 @@ fn measured(
     RunEnded { result, signal: bench.stop.signal().filter(|&signal| signal != StopSignal::Program) }
 }
 
-/// How a tool ends behind its only run. What went wrong is said on standard error, behind the tool's name.
+/// Returns the exit status after a tool's only run. Errors go to standard error, prefixed with the tool's name.
 pub fn conclude(tool: &str, ended: &RunEnded) -> End {
     let phases = ended.outcome().map_or([].as_slice(), |outcome| &outcome.measurement.phases);
     for fault in phases.iter().flat_map(|phase| &phase.faults) {
@@ -250,13 +247,13 @@ pub fn conclude(tool: &str, ended: &RunEnded) -> End {
     }
 }
 
-/// Prints a page, which is all that was asked for.
+/// Prints a help page and ends the tool.
 pub fn page<T>(text: &str) -> Step<T> {
     output::print(text);
     Err(End::Done.into())
 }
 
-/// Says on standard error, in the tool's own words, why nothing is run.
+/// Prints the tool's own error text to standard error and ends the tool.
 pub fn refuse<T>(text: &str) -> Step<T> {
     error_text!("{text}");
     Err(End::DialectFailed.into())
@@ -272,7 +269,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Mutex;
 
-    /// A tool whose words say how often it runs; every step that is asked of it is written down.
+    /// A tool whose argument is the number of runs. It records every step that the runner calls.
     struct Counting {
         left: u32,
     }
@@ -342,9 +339,10 @@ mod tests {
         }
     }
 
-    // Protects the way that every tool goes: what is wrong runs nothing, and one run follows another until there is none.
+    // Protects the order of every tool's steps: invalid arguments run nothing, and runs follow one another until the
+    // last.
     #[test]
-    fn words_are_read_and_runs_follow_one_another() {
+    fn each_run_takes_the_same_steps() {
         let common = Common { no_store: true, ..Common::of_environment() };
         let run = |words: &[&str]| {
             STEPS.lock().unwrap().clear();

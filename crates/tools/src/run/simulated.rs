@@ -1,7 +1,7 @@
-//! Tools' files that are simulated devices: names that begin with `sim:`, such as `sim:ssd?slow=5%`.
+//! Simulated devices named as a tool's files: names that begin with `sim:`, such as `sim:ssd?slow=5%`.
 //!
-//! To a tool such a name is a disk, and a directory of it where the tool wants one; what it asks of the machine before it
-//! makes its workload is answered here. The targets of one name share one device.
+//! For a tool such a name is a disk, or a directory on it if the tool needs one. This module answers what the tool
+//! asks of the system before it builds its workload. Targets with the same name share one device.
 
 use plumb_workload::files::Names;
 use plumb_workload::{
@@ -11,64 +11,51 @@ use plumb_workload::{
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Size of a device whose name does not say it (`sim:hdd?size=1TiB`).
+/// Size of a device whose name does not state one (`sim:hdd?size=1TiB`).
 const DEVICE_BYTES: u64 = 64 << 30;
 
-/// Memory of the machine that simulated devices are in, MiB.
+/// Memory of the simulated machine, MiB.
 pub const MEMORY_MIB: i64 = 1024;
 
-/// A file that holds nothing has a place of its own all the same, bytes.
+/// Space for an empty file, bytes.
 const SMALLEST_FILE_BYTES: u64 = 4096;
 
-/// What holds zeros or random bytes without end, and takes no time to give them.
+/// Files that return endless zeros or random bytes. A simulation reads them in no time.
 const SOURCES: [&str; 3] = ["/dev/zero", "/dev/random", "/dev/urandom"];
 
-/// What takes everything.
+/// Discards everything written to it.
 const SINK: &str = "/dev/null";
 
-/// Why a simulated device cannot stand where it is named.
+/// Error from using a simulated device.
 #[derive(Debug, thiserror::Error)]
 pub enum Unsimulated {
-    /// It is none.
     #[error(transparent)]
     Name(#[from] plumb_workload::sim::SimError),
-    /// Its size is none.
-    #[error("`size={said}` is not a size such as `1TiB`")]
-    SaidSize {
-        /// What was found.
-        said: String,
-    },
-    /// The words have files of both kinds.
+    /// The value of `size=` is not a size.
+    #[error("`size={text}` is not a size such as `1TiB`")]
+    InvalidSize { text: String },
+    /// The arguments name both simulated and real files.
     #[error("simulated and real files cannot be mixed in one run; name `sim:` devices only, or none")]
     Mixed,
-    /// Nothing says how large the files are.
+    /// The arguments do not state the size of the files.
     #[error("`{name}` has no size here; give one")]
-    Size {
-        /// The device.
-        name: String,
-    },
+    Size { name: String },
     /// The tool's work needs real files.
     #[error("`{name}`: this needs real files; name a file")]
-    Work {
-        /// The device.
-        name: String,
-    },
+    Work { name: String },
     /// A companion needs real time.
     #[error("`{name}`: programs and CPU load take real time, which a simulated device does not have; remove it")]
-    Companion {
-        /// The job that it is.
-        name: String,
-    },
+    Companion { name: String },
 }
 
-/// A device as it is named.
+/// A device name, parsed.
 struct Named {
     device: SimDevice,
-    /// As its name says.
+    /// Size, if the name states one.
     bytes: Option<u64>,
 }
 
-/// The name of the simulated device that a path leads to, or below.
+/// Returns the name of the simulated device that a path names, or contains as a parent.
 fn device_of(path: &Path) -> Option<&str> {
     let text = path.to_str()?;
     let device = &text[text.find("sim:").filter(|&at| at == 0 || text[..at].ends_with('/'))?..];
@@ -81,9 +68,9 @@ impl Named {
         let (sizes, faults): (Vec<&str>, Vec<&str>) =
             settings.split('&').filter(|setting| !setting.is_empty()).partition(|setting| setting.starts_with("size="));
         let bytes = |setting: &&str| {
-            let said = setting.trim_start_matches("size=");
-            let bytes = said.parse::<Bytes>().ok().filter(|bytes| bytes.0 > 0);
-            bytes.map(|bytes| bytes.0).ok_or_else(|| Unsimulated::SaidSize { said: said.to_owned() })
+            let text = setting.trim_start_matches("size=");
+            let bytes = text.parse::<Bytes>().ok().filter(|bytes| bytes.0 > 0);
+            bytes.map(|bytes| bytes.0).ok_or_else(|| Unsimulated::InvalidSize { text: text.to_owned() })
         };
         let settings = if faults.is_empty() { String::new() } else { format!("?{}", faults.join("&")) };
         let device = format!("{model}{settings}").parse()?;
@@ -91,28 +78,29 @@ impl Named {
     }
 }
 
-/// Whether a path is that of a simulated device, or below one.
+/// Returns `true` if a path is a simulated device or a path on one.
 pub fn is_named(path: &str) -> bool {
     device_of(Path::new(path)).is_some()
 }
 
-/// The size of the simulated device that a path is; `None` for another path.
+/// Returns the size of the simulated device that a path names; `None` for any other path.
 ///
 /// # Errors
-/// The name is none of a device.
+/// The device name is invalid.
 pub fn device_bytes(path: &str) -> Result<Option<u64>, Unsimulated> {
     let named = device_of(Path::new(path)).map(Named::read).transpose()?;
     Ok(named.map(|named| named.bytes.unwrap_or(DEVICE_BYTES)))
 }
 
-/// The workload on the simulated devices that its files name; `None` where they name none. Relative names begin at `base`.
+/// Moves a workload to the simulated devices that its files name. Returns `None` if no file names one.
+/// Relative names start at `base`.
 ///
 /// # Errors
-/// A name is none, or what it names cannot be simulated.
+/// A device name is invalid, or the work cannot be simulated.
 pub fn on_devices(workload: &Workload, base: &Path) -> Result<Option<Workload>, Unsimulated> {
     let base = base.to_str().filter(|base| base.starts_with("sim:")).map(Path::new);
     let mut simulated = workload.clone();
-    // Of each name, the target that has the device.
+    // The target that owns each device, by device name.
     let mut owners: BTreeMap<String, String> = BTreeMap::new();
     for (name, target) in &workload.target {
         let Some(path) = path_of(target) else { continue };
@@ -153,7 +141,7 @@ pub fn on_devices(workload: &Workload, base: &Path) -> Result<Option<Workload>, 
     Ok(Some(simulated))
 }
 
-/// A target as one of the device of this name, for those who use it.
+/// Returns a target on the device with this name, for its users.
 fn on_device(target: &Target, users: &[&WorkerGroup], name: &str) -> Result<SimTarget, Unsimulated> {
     let Named { device, bytes } = Named::read(name)?;
     if users.iter().any(|group| group.work.copy().is_some()) {
@@ -193,22 +181,22 @@ fn on_device(target: &Target, users: &[&WorkerGroup], name: &str) -> Result<SimT
     })
 }
 
-/// Bytes of all `count` files together, which are equal, for a program of this many workers. The files that it opens to
-/// move records reach as far as it goes; the others are small.
+/// Returns the total bytes of all `count` files, which have equal sizes, for a program with `workers` workers. Files
+/// that are opened to move records extend as far as the program reaches; the others are small.
 fn needed_by_program(program: &Program, workers: u32, count: u64) -> u64 {
     let of_run = |run: &plumb_workload::program::Postmark| run.high.0.next_multiple_of(SMALLEST_FILE_BYTES);
     if let Some(each) = program.postmarks().map(|step| of_run(&step.run)).max() {
         return count.saturating_mul(each);
     }
     let reach = program.reach_bytes();
-    let behind = count - program.opened_files(workers, count).max(1).min(count) + 1;
-    // The last of them begins at its equal part, and reaches to the end.
+    let parts_to_end = count - program.opened_files(workers, count).max(1).min(count) + 1;
+    // The last opened file starts at its equal share of the space, and extends to the end.
     let opened = u128::from(reach) * u128::from(count);
-    let opened = u64::try_from(opened.div_ceil(u128::from(behind.max(1)))).unwrap_or(u64::MAX);
+    let opened = u64::try_from(opened.div_ceil(u128::from(parts_to_end.max(1)))).unwrap_or(u64::MAX);
     opened.max(count.saturating_mul(program.longest_file_bytes()))
 }
 
-/// The first path of a target.
+/// Returns the first path of a target.
 fn path_of(target: &Target) -> Option<PathBuf> {
     match target {
         Target::JobFiles(files) => files.names.path(0),
@@ -217,7 +205,7 @@ fn path_of(target: &Target) -> Option<PathBuf> {
     }
 }
 
-/// How far a stream goes in each of its files.
+/// Returns the highest offset that a stream reaches in each of its files.
 fn reached_bytes(stream: &BlockStream, files: usize) -> u64 {
     match stream {
         BlockStream::Fio(stream) => {
@@ -230,9 +218,9 @@ fn reached_bytes(stream: &BlockStream, files: usize) -> u64 {
     }
 }
 
-/// Virtual time has neither the kernel's calls nor its processes.
+/// Replaces backends, processes and cache policies: virtual time has no system calls and no processes.
 fn simulate(phase: &mut Phase) {
-    // A copy says for each end how that is opened, and makes its calls by itself.
+    // A copy states how each end is opened, and makes its calls itself.
     if phase.workers.iter().any(|group| group.work.copy().is_some()) {
         return;
     }

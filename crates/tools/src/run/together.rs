@@ -1,9 +1,10 @@
-//! What several hosts do, each by words of its own, as one workload.
+//! Merges the workloads of several hosts, each from its own arguments, into one.
 
 use plumb_workload::{Phase, Workload};
 use std::collections::BTreeMap;
 
-/// As it is where all do the same, and else phase by phase side by side, with the hosts' names.
+/// Returns the common workload if all hosts have the same one. Otherwise merges phase by phase, with
+/// the host in each name.
 pub fn together(name: &str, hosts: &mut dyn Iterator<Item = (&str, &Workload)>) -> Workload {
     let hosts: Vec<(&str, &Workload)> = hosts.collect();
     let mut all = hosts.first().map(|(_, workload)| (*workload).clone()).unwrap_or_else(|| Workload {

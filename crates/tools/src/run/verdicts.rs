@@ -1,5 +1,5 @@
-//! The verdicts of a tool's runs, next to the tool's own output: one line on standard error if a run was rejected or memory
-//! answered, and exit code 3 under `--plumb-strict`. The same for every tool.
+//! Verdicts on a tool's runs. They are the same for every tool: one line on standard error if a run was rejected or
+//! memory answered, and exit code 3 with `--plumb-strict`.
 
 use crate::own_words::VerdictOptions;
 use plumb_bench::RunOutcome;
@@ -13,49 +13,51 @@ use plumb_result::{Finding, Level, MetricValue, RunResult, RunVerdict};
 use plumb_workload::OpKind;
 use std::io::IsTerminal;
 
-/// Checks that say which memory answered.
+/// Checks that name the memory that answered.
 const MEMORY_CHECKS: [&str; 4] = ["A1", "A2", "A3", "A7"];
-/// More findings, or kinds of op, are counted and not named.
+/// Limit of findings, or of op kinds, that are named; the rest is counted.
 const NAMED_MAX: usize = 3;
 
-/// Where the readers of a tool's standard error leave room for a line. Those that are known are listed in `docs/dialects/README.md`.
+/// Where a line on standard error does not break programs that parse the tool's output.
+/// `docs/dialects/README.md` lists the known ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinePlace {
     /// At the end of the command.
     Last,
-    /// Before the tool's own words about the run, because its readers take the last line.
+    /// Before the tool's report, because its readers take the last line.
     BeforeReport,
-    /// At the end, unless standard output and standard error are one pipe or file: its readers take the last line of both.
+    /// At the end, unless standard output and standard error are the same pipe or file: readers take
+    /// the last line of both.
     LastUnlessMerged,
-    /// At the end, on a terminal only: its readers take any word on standard error for a failure.
+    /// At the end, on a terminal only: readers take any text on standard error for a failure.
     LastOnTerminal,
-    /// Nowhere: the tool's words ask for silence.
+    /// Nowhere: the arguments ask for silence.
     Nowhere,
 }
 
-/// Doubt about a run's number, worst last.
+/// Doubt about a run's numbers, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Doubt {
-    /// A check warns. Printed on terminals only.
+    /// A check warns. Printed only on a terminal.
     Caution,
     Memory,
     Rejected,
 }
 
-/// The verdicts of all runs of one call of a tool.
+/// Verdicts on all runs of one invocation.
 pub struct Verdicts {
     options: VerdictOptions,
     is_stored: bool,
     is_on_terminal: bool,
     runs: u32,
     rejected: u32,
-    /// Runs of the worst doubt so far.
+    /// Number of runs with the worst doubt so far.
     doubted: u32,
     worst: Option<DoubtedRun>,
     place: LinePlace,
 }
 
-/// A run whose number may mislead.
+/// A run whose numbers may mislead.
 struct DoubtedRun {
     doubt: Doubt,
     reason: String,
@@ -76,7 +78,7 @@ impl Verdicts {
         }
     }
 
-    /// Adds a run that has ended, before the tool prints its report.
+    /// Adds a finished run, before the tool prints its report.
     pub fn add(&mut self, outcome: &RunOutcome, place: LinePlace) {
         self.place = place;
         self.is_stored &= outcome.not_stored.is_none();
@@ -100,7 +102,7 @@ impl Verdicts {
         }
     }
 
-    /// Prints the line, if there is something to say and room to say it; once.
+    /// Prints the line once, if there is a doubt and a place for it.
     pub fn print(&mut self) {
         let line = self.line();
         self.worst = None;
@@ -132,7 +134,7 @@ impl Verdicts {
             1 => String::new(),
             runs => format!(" ({} of {runs} runs; this is the first)", self.doubted),
         };
-        // No id: simulated runs print the same each time.
+        // No id, so that simulated runs print the same text each time.
         let show = match (self.is_stored, self.runs) {
             (false, _) => "",
             (true, 1) => "; see `plumb show last`",
@@ -141,7 +143,7 @@ impl Verdicts {
         Some(format!("plumb: {head}{runs}: {}{show}; PLUMB_QUIET=1 silences this", worst.reason))
     }
 
-    /// Replaces an exit code of 0 by 3 if a run was rejected and `--plumb-strict` was typed.
+    /// Replaces exit code 0 with 3 if a run was rejected and `--plumb-strict` was given.
     pub fn end(&self, end: End) -> End {
         if self.options.strict && self.rejected > 0 && end.number() == 0 { End::Rejected } else { end }
     }
@@ -163,7 +165,7 @@ impl DoubtedRun {
     }
 }
 
-/// The first findings in one line, each check once, with the number of the others.
+/// Formats the first findings in one line, each check once, and counts the rest.
 fn reasons<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
     let mut named: Vec<&Finding> = Vec::new();
     for finding in findings {
@@ -178,8 +180,8 @@ fn reasons<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
     if more == 0 { text.to_owned() } else { format!("{text}; {more} more") }
 }
 
-/// Kinds of op whose rate is that of the page cache, each once. In a run that moves bytes, only those count that do: memory answers a
-/// single `open` in any case.
+/// Returns the op kinds whose rate is that of the page cache, each once. In a run that moves bytes only ops that move
+/// bytes count, because memory answers a single `open` in any case.
 fn cached_ops(result: &RunResult) -> Vec<&'static str> {
     let rates: Vec<(OpKind, &MetricValue)> = result
         .phases
@@ -193,8 +195,8 @@ fn cached_ops(result: &RunResult) -> Vec<&'static str> {
     let moves_bytes = rates.iter().any(|(op, _)| op.moves_bytes());
     let mut ops = Vec::new();
     for (op, value) in rates {
-        let is_meant = op.moves_bytes() || !moves_bytes;
-        if is_meant && value.tier == Some(TierName::Cache) && !ops.contains(&op.name()) {
+        let is_counted = op.moves_bytes() || !moves_bytes;
+        if is_counted && value.tier == Some(TierName::Cache) && !ops.contains(&op.name()) {
             ops.push(op.name());
         }
     }
@@ -206,14 +208,14 @@ fn listed(ops: &[&str]) -> String {
     if more.is_empty() { named.join(", ") } else { format!("{} and {} more", named.join(", "), more.len()) }
 }
 
-/// The checks that explain it, in brackets.
+/// Formats the memory checks that noted something, in brackets.
 fn codes(result: &RunResult) -> String {
     let noted = |code: &&str| result.checks.iter().any(|found| found.code == **code && found.level >= Level::Note);
     let codes: Vec<&str> = MEMORY_CHECKS.iter().filter(|code| noted(code)).copied().collect();
     if codes.is_empty() { String::new() } else { format!(" ({})", codes.join(", ")) }
 }
 
-/// Whether standard output and standard error are the same pipe or file, as after `2>&1`.
+/// Returns `true` if standard output and standard error are the same pipe or file, as after `2>&1`.
 fn is_merged() -> bool {
     match (rustix::fs::fstat(std::io::stdout()), rustix::fs::fstat(std::io::stderr())) {
         (Ok(output), Ok(error)) => (output.st_dev, output.st_ino) == (error.st_dev, error.st_ino),
@@ -221,7 +223,7 @@ fn is_merged() -> bool {
     }
 }
 
-/// Says why a run's result is not stored.
+/// Reports why a run's result is not stored.
 pub fn report_unstored(outcome: &RunOutcome, common: &Common) {
     if let Some(not_stored) = &outcome.not_stored {
         session::report_unstored(not_stored, "the result", common);

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
     rustix::stdio::dup2_stdin(&nothing).map_err(|error| failed(error.into()))?;
     rustix::stdio::dup2_stdout(io::stderr()).map_err(|error| failed(error.into()))?;
 
-    let mut greeter = Until { file: &input, until: Instant::now() + GREETING_PATIENCE };
+    let mut greeter = DeadlineReader { file: &input, until: Instant::now() + GREETING_PATIENCE };
     let greeting = read_line(&mut greeter).and_then(|line| Greeting::read(&line));
     let greeting = match greeting {
         Ok(greeting) => greeting,
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
     let star = Star::follow(link, &greeting, "agents").map_err(Stopped::io)?;
     let joined = Joined { cluster: Arc::new(star), mpi: None, host: Some(greeting.name) };
     let ranks = JoinedRanks::meet(joined).map_err(Stopped::io)?;
-    let mut client = OfClient {
+    let mut client = ClientState {
         policy: bench.partners.policy.clone(),
         obeys: arguments.obeys,
         fio: None,
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
 }
 
 /// State for one client: its requests, and the services that follow its runs.
-struct OfClient {
+struct ClientState {
     policy: Option<AgentPolicy>,
     /// Whether the client may stop the agent.
     obeys: bool,
@@ -97,9 +97,9 @@ struct OfClient {
     to_agent: Option<ToAgent>,
 }
 
-impl Follower for OfClient {
+impl Follower for ClientState {
     fn other(&mut self, words: &str, ranks: &JoinedRanks, stop: StopFlag) -> Result<(), ClusterError> {
-        let Some(policy) = &self.policy else { return Err(NOT_HERE) };
+        let Some(policy) = &self.policy else { return Err(RUNS_ONLY) };
         let answer = if let Some(asked) = words.strip_prefix(FIO_ASKED) {
             let (service, answer) = FioService::of(asked, policy);
             self.fio = service;
@@ -116,13 +116,13 @@ impl Follower for OfClient {
                 "this agent was not started as a service of elbencho's: its clients cannot interrupt or end it";
             if self.obeys { Vec::new() } else { refused.into() }
         } else {
-            return Err(NOT_HERE);
+            return Err(RUNS_ONLY);
         };
         ranks.gather(stop, answer).map(drop)
     }
 }
 
-impl Progress for OfClient {
+impl Progress for ClientState {
     fn phase_begins(&mut self, _phase: &str) {
         self.elbencho.iter_mut().for_each(ElbenchoService::phase_begins);
     }
@@ -155,7 +155,7 @@ impl Progress for OfClient {
 }
 
 /// Ranks of agents accept runs only; other work needs ranks that one launcher started.
-const NOT_HERE: ClusterError = ClusterError::Unexpected { rank: 0, what: "work that agents do not take part in" };
+const RUNS_ONLY: ClusterError = ClusterError::Unexpected { rank: 0, what: "work that agents do not take part in" };
 
 /// Returns the paths and permissions that clients get.
 fn policy(arguments: &FarEndArguments) -> Result<AgentPolicy, Stopped> {
@@ -171,12 +171,12 @@ fn policy(arguments: &FarEndArguments) -> Result<AgentPolicy, Stopped> {
 }
 
 /// Reads from a file until a deadline.
-struct Until<'a> {
+struct DeadlineReader<'a> {
     file: &'a File,
     until: Instant,
 }
 
-impl Read for Until<'_> {
+impl Read for DeadlineReader<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let left = self.until.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).map_err(|_| io::ErrorKind::TimedOut)?;

@@ -15,7 +15,7 @@ use plumb_workload::Nanos;
 use std::time::{Duration, Instant};
 
 /// Poll interval for interrupts.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const INTERRUPT_POLL: Duration = Duration::from_millis(100);
 
 /// Measures at an interval, from start to start, until the time is up or Ctrl-C. Keeps failed measurements,
 /// too: availability is computed from them.
@@ -52,7 +52,7 @@ pub(super) fn measure(bench: &Bench, every: Nanos, arguments: &NetArguments, com
             if bench.stop.requested() {
                 break 'all true;
             }
-            std::thread::sleep(LOOK_AGAIN.min(next.saturating_duration_since(Instant::now())));
+            std::thread::sleep(INTERRUPT_POLL.min(next.saturating_duration_since(Instant::now())));
         }
     };
     finish(&measured, arguments, common)?;

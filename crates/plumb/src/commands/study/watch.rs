@@ -69,7 +69,7 @@ impl StudyReporter {
             let what = line.trim().to_owned();
             self.status.say(format!("{} · {what}", self.head));
             if let Some(screen) = self.screen() {
-                screen.heard(&what);
+                screen.show_preparation(&what);
             }
             return;
         }

@@ -322,9 +322,9 @@ fn workload(path: &Path, seen: &Seen, streams: Vec<StreamModel>, is_dry: bool) -
 }
 
 #[derive(Default)]
-struct Keeps(Vec<Record>);
+struct OpRecords(Vec<Record>);
 
-impl Progress for Keeps {
+impl Progress for OpRecords {
     fn op_log(&mut self, _phase: &str, _worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
         self.0.extend(ops.filter_map(|op| {
             let act = match op.kind {
@@ -345,9 +345,9 @@ fn dry_run(workload: &Workload, common: &Common) -> Result<Sheet, Stopped> {
     let sim_run = SimRun { seed: workload.seed, run_index: 0, plot_index: 0 };
     let base = Path::new("/tmp");
     let request = RunRequest { workload, policies: Policies::AsWritten, base, command: "", dialect: None, sim_run };
-    let mut keeps = Keeps::default();
-    bench.run(&request, &mut keeps)?;
-    let mut records = keeps.0;
+    let mut op_records = OpRecords::default();
+    bench.run(&request, &mut op_records)?;
+    let mut records = op_records.0;
     records.sort_by_key(|record| record.at_ns);
     let (mut character, mut names) = (Character::new(), Names::default());
     names.path("model");

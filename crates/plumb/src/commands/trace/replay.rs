@@ -120,7 +120,7 @@ impl At {
 }
 
 /// Returns `true` if a recording has reads, writes and flushes only. Its ops may then be in flight together.
-fn is_of_data_alone(survey: &CallSurvey) -> bool {
+fn has_only_data_ops(survey: &CallSurvey) -> bool {
     use OpKind::{Close, Fdatasync, Fsync, Open, Read, Trim, Write};
     !survey.has_handles
         && survey.ops.keys().all(|kind| matches!(kind, Read | Write | Trim | Fsync | Fdatasync | Open | Close))
@@ -144,7 +144,7 @@ pub(super) fn workload(
     let cache = cache(arguments)?;
     let survey = OnDisk.survey(&replay).map_err(Stopped::usage)?;
     let asks_for_calls = arguments.order.is_some() || arguments.threads.is_some() || arguments.below.is_some();
-    let (target, group) = match (is_of_data_alone(&survey) && !asks_for_calls, at) {
+    let (target, group) = match (has_only_data_ops(&survey) && !asks_for_calls, at) {
         (true, _) => of_ops(arguments, replay, &survey, at)?,
         (false, At::Place(place)) => {
             replay.loops = arguments.loops.unwrap_or(1);

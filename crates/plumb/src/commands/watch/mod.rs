@@ -76,7 +76,7 @@ impl Beat {
     }
 
     /// Counts a finished interval, and returns `true` if another one follows.
-    fn goes_on(&mut self) -> bool {
+    fn continues(&mut self) -> bool {
         self.left = self.left.map(|left| left.saturating_sub(1));
         self.left != Some(0)
     }
@@ -95,7 +95,7 @@ fn lines(
             return Ok(());
         }
         write(&format(&watcher.interval()?)?)?;
-        if !beat.goes_on() {
+        if !beat.continues() {
             return Ok(());
         }
     }
@@ -154,6 +154,6 @@ fn host() -> String {
 }
 
 /// Formats an interval for the title: `1 s`.
-fn spoken(interval: Duration) -> String {
+fn interval_text(interval: Duration) -> String {
     plumb_result::number::TIME.set(interval.as_nanos() as f64, plumb_result::number::Digits::Spoken)
 }

@@ -1,6 +1,6 @@
 //! The live screen of `plumb watch`.
 
-use super::{Beat, Early, Watcher, clock, host, spoken};
+use super::{Beat, Early, Watcher, clock, host, interval_text};
 use plumb_cli::exit::Stopped;
 use plumb_cli::session;
 use plumb_cli::terminal::{Interrupt, Key, Screen, painted, window};
@@ -13,7 +13,12 @@ use std::time::Instant;
 /// Draws until a key, a signal, or the last interval.
 pub(super) fn run(watcher: &mut Watcher, mut beat: Beat, stop: StopFlag) -> Result<(), Early> {
     let mut picture = Picture {
-        title: Title { host: host(), clock: clock(), interval: spoken(beat.interval), state: PictureState::Live },
+        title: Title {
+            host: host(),
+            clock: clock(),
+            interval: interval_text(beat.interval),
+            state: PictureState::Live,
+        },
         history: DeviceHistory::default(),
         seen: None,
     };
@@ -31,7 +36,7 @@ pub(super) fn run(watcher: &mut Watcher, mut beat: Beat, stop: StopFlag) -> Resu
             picture.seen = Some(seen);
             terminal.show(picture.painted()).map_err(failed)?;
         }
-        if !beat.goes_on() {
+        if !beat.continues() {
             return Ok(());
         }
     }

@@ -16,20 +16,20 @@ use std::path::{Path, PathBuf};
 
 const TOOL: &str = "dbench";
 
-/// One run. The code is 1 where anything is wrong.
+/// A dbench command. It runs once. The exit code is 1 on any failure.
 pub struct Dbench {
     settings: DbenchSettings,
     has_run: bool,
 }
 
 impl Dbench {
-    /// What clients work in.
+    /// Returns the directory in which the clients work.
     fn clients(&self) -> PathBuf {
         Path::new(&self.settings.directory).join("clients")
     }
 }
 
-/// A file in a tree; a load would remove it.
+/// Returns any file of a tree, because the load would remove it.
 fn any_file(directory: &Path) -> Option<PathBuf> {
     std::fs::read_dir(directory).ok()?.filter_map(Result::ok).find_map(|entry| {
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -49,8 +49,8 @@ impl Dialect for Dbench {
                 output::print(&print::head(&settings));
                 Ok(Dbench { settings, has_run: false })
             }
-            Err(wrong) => {
-                error_line!("{TOOL}: {wrong}");
+            Err(error) => {
+                error_line!("{TOOL}: {error}");
                 error_text!("{}", dbench::help());
                 Err(End::DialectFailed.into())
             }
@@ -82,13 +82,13 @@ impl Dialect for Dbench {
         Ok(DbenchProgress { settings: &self.settings, last: Done::default(), remover })
     }
 
-    /// Its throughput is in the last line: `dbench 2>&1 | tail -1`.
+    /// The throughput is in the last line, and scripts read it with `dbench 2>&1 | tail -1`.
     fn line_place(&self) -> LinePlace {
         LinePlace::BeforeReport
     }
 
     fn print<'a>(&'a self, _run: &'a Workload, watching: DbenchProgress<'a>, ended: &RunEnded) -> Step<()> {
-        // There was no file before.
+        // `next` checked that the directory did not exist before.
         if !self.settings.keeps
             && ended.outcome().is_some()
             && let Err(error) = watching.remover.remove_tree(&self.clients())
@@ -106,7 +106,7 @@ impl Dialect for Dbench {
 pub struct DbenchProgress<'a> {
     settings: &'a DbenchSettings,
     last: Done,
-    /// Removes the files that the clients leave.
+    /// Removes files that the clients leave.
     remover: Remover,
 }
 
@@ -122,7 +122,7 @@ impl Progress for DbenchProgress<'_> {
     fn tick(&mut self, now: &dyn PhaseNow) {
         let warmup_ns = self.settings.warmup_s().saturating_mul(1_000_000_000);
         let seconds = now.elapsed_ns().saturating_sub(warmup_ns) as f64 / 1e9;
-        // Of the warm-up, nothing is counted.
+        // The warm-up is not counted.
         if seconds < 0.5 {
             return;
         }

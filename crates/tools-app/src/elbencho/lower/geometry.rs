@@ -1,22 +1,19 @@
-//! Sizes and kinds of paths, resolved before work is divided between threads.
+//! Sizes and kinds of paths, resolved before the work is divided between threads.
 
 use super::{Found, LowerError, Places, error};
 use crate::elbencho::settings::ElbenchoSettings;
 use std::path::Path;
 
-/// What the paths are.
+/// Kind of the benchmark paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathType {
-    /// Directories.
     Directory,
-    /// Files.
     File,
-    /// Block devices.
     Device,
 }
 
 impl PathType {
-    /// As elbencho prints it.
+    /// Returns the name that elbencho prints.
     pub const fn name(self) -> &'static str {
         match self {
             PathType::Directory => "dir",
@@ -26,24 +23,23 @@ impl PathType {
     }
 }
 
-/// Sizes and kinds, resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
-    /// What all paths are.
+    /// Kind of all paths.
     pub path_type: PathType,
-    /// Bytes of each file or device.
+    /// Size of each file or device, bytes.
     pub file_bytes: u64,
-    /// Bytes of an op.
+    /// Size of an op, bytes.
     pub block_bytes: u64,
-    /// Bytes at random offsets, of all threads together.
+    /// Bytes at random offsets, in all threads together.
     pub random_bytes: u64,
-    /// Random offsets are not multiples of the block size.
+    /// Whether random offsets may be unaligned to the block size.
     pub unaligned: bool,
-    /// What is in the tree, where there is one.
+    /// Contents of the custom tree, if there is one.
     pub tree: Option<TreeCounts>,
 }
 
-/// The smallest alignment of direct I/O, bytes.
+/// Smallest alignment for direct I/O, bytes.
 const SECTOR: u64 = 512;
 
 pub(super) fn geometry(
@@ -53,7 +49,7 @@ pub(super) fn geometry(
 ) -> Result<Geometry, LowerError> {
     let found: Vec<Found> = settings.paths.iter().map(|path| places.look(path)).collect();
     let path_type = path_type(settings, &found)?;
-    // elbencho maps the file all the same, so that audits read such a command line.
+    // elbencho maps the file anyway, and audits could take its result for direct I/O.
     if settings.ops.direct && settings.ops.mmap {
         return error("--mmap always goes through the page cache; remove --direct");
     }
@@ -128,7 +124,7 @@ pub(super) fn geometry(
     Ok(Geometry { path_type, file_bytes, block_bytes, random_bytes, unaligned, tree: None })
 }
 
-/// For a tree, in which each file has its own size.
+/// Returns the geometry of a tree, in which each file has its own size.
 fn tree_geometry(settings: &ElbenchoSettings, path_type: PathType) -> Result<Geometry, LowerError> {
     let moves = settings.phases.moves_data();
     if path_type != PathType::Directory || settings.paths.len() > 1 {
@@ -189,7 +185,7 @@ fn path_type(settings: &ElbenchoSettings, found: &[Found]) -> Result<PathType, L
     Ok(first)
 }
 
-/// A file that is to be created needs its directory.
+/// Checks that the directory of a new file exists.
 fn check_parent(path: &str, places: &mut dyn Places) -> Result<(), LowerError> {
     let parent = Path::new(path).parent().and_then(Path::to_str).unwrap_or_default();
     if parent.is_empty() || places.look(parent) != Found::Absent {
@@ -198,7 +194,7 @@ fn check_parent(path: &str, places: &mut dyn Places) -> Result<(), LowerError> {
     error(format!("{path} cannot be created: the directory {parent} does not exist; create it: mkdir -p {parent}"))
 }
 
-/// The size of a file or device: as said, or as it is.
+/// Returns the size of a file or device: the given one, or the actual one.
 fn check_size(
     settings: &ElbenchoSettings,
     path: &str,
@@ -224,7 +220,7 @@ fn check_size(
         if found == Found::Absent && !phases.write {
             return error(format!("{path} does not exist (No such file or directory); write it first (-w)"));
         }
-        if there == 0 && settings.dataset.size_said {
+        if there == 0 && settings.dataset.size_given {
             return error(format!("{path}: --size 0 leaves nothing to write or read; use --size above 0"));
         }
         if there == 0 {
@@ -248,13 +244,12 @@ fn check_size(
     }
 }
 
-/// How many there are of each.
+/// Numbers of directories and files in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeCounts {
-    /// Directories.
     pub dirs: usize,
-    /// Files that one thread each does.
+    /// Files that a single thread handles.
     pub alone: usize,
-    /// Files that threads share.
+    /// Files shared by several threads.
     pub shared: usize,
 }

@@ -19,14 +19,14 @@ use std::path::PathBuf;
 const ENOENT: i32 = 2;
 const EEXIST: i32 = 17;
 
-/// What one thread does in one phase.
+/// Work of one thread in one phase.
 pub(super) struct Share {
-    /// `None` if it has nothing to do.
+    /// `None` if the thread has nothing to do.
     pub(super) work: Option<ShareWork>,
     pub(super) rank_dirs: u32,
     pub(super) entries: u64,
     pub(super) bytes: u64,
-    /// Number of its first files that count as entries; all if not given.
+    /// Number of the first files that count as entries. `None`: all.
     pub(super) whole_files: Option<u32>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct ShareWork {
     pub(super) depth: u32,
 }
 
-/// The share of a thread, counted from 0 among those of this host.
+/// Returns the share of a thread, counted from 0 among the threads of this host.
 pub(super) fn share(
     settings: &ElbenchoSettings,
     geometry: &Geometry,
@@ -65,20 +65,20 @@ pub(super) fn share(
     })
 }
 
-/// Which thread of which phase works on what all threads share.
+/// A thread's place in the work that all threads share.
 #[derive(Clone, Copy)]
 struct SharedWork {
     kind: PhaseKind,
     rank: u32,
-    /// The number of the thread on its host.
+    /// Index of the thread on its host.
     thread: u32,
     part: PartThreads,
 }
 
-/// Nothing at all, for a host that only waits for others.
+/// Returns empty work, for a host that only waits for others.
 pub(super) fn idle(settings: &ElbenchoSettings, rank: u32) -> ShareWork {
-    let said = Names::Said(settings.paths.iter().take(1).map(PathBuf::from).collect());
-    let mut work = call_work(settings, said, "nothing".to_owned(), FileCall::Stat, OpKind::Stat, None, rank);
+    let names = Names::Said(settings.paths.iter().take(1).map(PathBuf::from).collect());
+    let mut work = call_work(settings, names, "nothing".to_owned(), FileCall::Stat, OpKind::Stat, None, rank);
     work.sweep.parts = SweepParts::Said(Vec::new());
     work.sweep.repeat = false;
     work
@@ -99,14 +99,14 @@ fn directories(settings: &ElbenchoSettings, kind: PhaseKind, rank: u32) -> Share
         (format!("directories-of-r{rank}"), own.into_iter().chain(ranks).collect())
     };
     let call = if makes { FileCall::Mkdir } else { FileCall::Rmdir };
-    // Threads that share directories find some already created or removed.
+    // Threads that share directories find some of them already created or removed.
     let passes_over = match makes {
         true => Some(EEXIST),
         false => (settings.dataset.dirsharing || settings.calls.no_delete_errors).then_some(ENOENT),
     };
     let op = if makes { OpKind::Mkdir } else { OpKind::Rmdir };
     let mut work = call_work(settings, Names::Made(paths), target, call, op, passes_over, rank);
-    // So that directories of ranks can be distinguished from the others.
+    // The log distinguishes directories of ranks from the others.
     work.log_ops = true;
     Share { work: Some(work), rank_dirs, entries, ..NOTHING }
 }
@@ -123,11 +123,11 @@ fn calls(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind, rank
     Share { work: Some(work), entries, ..NOTHING }
 }
 
-/// All threads remove all files, each starting at a different one.
+/// Every thread removes all files, each starting at a different one.
 fn remove_files(settings: &ElbenchoSettings, geometry: &Geometry, rank: u32) -> Share {
     let count = settings.paths.len();
-    let said = Names::Said(settings.paths.iter().map(PathBuf::from).collect());
-    let mut work = call_work(settings, said, "paths".to_owned(), FileCall::Unlink, OpKind::Unlink, Some(ENOENT), rank);
+    let names = Names::Said(settings.paths.iter().map(PathBuf::from).collect());
+    let mut work = call_work(settings, names, "paths".to_owned(), FileCall::Unlink, OpKind::Unlink, Some(ENOENT), rank);
     work.files.lengths = vec![Bytes(geometry.file_bytes)];
     let part = |at: usize| FilePart { file: ((rank as usize + at) % count) as u32, start: Bytes(0), length: Bytes(0) };
     work.sweep.parts = SweepParts::Said((0..count).map(part).collect());
@@ -167,10 +167,10 @@ fn call_work(
     }
 }
 
-/// Modes of what it makes, as strace shows elbencho 3.1-10's.
+/// Modes of files that elbencho 3.1-10 creates, as shown by strace.
 const NEW: NewModes = NewModes { laid_out: 0o664, opened: 0o664, directory: 0o777 };
 
-/// What an earlier phase creates does not exist yet.
+/// Files that an earlier phase creates do not exist yet.
 const LATER: PrepareFiles = PrepareFiles {
     create: false,
     write: false,
@@ -180,12 +180,12 @@ const LATER: PrepareFiles = PrepareFiles {
     later: true,
 };
 
-/// Whether a thread reads, where others write.
+/// Returns `true` if this thread reads in a phase in which others write.
 fn reads_instead(settings: &ElbenchoSettings, kind: PhaseKind, thread: u32) -> bool {
     kind == PhaseKind::Write && matches!(settings.mix.rwmix, Rwmix::Threads(threads) if thread < threads)
 }
 
-/// The files of one thread, one after another.
+/// Returns the files of one thread, one after another.
 fn own_files(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind, rank: u32, thread: u32) -> Share {
     let Some(files) = names::files(settings, rank) else { return NOTHING };
     let entries = files.count() as u64;
@@ -212,7 +212,7 @@ fn order_in_files(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseK
     }
 }
 
-/// Files that are opened one after another.
+/// Returns work on files that are opened one after another.
 fn opened_in_turn(settings: &ElbenchoSettings, geometry: &Geometry, of: DataWork) -> ShareWork {
     let DataWork { kind, rank, thread, .. } = of;
     let mut work = data_work(settings, geometry, of);
@@ -220,15 +220,15 @@ fn opened_in_turn(settings: &ElbenchoSettings, geometry: &Geometry, of: DataWork
     let writes = !matches!(sweep_does(settings, kind, rank, thread), SweepOps::Read);
     work.rules.create_on_open = true;
     work.rules.prepare = PrepareFiles { create: writes, ..LATER };
-    // An entry's time is that from opening a file to closing it.
+    // The time of an entry lasts from opening a file to closing it.
     let output = &settings.output;
     work.log_ops |= output.latency || output.histogram || output.percentiles.is_some();
-    // Entries that are read are distinguished from those that are written by their threads.
+    // The thread distinguishes entries that are read from those that are written.
     work.log_ops |= matches!(settings.mix.rwmix, Rwmix::Threads(_)) && kind == PhaseKind::Write;
     work
 }
 
-/// The share of a thread of a tree.
+/// Returns the share of a thread of a tree.
 fn of_tree(
     settings: &ElbenchoSettings,
     geometry: &Geometry,
@@ -241,7 +241,7 @@ fn of_tree(
         let makes = kind == PhaseKind::MkDirs;
         let (target, dirs, call, op, passes_over) = match makes {
             true => ("new-directories", tree.dirs_of(settings, rank, part.all), FileCall::Mkdir, OpKind::Mkdir, EEXIST),
-            // Only with one thread are a directory's contents known to be removed before it.
+            // Only a single thread is certain to remove a directory's contents before the directory.
             false if rank > 0 => return Ok(NOTHING),
             false => ("directories", tree.dirs_to_remove(settings), FileCall::Rmdir, OpKind::Rmdir, ENOENT),
         };
@@ -251,7 +251,7 @@ fn of_tree(
         let target = format!("{target}-of-r{rank}");
         let mut work = call_work(settings, Names::Made(dirs), target, call, op, Some(passes_over), rank);
         if let SweepOps::Call { makes_parents, .. } = &mut work.sweep.does {
-            // No thread waits for the one that creates the parent.
+            // Threads do not wait for the one that creates the parent.
             *makes_parents = makes;
         }
         return Ok(Share { work: Some(work), entries: counts.dirs as u64 / threads, ..NOTHING });
@@ -263,7 +263,7 @@ fn of_tree(
         PhaseKind::Stat | PhaseKind::RmFiles => {
             let (call, op, passes_over) = match kind {
                 PhaseKind::Stat => (FileCall::Stat, OpKind::Stat, None),
-                // Each thread that shares a file removes it.
+                // Each thread that shares a file tries to remove it.
                 _ => (FileCall::Unlink, OpKind::Unlink, Some(ENOENT)),
             };
             let target = format!("files-of-r{rank}");
@@ -277,7 +277,7 @@ fn of_tree(
             opened_in_turn(settings, geometry, DataWork { kind, rank, thread, parts, order, files })
         }
     };
-    // Parts of files are not entries; only a record of every op distinguishes them.
+    // Parts of files are not entries. Only a log of every op distinguishes them.
     let counts_parts = counts.shared > 0;
     work.log_ops |= counts_parts;
     Ok(Share {
@@ -292,12 +292,12 @@ fn of_tree(
 fn draw(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind) -> SweepDraw {
     match kind {
         _ if geometry.unaligned => SweepDraw::Unaligned,
-        PhaseKind::Write if !settings.order.rand_algo_said => SweepDraw::Once,
+        PhaseKind::Write if !settings.order.rand_algo_given => SweepDraw::Once,
         _ => SweepDraw::Again,
     }
 }
 
-/// The blocks of all files as one sequence, divided between the threads.
+/// Divides the blocks of all files, as one sequence, between the threads.
 fn shared_files(
     settings: &ElbenchoSettings,
     geometry: &Geometry,
@@ -315,7 +315,7 @@ fn shared_files(
         let order = SweepOrder::Strided { first: share, step: threads };
         ((0..settings.paths.len() as u32).map(whole).collect(), order, each.saturating_mul(block_bytes))
     } else {
-        // The last one does what is left.
+        // The last thread also does the remainder.
         let last = if share + 1 == threads && !settings.order.rand { blocks } else { (share + 1) * each };
         let parts = parts_of(share * each, last, blocks_per_file, geometry);
         let bytes = parts.iter().fold(0, |sum: u64, part| sum.saturating_add(part.length.0));
@@ -349,7 +349,7 @@ fn shared_files(
     Share { work: Some(work), bytes, ..NOTHING }
 }
 
-/// A contiguous part of the sequence of all blocks, file by file.
+/// Splits a contiguous range of the block sequence into parts of files.
 fn parts_of(first: u64, end: u64, blocks_per_file: u64, geometry: &Geometry) -> Vec<FilePart> {
     let Geometry { file_bytes, block_bytes, .. } = *geometry;
     let mut parts = Vec::new();
@@ -384,7 +384,7 @@ fn sweep_does(settings: &ElbenchoSettings, kind: PhaseKind, rank: u32, thread: u
 struct DataWork {
     kind: PhaseKind,
     rank: u32,
-    /// The number of the thread on its host.
+    /// Index of the thread on its host.
     thread: u32,
     parts: SweepParts,
     order: SweepOrder,
@@ -415,7 +415,7 @@ fn data_work(settings: &ElbenchoSettings, geometry: &Geometry, work: DataWork) -
         },
         at_open: AtOpen {
             empty: settings.calls.trunc && writes,
-            // What is beyond the end of a file cannot be written to through a mapping.
+            // A write through a mapping cannot extend the file.
             to_length: (settings.calls.trunc_to_size || settings.ops.mmap && geometry.path_type == PathType::Directory)
                 && writes,
             allocate: settings.calls.preallocate && writes,
@@ -458,7 +458,7 @@ fn data_work(settings: &ElbenchoSettings, geometry: &Geometry, work: DataWork) -
     }
 }
 
-/// The share of a thread if readers and writers are balanced.
+/// Returns the weight of a thread if readers and writers are balanced.
 fn balance(settings: &ElbenchoSettings, kind: PhaseKind, thread: u32) -> Option<WeightedFlow> {
     let Rwmix::Threads(readers) = settings.mix.rwmix else { return None };
     let percent = u32::from(settings.mix.balance.filter(|_| kind == PhaseKind::Write)?);
@@ -471,7 +471,8 @@ fn balance(settings: &ElbenchoSettings, kind: PhaseKind, thread: u32) -> Option<
     Some(WeightedFlow { flow: 0, weight, sleep: Nanos(0) })
 }
 
-/// `--limitwrite` applies to the write phase including its mixed reads, except for threads that only read.
+/// Returns the rate limits. `--limitwrite` applies to the write phase, including its mixed reads, but not
+/// to threads that only read.
 fn limits(settings: &ElbenchoSettings, kind: PhaseKind, thread: u32, does: SweepOps) -> ByKind<Option<PerSecond>> {
     let reads = kind == PhaseKind::Read || reads_instead(settings, kind, thread);
     let bytes = if reads { settings.mix.limit_read } else { settings.mix.limit_write };
@@ -482,7 +483,7 @@ fn limits(settings: &ElbenchoSettings, kind: PhaseKind, thread: u32, does: Sweep
     }
 }
 
-/// Words of 8 bytes that hold their offset plus the salt.
+/// Returns verification by words of 8 bytes, each its offset plus the salt.
 fn salted(salt: u64) -> Verify {
     Verify {
         read_back: false,
@@ -495,10 +496,9 @@ fn salted(salt: u64) -> Verify {
     }
 }
 
-/// Where threads run.
 pub(super) struct Bindings {
     cores: Vec<u32>,
-    /// The CPUs of each NUMA node, with its number.
+    /// NUMA nodes, each with its CPUs.
     zones: Vec<(u32, Vec<u32>)>,
 }
 
@@ -515,7 +515,7 @@ impl Bindings {
 }
 
 impl Bindings {
-    /// All CPUs that threads may run on; none where they are not bound.
+    /// Returns all CPUs that threads may run on; empty if they are not bound.
     pub(super) fn all_cpus(&self) -> Vec<u32> {
         let of_zones = self.zones.iter().flat_map(|(_, cpus)| cpus.iter().copied());
         self.cores.iter().copied().chain(of_zones).collect()

@@ -1,8 +1,8 @@
 //! Lowers settings to a workload: elbencho's phases in their fixed order, each with one worker group per thread.
 //!
-//! Files and directories have elbencho's own names, so that one command finds what another created:
-//! `PATH/r<rank>/d<directory>/r<rank>-f<file>`. Actions between phases ([`Between`]) are left to the caller that runs
-//! the workload.
+//! Files and directories have elbencho's names, so that one command finds the files that another created:
+//! `PATH/r<rank>/d<directory>/r<rank>-f<file>`. The caller that runs the workload does the actions between phases
+//! ([`Between`]).
 
 mod geometry;
 mod jobs;
@@ -21,15 +21,16 @@ use plumb_workload::{CachePolicy, ClockScope, End, Flush, Limit, Nanos, OnError,
 use std::collections::BTreeMap;
 use tree::CustomTree;
 
-/// The CPUs that `--zones` and `--cores` name together: those that a service's threads may run on. None where both are absent.
+/// Returns the CPUs that `--zones` and `--cores` name together, on which a service's threads may run.
+/// Empty if both are absent.
 ///
 /// # Errors
-/// A list that is none, or a NUMA node that does not exist.
+/// A list is invalid, or a NUMA node does not exist.
 pub fn bound_cpus(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Vec<u32>, LowerError> {
     jobs::bindings(settings, places).map(|bindings| bindings.all_cpus())
 }
 
-/// As elbencho prints a phase.
+/// Returns the phase name that elbencho prints.
 fn phase_name(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind) -> String {
     let name = match (kind, settings.mix.rwmix) {
         (PhaseKind::Write, Rwmix::Percent(percent)) => format!("RWMIX{percent}"),
@@ -42,7 +43,7 @@ fn phase_name(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind)
     format!("{name}{asked}{read}")
 }
 
-/// What a thread does, as a group of workers, with its target among those that are known.
+/// Returns the worker group for a thread's work. Adds its target to the known targets.
 fn group(
     settings: &ElbenchoSettings,
     work: &jobs::ShareWork,
@@ -74,7 +75,7 @@ fn group(
 /// Lowers a command line.
 ///
 /// # Errors
-/// What elbencho would refuse once it checked its paths, and what cannot be done here.
+/// elbencho would reject the paths, or Plumb cannot run the command.
 pub fn lower(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Lowered, LowerError> {
     let mut notes = Vec::new();
     let mut geometry = geometry::geometry(settings, places, &mut notes)?;
@@ -116,7 +117,7 @@ pub fn lower(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Low
                 if settings.part == DataSetPart::WHOLE {
                     continue;
                 }
-                // Others may have work in it, and phases are counted.
+                // Other hosts may have work in this phase, and all hosts count the same phases.
                 workers.push(group(settings, &jobs::idle(settings, first_rank), first_rank, &mut target));
             }
             let name = match iteration {
@@ -132,7 +133,7 @@ pub fn lower(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Low
                 kind,
                 name: phase_name(settings, &geometry, kind),
                 mixes: kind == PhaseKind::Write && settings.mix.rwmix != Rwmix::None,
-                // Of files that are named one by one, elbencho keeps none.
+                // elbencho measures no entry latency for files that are named one by one.
                 times_entries: geometry.path_type == PathType::Directory,
                 iteration,
                 opens_iteration: place == 0,

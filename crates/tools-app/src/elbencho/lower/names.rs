@@ -8,12 +8,12 @@ fn below(path: &str, name: &str) -> PathBuf {
     PathBuf::from(path).join(name)
 }
 
-/// The directory of a rank: its own, or the first one's.
+/// Returns the directory of a rank: its own, or rank 0's if directories are shared.
 fn rank_dir(settings: &ElbenchoSettings, rank: u32) -> String {
     format!("r{}", if settings.dataset.dirsharing { 0 } else { rank })
 }
 
-/// The directories of one thread: first those of its rank in each path, then its own.
+/// Returns the directories of one thread: those of its rank in each path, and its own.
 pub(super) fn directories(settings: &ElbenchoSettings, rank: u32) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let of_rank = rank_dir(settings, rank);
     let paths = &settings.paths;
@@ -25,7 +25,7 @@ pub(super) fn directories(settings: &ElbenchoSettings, rank: u32) -> (Vec<PathBu
     (ranks, own.collect())
 }
 
-/// The files of one thread; `None` if it has none.
+/// Returns the files of one thread; `None` if it has none.
 pub(super) fn files(settings: &ElbenchoSettings, rank: u32) -> Option<Names> {
     let paths = &settings.paths;
     let dirs = settings.dataset.dirs.max(1);
@@ -36,7 +36,7 @@ pub(super) fn files(settings: &ElbenchoSettings, rank: u32) -> Option<Names> {
         let path = &paths[rank as usize % paths.len()];
         return Some(Names::Numbered { path: below(path, &format!("r{rank}-f{{}}")), count, per_directory: None });
     }
-    // A brace in the path itself would be taken for a number.
+    // A brace in the path itself would be read as a number pattern.
     if let [path] = paths.as_slice()
         && !path.contains('{')
     {

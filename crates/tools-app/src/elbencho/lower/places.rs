@@ -1,48 +1,43 @@
-//! What lowering needs to know about the machine, and errors of lowering.
+//! Facts about the system that lowering needs, and errors of lowering.
 
 use super::super::tree::Entry;
 use plumb_tools::FileError;
 
-/// What a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing.
     Absent,
-    /// A directory.
     Directory,
-    /// A regular file.
     File {
-        /// Its length, bytes.
+        /// Length, bytes.
         bytes: u64,
     },
-    /// A block device.
     Device {
-        /// Its size, bytes.
+        /// Size, bytes.
         bytes: u64,
     },
-    /// Something else that can be opened.
+    /// Anything else that can be opened.
     Other,
 }
 
-/// What lowering asks of the system.
+/// Answers lowering's questions about the system.
 pub trait Places {
-    /// What a path leads to, links followed.
+    /// Returns the kind of a path, following links.
     fn look(&mut self, path: &str) -> Found;
-    /// The CPUs of a NUMA node; `None` if there is no such node.
+    /// Returns the CPUs of a NUMA node; `None` if it does not exist.
     fn cpus_of_node(&mut self, node: u32) -> Option<Vec<u32>>;
-    /// The numbers of all NUMA nodes.
+    /// Returns the numbers of all NUMA nodes.
     fn nodes(&mut self) -> Vec<u32>;
-    /// The numbers of all CPUs.
+    /// Returns the numbers of all CPUs.
     fn cpus(&mut self) -> Vec<u32>;
-    /// What a tree file holds.
     fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, FileError>;
-    /// All directories and regular files below a directory, as the system lists them, each directory before what is in it.
+    /// Lists all directories and regular files below a directory, in the system's order,
+    /// each directory before its contents.
     fn look_through(&mut self, path: &str) -> Result<Vec<Entry>, FileError>;
-    /// Keeps a tree file that was just made.
+    /// Saves a tree file that was just created.
     fn keep_tree(&mut self, path: &str, text: &str) -> Result<(), FileError>;
 }
 
-/// Why a command line cannot be run.
+/// Error that keeps a command line from being lowered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LowerError(pub String);

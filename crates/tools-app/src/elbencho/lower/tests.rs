@@ -1,5 +1,3 @@
-//! Tests of lowering.
-
 use super::{Found, Lowered, PhaseKind, Places, lower};
 use crate::elbencho::hosts::DataSetPart;
 use crate::elbencho::tree::Entry;
@@ -11,7 +9,7 @@ use plumb_workload_text::validate::validate;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// A machine with two NUMA nodes and these paths.
+/// A simulated system with two NUMA nodes and these paths.
 struct Machine(BTreeMap<&'static str, Found>);
 
 impl Places for Machine {
@@ -44,7 +42,7 @@ impl Places for Machine {
     }
 }
 
-/// Of blocks of 4 KiB, with those of 12 KiB and more shared: two files are small, two are shared, and one has nothing.
+/// With blocks of 4 KiB and a share size of 12 KiB: two files are small, two are shared, and one is empty.
 const TREE: &str = "d a/b\nd a\nf 20480 a/big\nf 5000 a/b/y\nf 5000 a/b/x\nf 14000 z\nf 0 a/none\n";
 
 fn machine() -> Machine {
@@ -56,7 +54,7 @@ fn machine() -> Machine {
     ]))
 }
 
-/// The parts of these services.
+/// Lowers the parts of several services.
 fn services(line: &str, hosts: u32) -> Vec<Lowered> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let mut settings =
@@ -71,7 +69,7 @@ fn services(line: &str, hosts: u32) -> Vec<Lowered> {
     (0..hosts).map(part).collect()
 }
 
-/// The groups of a phase, and the parts of files that they do.
+/// Returns the groups of a phase, with the parts of files that they work on.
 fn done(lowered: &Lowered, phase: usize) -> Vec<(String, Vec<FilePart>)> {
     let groups = lowered.workload.phase[phase].workers.iter();
     let parts = |group: &WorkerGroup| match &group.work.stream() {
@@ -84,10 +82,10 @@ fn done(lowered: &Lowered, phase: usize) -> Vec<(String, Vec<FilePart>)> {
     groups.map(|group| (group.name.clone().unwrap(), parts(group))).collect()
 }
 
-// Protects a data set that services share: each block belongs to one thread of one host, and it is the thread that one process with as
-// many threads would have had.
+// Protects a data set that services share: each block belongs to one thread of one host. It is the thread that would
+// have had it in a single process with as many threads.
 #[test]
-fn services_divide_what_one_process_would_do() {
+fn services_divide_the_work_of_one_process() {
     for line in ["-r -b 64k f", "-r -b 64k --backward f", "-w -r -b 4k --sharesize 12k --treefile tree d"] {
         let alone = services(&format!("{line} -t 6"), 1);
         let together = services(&format!("{line} -t 2"), 3);
@@ -99,10 +97,10 @@ fn services_divide_what_one_process_would_do() {
         }
         assert!(together.iter().all(|one| one.phases.len() == alone[0].phases.len()));
     }
-    // Each has all of it.
+    // With `--nosvcshare`, each host has the whole data set.
     let apart = services("-r -b 64k -t 2 --nosvcshare f", 3);
     assert_eq!(done(&apart[0], 0), done(&apart[2], 0));
-    // Directories have the ranks of one process with as many threads.
+    // Directories have the ranks of a single process with as many threads.
     let names = |lowered: &Lowered, phase| done(lowered, phase).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
     let together = services("-d -w -t 2 -n 2 -N 3 -s 4k --rotatehosts 1 d", 2);
     assert_eq!(
@@ -117,7 +115,8 @@ fn services_divide_what_one_process_would_do() {
 }
 
 proptest! {
-    // Protects services from whoever leads them: any words are refused or lowered to a sound workload, and never end the process.
+    // Protects services from their coordinator: any arguments are refused or lowered to a sound workload, and never
+    // panic.
     #[test]
     fn any_words_are_lowered_or_refused(
         words in prop::collection::vec(prop::sample::select(vec![
@@ -130,8 +129,8 @@ proptest! {
         (threads, host) in (1u32..5, 0u32..3),
     ) {
         let [size, block, rank, amount, round] = numbers;
-        let said = format!("-s {size} -b {block} --rankoffset {} --randamount {amount} --treeroundup {round} -t {threads}", rank as u32);
-        let all = said.split(' ').chain(words).chain([path]).map(str::to_owned).collect::<Vec<_>>();
+        let fixed = format!("-s {size} -b {block} --rankoffset {} --randamount {amount} --treeroundup {round} -t {threads}", rank as u32);
+        let all = fixed.split(' ').chain(words).chain([path]).map(str::to_owned).collect::<Vec<_>>();
         let read = crate::elbencho::read(&all, &mut |_| Err(plumb_tools::FileError::NotPublished { path: String::new() }));
         if let Ok(mut settings) = read {
             settings.part = DataSetPart { host, hosts: 3 };
@@ -143,11 +142,11 @@ proptest! {
     }
 }
 
-// Protects phases that are counted: a service without work in one has it all the same, and does nothing.
+// Protects the phase count: a service without work in a phase still has the phase, with an empty workload.
 #[test]
 fn a_service_without_work_waits() {
     let together = services("-d -w -D -b 4k --sharesize 12k --treefile tree -t 4 d", 9);
-    // The last one has what is left over of shared files.
+    // The last service has the remainder of the shared files.
     let last = &together[7];
     assert_eq!(last.phases.iter().map(|phase| phase.is_idle).collect::<Vec<_>>(), [true, true, true]);
     assert_eq!(done(last, 1), [("r28".to_owned(), Vec::new())]);
@@ -183,9 +182,9 @@ fn paths(lowered: &Lowered, phase: usize, thread: usize) -> Vec<String> {
     (0..files.names.count()).map(path).collect()
 }
 
-// Protects scripts that read a dry run: order, counts and bytes are elbencho's own, to the byte.
+// Protects scripts that read a dry run: order, counts and bytes equal elbencho's output.
 #[test]
-fn dry_runs_are_elbencho_s() {
+fn dry_runs_equal_elbenchos() {
     let golden =
         |name: &str| std::fs::read_to_string(format!("{}/golden/elbencho/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     for (line, name) in [
@@ -208,15 +207,15 @@ fn a_new_file_needs_its_directory() {
     assert!(try_lowered("-w -s 1m d/new").is_ok());
 }
 
-// Protects: a mapping never counts as direct I/O, and the options are named.
+// Protects: a mapping never counts as direct I/O, and the error names the options.
 #[test]
 fn a_mapping_is_not_direct() {
     assert!(try_lowered("-w --mmap --direct -s 1m f").unwrap_err().contains("remove --direct"));
 }
 
-// Protects the fixed order and the names under which one command line finds what another one made.
+// Protects the fixed order, and the names by which one command line finds the files that another created.
 #[test]
-fn phases_of_a_directory_have_elbencho_s_order_and_names() {
+fn phases_of_a_directory_have_elbenchos_order_and_names() {
     let all = lowered("-D -F -r --stat -w -d -t 2 -n 2 -N 2 -s 8k -b 4k d");
     let kinds: Vec<&str> = all.phases.iter().map(|phase| phase.kind.name()).collect();
     assert_eq!(kinds, ["MKDIRS", "WRITE", "STAT", "READ", "RMFILES", "RMDIRS"]);
@@ -249,7 +248,7 @@ fn parts(lowered: &Lowered, thread: usize) -> Vec<(u32, u64, u64)> {
     }
 }
 
-// Protects that threads cover all blocks of all files, each once, with what is left over at the last.
+// Protects: threads cover all blocks of all files, each once, and the last thread has the remainder.
 #[test]
 fn blocks_of_files_are_shared_by_threads() {
     let three = lowered("-w -t 3 -b 4k -s 18k a b");
@@ -301,9 +300,9 @@ fn mixes_limits_and_checks_are_put_in() {
     assert_eq!(lowered("-r --cores 3,1 -t 2 f").workload.phase[0].workers[1].cpus, [1]);
 }
 
-// Protects the load that limits are for: in a mix, the limit of writes is one for reads and writes together.
+// Protects the meaning of limits: in a mix, the write limit applies to reads and writes together.
 #[test]
-fn limits_hold_for_the_ops_that_elbencho_counts() {
+fn limits_apply_to_the_ops_that_elbencho_counts() {
     let pace = |line: &str, thread: usize| {
         let pace = lowered(line).workload.phase[0].workers[thread].pace;
         let bytes = pace.bytes_per_second;
@@ -318,7 +317,7 @@ fn limits_hold_for_the_ops_that_elbencho_counts() {
     assert_eq!(pace(&format!("-r --verify 3 {both} f"), 0), (Some(1024.0), None, false));
 }
 
-// Protects other processes that use the files: ops are locked as asked, one by one.
+// Protects other processes that use the files: each op takes the requested lock.
 #[test]
 fn locks_are_those_asked_for() {
     let lock = |line: &str| group(&lowered(line), 0, 0).files.record_lock;
@@ -335,14 +334,14 @@ fn locks_are_those_asked_for() {
     assert!(refused("-w --flock some -s 64k a").contains("range or full"));
 }
 
-// Protects loads from being submitted in larger pieces than elbencho's.
+// Protects from submitting larger batches than elbencho.
 #[test]
-fn each_op_of_a_queue_is_handed_over_alone() {
+fn each_op_of_a_queue_is_submitted_alone() {
     let group = lowered("-r --iodepth 4 -b 4k f").workload.phase[0].workers[0].clone();
     assert_eq!((group.depth, group.batch.submit), (4, 1));
 }
 
-/// File, first byte and length of each part of a thread, by the file's path.
+/// Returns path, first byte and length of each part of a thread.
 fn tree_parts(lowered: &Lowered, phase: usize, thread: usize) -> Vec<(String, u64, u64)> {
     let paths = paths(lowered, phase, thread);
     match &sweep(lowered, phase, thread).parts {
@@ -359,7 +358,7 @@ fn part(path: &str, start: u64, length: u64) -> (String, u64, u64) {
 
 const SHARED: &str = "--treefile tree --sharesize 12k -b 4k -t 2";
 
-// Protects that threads do elbencho's own share of a list: small files in turn by size, blocks of large ones in a row.
+// Protects: threads get elbencho's shares of a list: small files in turn by size, blocks of large ones in a row.
 #[test]
 fn files_of_a_tree_are_dealt_out_and_shared() {
     let two = lowered(&format!("-w --stat -F {SHARED} d"));
@@ -368,9 +367,9 @@ fn files_of_a_tree_are_dealt_out_and_shared() {
     for phase in 0..3 {
         assert_eq!(tree_parts(&two, phase, 0), first, "{phase}");
         assert_eq!(tree_parts(&two, phase, 1), second, "{phase}");
-        assert_eq!(two.phases[phase].whole_files, [2, 2], "a part of a file is no entry, and all of a shared one is");
+        assert_eq!(two.phases[phase].whole_files, [2, 2], "a part of a file is not an entry; a whole shared file is");
     }
-    assert_eq!(paths(&two, 0, 1), ["d/a/b/x", "d/z", "d/a/big"], "those that are done from end to end come first");
+    assert_eq!(paths(&two, 0, 1), ["d/a/b/x", "d/z", "d/a/big"], "whole files come first");
     assert_eq!((two.phases[0].entries_per_thread, two.phases[0].bytes_per_thread), (2, 22240));
     let in_turn = lowered(&format!("-r --treeroundrob {SHARED} d"));
     let blocks = |file: &str, firsts: &[u64]| firsts.iter().map(|at| part(file, *at, 4096)).collect::<Vec<_>>();
@@ -390,13 +389,13 @@ fn files_of_a_tree_are_dealt_out_and_shared() {
     assert_eq!(
         tree_parts(&offset, 0, 1),
         [part("d/a/b/y", 0, 5000), part("d/z", 12288, 1712)],
-        "of two threads the third"
+        "the third of two threads"
     );
 }
 
-// Protects trees whose directories nobody could make or remove in another order.
+// Protects trees whose directories can only be created or removed in this order.
 #[test]
-fn directories_of_a_tree_are_made_by_all_and_removed_by_one() {
+fn all_threads_make_the_directories_of_a_tree_and_one_removes_them() {
     let both = lowered(&format!("-d -D {SHARED} d"));
     assert_eq!((paths(&both, 0, 0), paths(&both, 0, 1)), (vec!["d/a".to_owned()], vec!["d/a/b".to_owned()]));
     assert!(matches!(sweep(&both, 0, 1).does, SweepOps::Call { makes_parents: true, passes_over_errno: Some(17), .. }));
@@ -407,7 +406,7 @@ fn directories_of_a_tree_are_made_by_all_and_removed_by_one() {
     assert!(scanned.notes[0].contains("1 files and 1 directories"), "{:?}", scanned.notes);
 }
 
-// Protects who may use what a run leaves: the modes of files and directories are elbencho's, whatever the phase.
+// Protects access to the files that a run leaves: the modes of files and directories are elbencho's, in every phase.
 #[test]
 fn files_and_directories_are_made_with_elbenchos_modes() {
     let all = lowered(&format!("-d -w -r -F {SHARED} d"));
@@ -416,9 +415,9 @@ fn files_and_directories_are_made_with_elbenchos_modes() {
     assert!(modes.len() >= 4 && modes.iter().all(|modes| *modes == [0o664, 0o664, 0o777]), "{modes:?}");
 }
 
-// Protects the same threads from doing the same files in another order in each run.
+// Protects repeatability: a thread shuffles its files the same way in each run.
 #[test]
-fn files_of_a_tree_are_shuffled_alike_in_every_run() {
+fn files_of_a_tree_are_shuffled_the_same_in_every_run() {
     let order = |line: &str| tree_parts(&lowered(line), 0, 0);
     let line = "-r --treefile tree --sharesize -1 -b 4k d";
     let (sorted, shuffled) = (order(line), order(&format!("{line} --treerand")));
@@ -429,9 +428,9 @@ fn files_of_a_tree_are_shuffled_alike_in_every_run() {
     assert_eq!(again, sorted);
 }
 
-// Protects the balance of bytes whatever the number of threads on either side.
+// Protects the balance of bytes for any number of readers and writers.
 #[test]
-fn threads_that_read_and_threads_that_write_weigh_what_was_asked() {
+fn readers_and_writers_have_the_requested_weights() {
     let balanced = lowered("-w -t 4 --rwmixthr 1 --rwmixthrpct 30 -b 4k -s 64k a");
     let weight = |thread: usize| balanced.workload.phase[0].workers[thread].pace.flow.unwrap().weight;
     let (reads, writes) = (weight(0), weight(1) + weight(2) + weight(3));
@@ -449,9 +448,9 @@ fn threads_that_read_and_threads_that_write_weigh_what_was_asked() {
     assert!(refused("-w --rwmixthr 1 --rwmixthrpct 30 --limitread 1m a").contains("cannot be combined"));
 }
 
-// Protects caches: what is to be dropped is dropped before anything is read ahead, whatever the order of the words.
+// Protects the page cache: pages are dropped before anything is read ahead, whatever the order of the options.
 #[test]
-fn advice_is_told_in_elbencho_s_order() {
+fn advice_is_in_elbenchos_order() {
     let advice = |line: &str| group(&lowered(line), 0, 0).files.advice.clone();
     let file = vec![
         FileAdvice::DontNeed,
@@ -461,9 +460,9 @@ fn advice_is_told_in_elbencho_s_order() {
         FileAdvice::WillNeed,
     ];
     let mapping = vec![MappingAdvice::DontNeed, MappingAdvice::Random, MappingAdvice::HugePage];
-    let said = "-r --fadv willneed,seq,,rand,dontneed,noreuse,seq --madv hugepage,rand,dontneed";
-    assert_eq!(advice(&format!("{said} --mmap f")), Advices { file: file.clone(), mapping });
-    assert_eq!(advice(&format!("{said} f")), Advices { file, mapping: Vec::new() }, "without a mapping");
+    let advised = "-r --fadv willneed,seq,,rand,dontneed,noreuse,seq --madv hugepage,rand,dontneed";
+    assert_eq!(advice(&format!("{advised} --mmap f")), Advices { file: file.clone(), mapping });
+    assert_eq!(advice(&format!("{advised} f")), Advices { file, mapping: Vec::new() }, "without a mapping");
     assert!(advice("-r f").is_nothing());
 }
 
@@ -475,25 +474,25 @@ fn mapped_files_of_directories_have_their_size_before_they_are_written() {
     assert!(!group(&mapped, 1, 0).files.at_open.to_length);
 }
 
-// Protects readers of tables, CSV and JSON, who look for phases by their names.
+// Protects readers of tables, CSV and JSON, who identify phases by name.
 #[test]
-fn phases_that_do_more_have_names_that_say_so() {
+fn names_show_which_ops_a_phase_mixes() {
     let first = |line: &str| {
         let phase = lowered(line).phases.remove(0);
         (phase.name, phase.mixes, phase.times_entries)
     };
-    let said = |name: &str, mixes, times_entries| (name.to_owned(), mixes, times_entries);
-    assert_eq!(first("-w --rwmixpct 30 -b 4k -s 64k a"), said("RWMIX30", true, false));
-    assert_eq!(first("-w --rwmixthr 1 -t 2 -s 4k d"), said("MIX-T1", true, true));
-    assert_eq!(first("-w --statinline --readinline -s 4k d"), said("WRITE+s+r", false, true));
-    assert_eq!(first("-r --statinline -s 4k d"), said("READ+s", false, true));
-    assert_eq!(first("-w --readinline -b 4k -s 4k a"), said("WRITE", false, false), "files are not opened in turn");
+    let named = |name: &str, mixes, times_entries| (name.to_owned(), mixes, times_entries);
+    assert_eq!(first("-w --rwmixpct 30 -b 4k -s 64k a"), named("RWMIX30", true, false));
+    assert_eq!(first("-w --rwmixthr 1 -t 2 -s 4k d"), named("MIX-T1", true, true));
+    assert_eq!(first("-w --statinline --readinline -s 4k d"), named("WRITE+s+r", false, true));
+    assert_eq!(first("-r --statinline -s 4k d"), named("READ+s", false, true));
+    assert_eq!(first("-w --readinline -b 4k -s 4k a"), named("WRITE", false, false), "files are not opened in turn");
 }
 
-// Protects people from what elbencho would find out, and from damage.
+// Protects users: errors that elbencho would find during the run, and damaging commands, are refused at once.
 #[test]
-fn what_cannot_be_is_refused() {
-    for (line, told) in [
+fn impossible_commands_are_refused() {
+    for (line, text) in [
         ("-r nowhere", "does not exist"),
         ("-r -s 1m nowhere", "does not exist"),
         ("-r -s 1m empty", "write it first"),
@@ -519,7 +518,7 @@ fn what_cannot_be_is_refused() {
         ("-w -b 0 --treefile tree d", "--block is 0"),
     ] {
         let found = try_lowered(line).map(|_| String::new()).unwrap_or_else(|error| error);
-        assert!(found.contains(told), "{line}: {found}");
+        assert!(found.contains(text), "{line}: {found}");
     }
 }
 

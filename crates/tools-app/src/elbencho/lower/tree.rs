@@ -1,7 +1,8 @@
-//! Custom trees: which thread does which files, or parts of files, of a list.
+//! Custom trees: which files, or parts of files, of a list each thread works on.
 //!
-//! Files below the share size are sorted by size and dealt to the threads round-robin. The blocks of larger files form
-//! one sequence in list order; each thread gets a contiguous part of it, or every Nth block. Source: elbencho 3.1-10,
+//! Files smaller than the share size are sorted by size and dealt to the threads round-robin. The blocks of larger
+//! files form one sequence in list order; each thread gets a contiguous part of it, or every Nth block. Source:
+//! elbencho 3.1-10, observed with `strace`.
 //! observed with `strace`.
 
 use super::geometry::{Geometry, TreeCounts};
@@ -20,43 +21,43 @@ const SHARED_FROM_BLOCKS: u64 = 32;
 /// A tree, sorted for the threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct CustomTree {
-    /// Parents before what is in them.
+    /// Directories; parents precede their contents.
     pub(super) dirs: Vec<String>,
-    /// Files that one thread each does: the smallest first.
+    /// Files that a single thread handles, the smallest first.
     pub(super) alone: Vec<TreeFile>,
     /// Files that threads share, in the list's order.
     pub(super) shared: Vec<TreeFile>,
 }
 
-/// What one thread does of the files.
+/// The files of one thread.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ThreadFiles {
     pub(super) files: JobFiles,
     pub(super) parts: Vec<FilePart>,
-    /// This many of the files, from the first one on, are done from end to end; of the others, parts.
+    /// Number of the first files that the thread does completely; it does parts of the others.
     pub(super) whole: u32,
 }
 
-/// Reads the list that the settings name, or looks through the directory that they name.
+/// Reads the tree file that the settings name, or scans the directory that they name.
 pub(super) fn custom_tree(
     settings: &ElbenchoSettings,
     places: &mut dyn Places,
     notes: &mut Vec<String>,
 ) -> Result<Option<CustomTree>, LowerError> {
-    let Some(said) = &settings.tree else { return Ok(None) };
-    let tree = read(said, places, notes)?;
-    Ok(Some(CustomTree::new(tree, said, settings)))
+    let Some(options) = &settings.tree else { return Ok(None) };
+    let tree = read(options, places, notes)?;
+    Ok(Some(CustomTree::new(tree, options, settings)))
 }
 
-fn read(said: &TreeSettings, places: &mut dyn Places, notes: &mut Vec<String>) -> Result<TreeListing, LowerError> {
-    let name = said.file.as_deref().or(said.scan.as_deref()).unwrap_or_default();
-    let text = match &said.scan {
+fn read(options: &TreeSettings, places: &mut dyn Places, notes: &mut Vec<String>) -> Result<TreeListing, LowerError> {
+    let name = options.file.as_deref().or(options.scan.as_deref()).unwrap_or_default();
+    let text = match &options.scan {
         Some(scan) => {
             let entries = places.look_through(scan).map_err(|what| LowerError(format!("--treescan: {what}")))?;
             let files = entries.iter().filter(|entry| matches!(entry, tree::Entry::File { .. })).count();
             notes.push(format!("{scan}: {files} files and {} directories", entries.len() - files));
             let text = tree::text(&entries);
-            if let Some(file) = &said.file {
+            if let Some(file) = &options.file {
                 places.keep_tree(file, &text).map_err(|what| LowerError(format!("--treefile: {what}")))?;
             }
             text.into_bytes()
@@ -66,11 +67,11 @@ fn read(said: &TreeSettings, places: &mut dyn Places, notes: &mut Vec<String>) -
     tree::parse(name, &text).map_err(|what| LowerError(format!("--treefile: {what}")))
 }
 
-/// Blocks that are dealt to one thread one by one, each of which takes some tens of bytes.
+/// Limit of blocks dealt one by one to a thread. Each takes some tens of bytes.
 const PARTS_MAX: u64 = 4 << 20;
 
 impl CustomTree {
-    fn new(tree: TreeListing, said: &TreeSettings, settings: &ElbenchoSettings) -> CustomTree {
+    fn new(tree: TreeListing, options: &TreeSettings, settings: &ElbenchoSettings) -> CustomTree {
         let Phases { mkdirs, deldirs, write, stat, read, delfiles, .. } = settings.phases;
         let TreeListing { mut dirs, mut files } = tree;
         if !(mkdirs || deldirs) {
@@ -80,11 +81,11 @@ impl CustomTree {
             files.clear();
         }
         dirs.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
-        if said.round_up > 0 {
-            let up = |bytes: u64| bytes.checked_next_multiple_of(said.round_up).unwrap_or(u64::MAX);
+        if options.round_up > 0 {
+            let up = |bytes: u64| bytes.checked_next_multiple_of(options.round_up).unwrap_or(u64::MAX);
             files.iter_mut().for_each(|file| file.bytes = up(file.bytes));
         }
-        let from = match said.share_from {
+        let from = match options.share_from {
             Some(bytes) => bytes,
             None => settings.ops.block.saturating_mul(SHARED_FROM_BLOCKS),
         };
@@ -101,18 +102,18 @@ impl CustomTree {
         self.alone.iter().chain(&self.shared).fold(0, |sum, file| sum.saturating_add(file.bytes))
     }
 
-    /// The directories that a thread makes.
+    /// Returns the directories that a thread creates.
     pub(super) fn dirs_of(&self, settings: &ElbenchoSettings, rank: u32, threads: u32) -> Vec<PathBuf> {
         let dealt = self.dirs.iter().skip(rank as usize).step_by(threads as usize);
         dealt.map(|dir| below(settings, dir)).collect()
     }
 
-    /// All directories, with what is in a directory before it.
+    /// Returns all directories; contents precede their parent.
     pub(super) fn dirs_to_remove(&self, settings: &ElbenchoSettings) -> Vec<PathBuf> {
         self.dirs.iter().rev().map(|dir| below(settings, dir)).collect()
     }
 
-    /// The files and parts of files that a thread does; `None` if it has none.
+    /// Returns the files and parts of files of a thread; `None` if it has none.
     pub(super) fn files_of(
         &self,
         settings: &ElbenchoSettings,
@@ -149,7 +150,7 @@ impl CustomTree {
         Ok(Some(of_thread))
     }
 
-    /// A contiguous part of the sequence of all blocks of the shared files; what is left over belongs to the last thread.
+    /// Adds a contiguous part of the block sequence of the shared files. The last thread gets the remainder.
     fn stretch<'t>(&'t self, block: u64, threads: u32, rank: u32, pieces: &mut Vec<Piece<'t>>) {
         let blocks = |file: &TreeFile| file.bytes.div_ceil(block);
         let all = self.shared.iter().map(blocks).fold(0, u64::saturating_add);
@@ -169,7 +170,7 @@ impl CustomTree {
         }
     }
 
-    /// Every Nth block of the sequence of all blocks of the shared files, each as a separate part.
+    /// Adds every Nth block of the block sequence of the shared files, each as a separate part.
     fn every_nth<'t>(&'t self, block: u64, threads: u32, rank: u32, pieces: &mut Vec<Piece<'t>>) {
         let threads = u64::from(threads);
         let mut begins = 0;
@@ -190,7 +191,7 @@ impl CustomTree {
 /// A file, or a part of one.
 struct Piece<'t> {
     file: &'t TreeFile,
-    /// Its number among the shared files, where it is one.
+    /// Index among the shared files; `None` if it is not shared.
     shared: Option<usize>,
     start: u64,
     length: u64,
@@ -202,7 +203,7 @@ impl Piece<'_> {
     }
 }
 
-/// Numbers the files of a thread: those that it does from end to end first.
+/// Numbers the files of a thread, starting with those that it does completely.
 fn numbered(settings: &ElbenchoSettings, pieces: &[Piece<'_>]) -> ThreadFiles {
     let (mut paths, mut lengths) = (Vec::new(), Vec::new());
     let mut add = |piece: &Piece<'_>| {
@@ -244,7 +245,7 @@ fn refuse_small(pieces: &[Piece<'_>], block: u64) -> Result<(), LowerError> {
     }
 }
 
-/// Another order, the same for the same thread in every run.
+/// Shuffles the parts. The order is the same for the same thread in every run.
 fn shuffle(parts: &mut [FilePart], rank: u32) {
     // Splitmix64: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014.
     let mut state = plumb_workload::Workload::DEFAULT_SEED ^ u64::from(rank).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,4 +1,4 @@
-//! Results as CSV: a line of 55 values for each phase.
+//! Results as CSV, with one row of 55 values per phase.
 
 use super::latency::PhaseLatencies;
 use super::report::{Both, PhaseReport, WorkDone};
@@ -9,13 +9,12 @@ use crate::elbencho::settings::ElbenchoSettings;
 
 const MIB: u64 = 1 << 20;
 
-/// A column of one phase.
+/// A label, with its value in one phase.
 struct Column {
     label: String,
     value: String,
 }
 
-/// The line of labels.
 pub fn labels(settings: &ElbenchoSettings, geometry: &Geometry) -> String {
     let nothing = PhaseReport::timed(crate::elbencho::lower::PhaseKind::Sync, super::SeenBeside::default(), 0);
     let labels: Vec<String> =
@@ -23,7 +22,7 @@ pub fn labels(settings: &ElbenchoSettings, geometry: &Geometry) -> String {
     labels.join(",") + "\n"
 }
 
-/// The line of a phase.
+/// Returns the row of a phase.
 pub fn line(report: &PhaseReport, settings: &ElbenchoSettings, geometry: &Geometry, command: &[String]) -> String {
     let values: Vec<String> =
         columns(report, settings, geometry, command).into_iter().map(|column| column.value).collect();

@@ -1,13 +1,13 @@
-//! How much each phase would do.
+//! Prints how much each phase would do.
 
 use crate::elbencho::lower::{Lowered, LoweredPhase, PathType, PhaseKind};
 use crate::elbencho::settings::ElbenchoSettings;
 
-/// The order in which elbencho lists phases here. It is not the one in which it runs them.
+/// elbencho's order of phases in a dry run, which differs from the order of execution.
 const ORDER: [PhaseKind; 6] =
     [PhaseKind::MkDirs, PhaseKind::RmDirs, PhaseKind::Write, PhaseKind::Read, PhaseKind::RmFiles, PhaseKind::Stat];
 
-/// The lines of all phases of one iteration.
+/// Formats all phases of one iteration.
 pub fn phases(lowered: &Lowered, settings: &ElbenchoSettings) -> String {
     let of = |kind: PhaseKind| lowered.phases.iter().find(move |phase| phase.iteration == 0 && phase.kind == kind);
     ORDER.into_iter().filter_map(of).map(|phase| one(phase, lowered, settings)).collect()
@@ -15,14 +15,14 @@ pub fn phases(lowered: &Lowered, settings: &ElbenchoSettings) -> String {
 
 fn one(phase: &LoweredPhase, lowered: &Lowered, settings: &ElbenchoSettings) -> String {
     let threads = u64::from(settings.threads.max(1));
-    // Of each thread, or of each service with all its threads.
+    // Numbers are per thread, or per service with all its threads.
     let (units, threads_of_each, each) = match settings.hosts.are_given() {
         true => (u64::from(settings.part.hosts), threads, "service"),
         false => (threads, 1, "thread"),
     };
     let geometry = &lowered.geometry;
-    // Threads share files that are named one by one; elbencho then counts each file for every thread, and an equal part of
-    // the bytes, wherever a block ends.
+    // Threads share files that are named one by one. elbencho then counts each file for every thread, and an equal
+    // part of the bytes, even if it ends inside a block.
     let (entries, bytes) = if geometry.path_type == PathType::Directory {
         (phase.entries_per_thread, phase.bytes_per_thread)
     } else {

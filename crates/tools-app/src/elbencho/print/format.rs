@@ -1,6 +1,6 @@
-//! Numbers as elbencho writes them.
+//! Numbers in elbencho's formats.
 
-/// A time of milliseconds: `6ms`, `2.000s`, `1m2.003s`, `1h2m3s`.
+/// Formats milliseconds: `6ms`, `2.000s`, `1m2.003s`, `1h2m3s`.
 pub fn elapsed(ms: u64) -> String {
     let (hours, minutes, seconds, rest) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60, ms % 1000);
     match (hours, minutes, seconds) {
@@ -11,7 +11,7 @@ pub fn elapsed(ms: u64) -> String {
     }
 }
 
-/// A latency of microseconds, with three digits or so: `5us`, `3.58ms`, `137ms`, `1.20s`.
+/// Formats a latency in microseconds with about three digits: `5us`, `3.58ms`, `137ms`, `1.20s`.
 pub(super) fn latency(us: u64) -> String {
     let value = us as f64;
     match us {
@@ -25,12 +25,12 @@ pub(super) fn latency(us: u64) -> String {
     }
 }
 
-/// An edge of a histogram: one decimal below 10.
+/// Formats the edge of a bucket, with one decimal below 10.
 pub(super) fn edge(us: f64) -> String {
     if us < 10.0 { format!("{us:.1}") } else { format!("{us:.0}") }
 }
 
-/// The rate per second of this much in N microseconds; 0 where no time passed.
+/// Returns `amount` per second; 0 if no time passed.
 pub(super) fn per_second(amount: u64, us: u64) -> u64 {
     match us {
         0 => 0,
@@ -43,11 +43,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_elbencho_s() {
-        let told = [0, 6, 2_000, 62_003, 3_723_004].map(elapsed);
-        assert_eq!(told, ["0ms", "6ms", "2.000s", "1m2.003s", "1h2m3s"]);
-        let told = [6, 1_079, 3_575, 25_249, 137_000, 1_204_000].map(latency);
-        assert_eq!(told, ["6us", "1.08ms", "3.58ms", "25.2ms", "137ms", "1.20s"]);
+    fn times_have_elbenchos_format() {
+        let texts = [0, 6, 2_000, 62_003, 3_723_004].map(elapsed);
+        assert_eq!(texts, ["0ms", "6ms", "2.000s", "1m2.003s", "1h2m3s"]);
+        let texts = [6, 1_079, 3_575, 25_249, 137_000, 1_204_000].map(latency);
+        assert_eq!(texts, ["6us", "1.08ms", "3.58ms", "25.2ms", "137ms", "1.20s"]);
         assert_eq!(per_second(200, 4827), 41_433);
     }
 }

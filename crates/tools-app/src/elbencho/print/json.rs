@@ -1,4 +1,4 @@
-//! Results as JSON: an object for each phase, in which all values are text.
+//! Results as JSON: one object per phase, with strings for all values.
 
 use super::latency::PhaseLatencies;
 use super::report::{PhaseReport, WorkDone};
@@ -7,7 +7,7 @@ use crate::elbencho::VERSION;
 use crate::elbencho::lower::{Geometry, PathType};
 use crate::elbencho::settings::ElbenchoSettings;
 
-/// What elbencho's JSON is made of.
+/// A node of elbencho's JSON.
 enum JsonNode {
     Text(String),
     Object(JsonFields),
@@ -23,7 +23,7 @@ impl JsonFields {
         self.0.push((name.to_owned(), JsonNode::Text(value.to_string())));
     }
 
-    /// `None` if it is empty.
+    /// Adds an object unless it is empty.
     fn object(&mut self, name: &str, object: JsonFields) {
         if !object.0.is_empty() {
             self.0.push((name.to_owned(), JsonNode::Object(object)));
@@ -57,13 +57,13 @@ impl JsonFields {
     }
 }
 
-/// A string, with slashes escaped as elbencho's library does.
+/// Writes a string, with slashes escaped as in elbencho's library.
 fn write_text(text: &str, out: &mut String) {
     let quoted = serde_json::Value::from(text).to_string();
     out.push_str(&quoted.replace('/', "\\/"));
 }
 
-/// The object of a phase, and the end of its line.
+/// Returns the object of a phase and a line feed.
 pub fn line(report: &PhaseReport, settings: &ElbenchoSettings, geometry: &Geometry, command: &[String]) -> String {
     let mut all = JsonFields::default();
     all.text("phase_type", &report.name);

@@ -1,15 +1,15 @@
-//! Latencies in elbencho's buckets: four to each doubling of microseconds.
+//! Latency histograms with elbencho's buckets: four per doubling of microseconds.
 
 use super::format::edge;
 use plumb_result::Histogram;
 
-/// Buckets to each doubling.
+/// Buckets per doubling.
 const EACH_DOUBLING: usize = 4;
-/// Doublings: up to 2^28 µs, 268 s.
+/// Number of doublings; the last bucket ends at 2^28 µs, 268 s.
 const DOUBLINGS: usize = 28;
 const BUCKETS: usize = EACH_DOUBLING * DOUBLINGS;
 
-/// Latencies of one kind of work, microseconds.
+/// Latencies of one kind of work, in microseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhaseLatencies {
     count: u64,
@@ -32,13 +32,13 @@ fn bucket(us: u64) -> usize {
     }
 }
 
-/// Where a bucket ends, µs.
+/// Returns the end of a bucket, µs.
 fn end(bucket: usize) -> f64 {
     ((bucket + 1) as f64 / EACH_DOUBLING as f64).exp2()
 }
 
 impl PhaseLatencies {
-    /// From a histogram of nanoseconds.
+    /// Converts a histogram of nanoseconds.
     pub fn of(histogram: &Histogram) -> PhaseLatencies {
         let mut all = PhaseLatencies::default();
         for used in histogram.buckets() {
@@ -51,7 +51,7 @@ impl PhaseLatencies {
         all
     }
 
-    /// One more, ns.
+    /// Adds one latency, ns.
     pub fn add(&mut self, ns: u64) {
         let us = ns / 1000;
         self.count += 1;
@@ -61,7 +61,7 @@ impl PhaseLatencies {
         self.buckets[bucket(us)] += 1;
     }
 
-    /// The same of others.
+    /// Adds all latencies of `other`.
     pub fn merge(&mut self, other: &PhaseLatencies) {
         self.count = self.count.saturating_add(other.count);
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
@@ -72,7 +72,8 @@ impl PhaseLatencies {
         }
     }
 
-    /// As numbers: how many buckets are used, their sum, the smallest and the largest, and each with its number and its count.
+    /// Appends the number of used buckets, the sum, the smallest, the largest, and for each
+    /// bucket its index and count.
     pub(super) fn numbers(&self, into: &mut Vec<u64>) {
         let used = || self.buckets.iter().zip(0..).filter(|(count, _)| **count > 0);
         let sum_ns = u64::try_from(self.sum_ns).unwrap_or(u64::MAX);
@@ -80,7 +81,7 @@ impl PhaseLatencies {
         into.extend(used().flat_map(|(count, number)| [number, *count]));
     }
 
-    /// From those numbers.
+    /// Reads the output of [`PhaseLatencies::numbers`].
     pub(super) fn read(numbers: &mut impl Iterator<Item = u64>) -> Option<PhaseLatencies> {
         let mut all = PhaseLatencies::default();
         let used = numbers.next()?;
@@ -95,17 +96,16 @@ impl PhaseLatencies {
         Some(all)
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// How many.
+    /// Returns the number of latencies.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The smallest, the mean and the largest, µs; `None` if there is none.
+    /// Returns the smallest, mean and largest latency, µs; `None` if there are none.
     pub(crate) fn summary_us(&self) -> Option<[u64; 3]> {
         (self.count > 0).then(|| {
             let mean = self.sum_ns / 1000 / u128::from(self.count);
@@ -113,12 +113,12 @@ impl PhaseLatencies {
         })
     }
 
-    /// Some are beyond the last bucket, so that neither histogram nor percentiles can be reported.
+    /// Returns `true` if the last bucket is used. Histogram and percentiles cannot be reported then.
     pub(super) fn is_exceeded(&self) -> bool {
         self.buckets[BUCKETS - 1] > 0
     }
 
-    /// The end of the bucket that reaches this percentage.
+    /// Returns the end of the bucket that reaches this percentage.
     pub(super) fn percentile(&self, percent: f64) -> String {
         let mut seen = 0;
         for (number, count) in self.buckets.iter().enumerate() {
@@ -130,7 +130,7 @@ impl PhaseLatencies {
         edge(0.0)
     }
 
-    /// Used buckets with where they begin and end, and how many they hold.
+    /// Returns the used buckets: start, end and count.
     pub(super) fn used(&self) -> impl Iterator<Item = (String, String, u64)> + '_ {
         let used = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
         used.map(|(number, count)| {
@@ -144,9 +144,9 @@ impl PhaseLatencies {
 mod tests {
     use super::*;
 
-    // Golden: `8.0-9.5us`, `9.5-11us`, `11-13us` of elbencho's own JSON.
+    // Golden: `8.0-9.5us`, `9.5-11us`, `11-13us` in elbencho's own JSON.
     #[test]
-    fn edges_are_elbencho_s() {
+    fn edges_equal_elbenchos() {
         let mut all = PhaseLatencies::default();
         for ns in [8_100, 10_000, 12_000, 13_100] {
             all.add(ns);

@@ -1,62 +1,58 @@
-//! Progress of a running phase: CSV rows, and a status line.
+//! Progress of a running phase: CSV rows and a status line.
 
 use super::format::elapsed;
 use super::report::WorkDone;
 
-/// The line of labels.
+/// Header row of the CSV.
 pub const LABELS: &str = "ISO Date,Label,Phase,RuntimeMS,Rank,MixType,Done%,DoneBytes,MiB/s,IOPS,Entries,Entries/s,\
                           Lat Ent us,Lat IO us,Active,CPU,Service,\n";
 
 /// A phase at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LiveMoment {
-    /// Local time.
+    /// Local time, formatted.
     pub date: String,
-    /// A label for the results.
     pub label: String,
-    /// The phase.
     pub phase: String,
-    /// Since it began.
+    /// Time since the phase began.
     pub runtime_ms: u64,
-    /// All threads.
+    /// Totals of all threads; without the reads of a mix.
     pub total: LiveSide,
     /// Reads of a mix.
     pub mixed: Option<LiveSide>,
-    /// Threads that are not done.
+    /// Number of threads that are still working.
     pub active: usize,
-    /// All processors, percent.
+    /// Utilization of all CPUs, percent.
     pub cpu: u32,
-    /// Each thread, where that is asked for.
+    /// Each thread, with `--livecsvex`; otherwise empty.
     pub threads: Vec<LiveThread>,
 }
 
-/// One side of the work.
+/// Progress of writes, or of the reads of a mix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LiveSide {
-    /// So far.
+    /// Work done since the phase began.
     pub done: WorkDone,
-    /// A second, since the last moment.
+    /// Rates per second since the previous moment.
     pub rates: WorkDone,
-    /// Percentage of what there is to do.
+    /// Percentage of the work that is done.
     pub percent: u64,
-    /// Mean latency of entries since the last moment, µs.
+    /// Mean latency of entries since the previous moment, µs.
     pub entry_us: u64,
-    /// Mean latency of reads or writes since then, µs.
+    /// Mean latency of reads or writes since the previous moment, µs.
     pub io_us: u64,
 }
 
-/// One thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LiveThread {
-    /// So far.
+    /// Work done since the phase began.
     pub done: WorkDone,
-    /// Reads of a mix, where there is one.
+    /// Reads of a mix; `None` without a mix.
     pub mixed: Option<WorkDone>,
-    /// Percentage of what it has to do.
+    /// Percentage of the thread's work that is done.
     pub percent: u64,
 }
 
-/// Rows of CSV.
 pub fn rows(moment: &LiveMoment) -> String {
     let mut text = String::new();
     let begin = format!("{},{},{},{}", moment.date, moment.label.replace(',', " "), moment.phase, moment.runtime_ms);
@@ -87,7 +83,6 @@ pub fn rows(moment: &LiveMoment) -> String {
     text
 }
 
-/// A line for human readers.
 pub fn line(moment: &LiveMoment) -> String {
     let LiveSide { done, rates, percent, .. } = moment.total;
     let mut text = format!("{}: {}%", moment.phase, percent.min(100));

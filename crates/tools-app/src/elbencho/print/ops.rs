@@ -1,32 +1,27 @@
 //! The log of ops: two objects per op, one at its start and one at its end.
 
-/// One op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedCall<'a> {
-    /// The rank of its thread.
     pub rank: u32,
-    /// The call, such as `pwrite`.
+    /// System call, such as `pwrite`.
     pub name: &'a str,
-    /// On what: a path.
+    /// Path that the op works on.
     pub entry: &'a str,
-    /// Where, bytes.
+    /// Offset, bytes.
     pub offset: u64,
-    /// How much, bytes.
+    /// Length, bytes.
     pub length: u64,
 }
 
-/// Whether an op begins or ends.
+/// Start or end of an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// It begins.
     Begin,
-    /// It is over, and all is well.
     Done,
-    /// It has failed.
     Failed,
 }
 
-/// The line of one moment of an op; `date` is local time.
+/// Formats the line of one moment of an op. `date` is local time.
 pub fn line(date: &str, call: &LoggedCall<'_>, moment: Moment) -> String {
     let LoggedCall { rank, name, entry, offset, length } = *call;
     let entry = serde_json::Value::from(entry);

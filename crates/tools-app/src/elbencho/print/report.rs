@@ -1,4 +1,4 @@
-//! A measured phase, as elbencho reports it.
+//! The report of a measured phase.
 
 use super::format::per_second;
 use super::latency::PhaseLatencies;
@@ -8,19 +8,17 @@ use plumb_result::{Histogram, PhaseMeasurement};
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
-/// Amounts of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WorkDone {
-    /// Directories or files.
+    /// Number of directories or files.
     pub entries: u64,
-    /// Reads or writes.
+    /// Number of reads or writes.
     pub ios: u64,
-    /// Bytes of them.
     pub bytes: u64,
 }
 
 impl WorkDone {
-    /// The same a second, over N microseconds.
+    /// Returns the amounts per second, over `us` microseconds.
     pub fn per_second(self, us: u64) -> WorkDone {
         WorkDone {
             entries: per_second(self.entries, us),
@@ -30,83 +28,78 @@ impl WorkDone {
     }
 }
 
-/// When the first thread was done, and when the last one was.
+/// A value when the first thread finished, and when the last one did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Both<T> {
-    /// At the end of the first thread.
+    /// Value when the first thread finished.
     pub first: T,
-    /// At the end of the last thread.
+    /// Value when the last thread finished.
     pub last: T,
 }
 
 /// Utilization of all CPUs, percent.
 pub type Processors = Both<u32>;
 
-/// Facts that are not part of the measurement.
+/// Facts about a phase that are not part of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SeenBeside {
-    /// When the phase began, local time: `2026-11-20T18:59:43.011+0000`.
+    /// Local time at the start of the phase: `2026-11-20T18:59:43.011+0000`.
     pub date: String,
-    /// A UUID.
     pub id: String,
-    /// The processors.
     pub cpu: Processors,
 }
 
-/// A phase as elbencho reports it.
+/// A phase in the form that elbencho reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhaseReport {
-    /// Which.
     pub kind: PhaseKind,
-    /// As it is printed.
+    /// Name that elbencho prints.
     pub name: String,
     /// Facts that are not part of the measurement.
     pub seen: SeenBeside,
-    /// Microseconds.
+    /// Elapsed time, µs.
     pub elapsed_us: Both<u64>,
-    /// Of each thread, milliseconds.
+    /// Elapsed time of each thread, milliseconds.
     pub each_ms: Vec<u64>,
-    /// Of the services that did it; none where it was done here.
+    /// Elapsed times of the services; empty without services.
     pub services: Vec<ServiceDone>,
-    /// The work; without the reads of a mix.
+    /// Work done, without the reads of a mix.
     pub done: Both<WorkDone>,
     /// Reads of a mix.
     pub mixed: Both<WorkDone>,
-    /// Of directories or files.
+    /// Latencies of directories or files.
     pub entries: PhaseLatencies,
-    /// Of files that are read in a mix.
+    /// Latencies of files that are read in a mix.
     pub entries_mixed: PhaseLatencies,
-    /// Of reads or writes.
+    /// Latencies of reads or writes.
     pub ios: PhaseLatencies,
-    /// Of reads of a mix.
+    /// Latencies of the reads of a mix.
     pub ios_mixed: PhaseLatencies,
 }
 
-/// When a service was done.
+/// Elapsed time of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceDone {
-    /// Its host and port.
+    /// Host and port.
     pub name: String,
-    /// At the end of its last thread.
+    /// Time at which its last thread finished, µs.
     pub us: u64,
 }
 
-/// One op, as a record of single ops has it.
+/// One op of the op log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryOp {
-    /// What it did.
     pub kind: OpKind,
-    /// Which of the thread's files.
+    /// Index among the thread's files.
     pub file: u32,
-    /// Began, ns from the phase's start.
+    /// Start, ns since the start of the phase.
     pub submit_ns: u64,
-    /// Ended, ns from the same start.
+    /// End, ns since the start of the phase.
     pub complete_ns: u64,
-    /// Without an error.
     pub ok: bool,
 }
 
-/// Entries of a phase, out of the record of its ops.
+/// Counts and latencies of a phase's entries, computed from its op log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EntryCounts {
     write: Side,
@@ -117,12 +110,12 @@ pub struct EntryCounts {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Side {
     latencies: PhaseLatencies,
-    /// When each was done, ns.
+    /// Time at which each entry was done, ns.
     done_at: Vec<u64>,
 }
 
 impl EntryCounts {
-    /// The ops of a thread, counted from 0, in the order of their ends.
+    /// Adds the ops of a thread, counted from 0, in the order of completion.
     pub fn take(&mut self, phase: &LoweredPhase, thread: u32, ops: impl Iterator<Item = EntryOp>) {
         self.logged = true;
         let side = if thread < phase.reading_threads { &mut self.read } else { &mut self.write };
@@ -158,7 +151,7 @@ impl Side {
     }
 }
 
-/// The op that ends an entry of a phase.
+/// Returns the op that ends an entry of a phase.
 fn entry_op(kind: PhaseKind) -> OpKind {
     match kind {
         PhaseKind::MkDirs => OpKind::Mkdir,
@@ -169,7 +162,7 @@ fn entry_op(kind: PhaseKind) -> OpKind {
     }
 }
 
-/// A phase as elbencho reports it.
+/// Builds the report of a phase.
 pub fn report(
     phase: &LoweredPhase,
     measured: &PhaseMeasurement,
@@ -179,7 +172,7 @@ pub fn report(
     let ends = measured.workers.iter().map(|worker| worker.started_ns.saturating_add(worker.wall_ns));
     let last_ns = ends.clone().max().unwrap_or(measured.wall_ns);
     let first_ns = measured.first_done_ns.or_else(|| ends.min()).unwrap_or(last_ns);
-    // Alone, the first one is the last one.
+    // With a single thread, the first value is the last one.
     let alone = measured.workers.len() < 2 || measured.until_first_done.is_empty();
     let total: BTreeMap<OpKind, Moved> =
         BTreeMap::from_iter(measured.ops.iter().map(|(kind, op)| (*kind, Moved { count: op.count, bytes: op.bytes })));
@@ -194,7 +187,7 @@ pub fn report(
     let counted_mixed = entries.read.counts(if alone { u64::MAX } else { first_ns });
     let own = if phase.kind == PhaseKind::Write { OpKind::Write } else { OpKind::Read };
     let done = |entries: u64, moved: Moved| WorkDone { entries, ios: moved.count, bytes: moved.bytes };
-    // Reading back immediately is not a read of a mix.
+    // An immediate read back is not a read of a mix.
     let reads_apart = phase.mixes;
     let mixed = |moved| if reads_apart { of(moved, OpKind::Read) } else { Moved::default() };
     let service = |kind: OpKind| measured.ops.get(&kind).map_or_else(Histogram::new, |op| op.service.clone());
@@ -227,7 +220,7 @@ pub fn report(
 }
 
 impl PhaseReport {
-    /// A phase with only a time: elbencho's own between the others.
+    /// Returns the report of a phase with only a time, such as elbencho's sync between phases.
     pub fn timed(kind: PhaseKind, seen: SeenBeside, us: u64) -> PhaseReport {
         PhaseReport {
             kind,
@@ -245,7 +238,7 @@ impl PhaseReport {
         }
     }
 
-    /// Whether some of its ops were reads amid writes.
+    /// Returns `true` if the phase mixed reads into writes.
     pub(super) fn is_mixed(&self) -> bool {
         self.mixed.last.bytes > 0 || self.mixed.last.entries > 0
     }

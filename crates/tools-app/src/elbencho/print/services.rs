@@ -1,15 +1,16 @@
-//! The reports of several services, as one.
+//! Merges the reports of several services.
 //!
-//! Each service reports its own threads as if there were no others ([`PhaseReport::numbers`]). The first one that is done is the first
-//! thread of any service, and the last one is the last. What other services had done when the first thread was done is taken in
-//! proportion to the time until their own first one was: all their threads worked until then.
+//! Each service reports its own threads, without regard to other services ([`PhaseReport::numbers`]). FIRST DONE is
+//! the time of the first thread of any service, and LAST DONE that of the last one. At FIRST DONE, the work of a
+//! slower service is estimated in proportion to the time until its own first thread finished, because all its threads
+//! worked until then.
 
 use super::latency::PhaseLatencies;
 use super::report::{Both, PhaseReport, SeenBeside, ServiceDone, WorkDone};
 use crate::elbencho::lower::LoweredPhase;
 
 impl PhaseReport {
-    /// What a service tells whoever leads it.
+    /// Encodes the report for the coordinator.
     pub fn numbers(&self) -> Vec<u64> {
         let mut numbers = vec![self.elapsed_us.first, self.elapsed_us.last];
         numbers.extend([self.seen.cpu.first, self.seen.cpu.last].map(u64::from));
@@ -23,8 +24,8 @@ impl PhaseReport {
         numbers
     }
 
-    /// What a service told of a phase; `None` where it is malformed.
-    pub fn of_numbers(phase: &LoweredPhase, numbers: &[u64]) -> Option<PhaseReport> {
+    /// Decodes a service's report; `None` if it is malformed.
+    pub fn from_numbers(phase: &LoweredPhase, numbers: &[u64]) -> Option<PhaseReport> {
         let mut numbers = numbers.iter().copied();
         let all = &mut numbers;
         let elapsed_us = Both { first: all.next()?, last: all.next()? };
@@ -54,8 +55,8 @@ impl PhaseReport {
     }
 }
 
-/// The reports of services, with their names, as one; `None` where there is none. Those without any thread at work, and their time,
-/// count for nothing.
+/// Merges the named reports of services; `None` if there are none. Reports without any working thread are ignored,
+/// and so are their times.
 pub fn of_services(reports: &[(String, PhaseReport)], seen: SeenBeside) -> Option<PhaseReport> {
     let (_, first) = reports.first()?;
     let mut all = PhaseReport::timed(first.kind, seen, 0);
@@ -92,7 +93,7 @@ fn add(sum: &mut WorkDone, done: WorkDone) {
     sum.bytes = sum.bytes.saturating_add(done.bytes);
 }
 
-/// What was done by an earlier time than that at which it was counted.
+/// Returns the work done by `us`, estimated from the work counted at `counted_us`.
 fn by_then(done: WorkDone, us: u64, counted_us: u64) -> WorkDone {
     let part = |of: u64| match us < counted_us {
         true => u64::try_from(u128::from(of) * u128::from(us) / u128::from(counted_us)).unwrap_or(u64::MAX),
@@ -120,16 +121,17 @@ mod tests {
         report
     }
 
-    fn told(reports: &[PhaseReport]) -> PhaseReport {
+    fn merged(reports: &[PhaseReport]) -> PhaseReport {
         let named: Vec<_> =
             reports.iter().zip(["a:1", "b:2", "c:3"]).map(|(r, name)| (name.to_owned(), r.clone())).collect();
         of_services(&named, SeenBeside::default()).unwrap()
     }
 
-    // Protects the table over hosts: sums at the last end, the first end of all, and the others in proportion until then.
+    // Protects the table over hosts: totals at the last end; at the first end of all, estimates for the slower
+    // services.
     #[test]
     fn services_are_added_up() {
-        let all = told(&[of(2_000_000, 3_000_000, 100, 130), of(4_000_000, 5_000_000, 300, 330)]);
+        let all = merged(&[of(2_000_000, 3_000_000, 100, 130), of(4_000_000, 5_000_000, 300, 330)]);
         assert_eq!(all.elapsed_us, Both { first: 2_000_000, last: 5_000_000 });
         assert_eq!((all.done.first.entries, all.done.last.entries), (100 + 150, 460));
         assert_eq!((all.done.first.bytes, all.done.last.ios), (250 << 20, 1840));
@@ -139,26 +141,26 @@ mod tests {
         assert_eq!(done, [("a:1", 3_000_000), ("b:2", 5_000_000)]);
     }
 
-    // Protects FIRST DONE from a service that has nothing to do.
+    // Protects FIRST DONE: a service without work does not count.
     #[test]
     fn a_service_without_work_is_not_the_first() {
         let mut idle = of(0, 0, 0, 0);
         idle.each_ms.clear();
-        let all = told(&[idle.clone(), of(2_000, 3_000, 1, 2)]);
+        let all = merged(&[idle.clone(), of(2_000, 3_000, 1, 2)]);
         assert_eq!((all.elapsed_us.first, all.done.last.entries, all.services.len()), (2_000, 2, 2));
-        assert_eq!(told(&[idle]).elapsed_us, Both { first: 0, last: 0 });
+        assert_eq!(merged(&[idle]).elapsed_us, Both { first: 0, last: 0 });
     }
 
-    // Protects what travels, and who leads from services that send anything.
+    // Protects the encoding, and a coordinator from malformed reports.
     #[test]
-    fn reports_survive_the_way() {
+    fn reports_decode_to_the_same_values() {
         let sent = of(1_234_567, 2_345_678, 9, 90);
         let mut phase = phase(PhaseKind::Read);
         phase.name = sent.name.clone();
-        assert_eq!(PhaseReport::of_numbers(&phase, &sent.numbers()), Some(sent.clone()));
+        assert_eq!(PhaseReport::from_numbers(&phase, &sent.numbers()), Some(sent.clone()));
         let numbers = sent.numbers();
         for cut in 0..numbers.len() - 2 {
-            assert_eq!(PhaseReport::of_numbers(&phase, &numbers[..cut]), None, "{cut}");
+            assert_eq!(PhaseReport::from_numbers(&phase, &numbers[..cut]), None, "{cut}");
         }
     }
 
@@ -166,7 +168,7 @@ mod tests {
         #[test]
         fn any_numbers_are_read_or_refused(numbers in prop::collection::vec(prop_oneof![0u64..200, any::<u64>()], 0..64)) {
             let phase = phase(PhaseKind::Read);
-            if let Some(report) = PhaseReport::of_numbers(&phase, &numbers) {
+            if let Some(report) = PhaseReport::from_numbers(&phase, &numbers) {
                 let both = [("a".to_owned(), report.clone()), ("b".to_owned(), report)];
                 let all = of_services(&both, SeenBeside::default()).unwrap();
                 prop_assert_eq!(all.services.len(), 2);

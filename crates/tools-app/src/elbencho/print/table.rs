@@ -1,4 +1,4 @@
-//! The table on the console, and in the file of `--resfile`.
+//! The table for the console and for `--resfile`.
 
 use super::format::{elapsed, latency};
 use super::latency::PhaseLatencies;
@@ -16,24 +16,22 @@ fn left(what: &str, text: &str) -> String {
     format!("{:<11} {what:<17}: {text}\n", "")
 }
 
-/// The first lines.
 pub fn head() -> String {
     let line = row("===========", "================", "", "==========", "=========");
     row("OPERATION", "RESULT TYPE", "", "FIRST DONE", "LAST DONE") + &line
 }
 
-/// The lines above it in a file.
+/// Returns the lines above the table in a file.
 pub fn file_head(date: &str, label: Option<&str>, command: &[String]) -> String {
     let label = label.map(|label| format!("LABEL: {label}\n")).unwrap_or_default();
     format!("ISO DATE: {date}\n{label}COMMAND LINE: {}\n\n", quoted(command))
 }
 
-/// A command line as elbencho repeats it.
+/// Formats a command line as elbencho quotes it.
 pub(super) fn quoted(command: &[String]) -> String {
     command.iter().map(|word| format!("\"{word}\" ")).collect()
 }
 
-/// A phase.
 pub fn phase(report: &PhaseReport, settings: &ElbenchoSettings, geometry: &Geometry) -> String {
     let output = &settings.output;
     let entries = report.kind.entries();
@@ -73,7 +71,7 @@ pub fn phase(report: &PhaseReport, settings: &ElbenchoSettings, geometry: &Geome
             add("Dirs/s read", over(mixed_per_s, files));
         }
     }
-    // Of files of one block, I/Os are as many as files.
+    // Files of one block have as many I/Os as files.
     let ios_differ = geometry.path_type != PathType::Directory || geometry.block_bytes != geometry.file_bytes;
     let (ios, mixed_ios) = (of(rates, |done| done.ios), of(mixed_rates, |done| done.ios));
     if report.done.last.ios > 0 && (ios_differ || !has_entries) {
@@ -154,11 +152,11 @@ fn latencies_of(latencies: &PhaseLatencies, what: &str, settings: &ElbenchoSetti
     let mut text = String::new();
     let Some([min, mean, max]) = latencies.summary_us() else { return text };
     if output.latency {
-        let told = format!("[ min={} avg={} max={} ]", latency(min), latency(mean), latency(max));
-        text.push_str(&left(&format!("{what} latency"), &told));
+        let text_of_row = format!("[ min={} avg={} max={} ]", latency(min), latency(mean), latency(max));
+        text.push_str(&left(&format!("{what} latency"), &text_of_row));
     }
     if let Some(nines) = output.percentiles {
-        let told = if latencies.is_exceeded() {
+        let text_of_row = if latencies.is_exceeded() {
             "[ Histogram exceeded ]".to_owned()
         } else {
             let more = (1..=nines).map(|count| format!("99.{}", "9".repeat(count.into())));
@@ -168,16 +166,16 @@ fn latencies_of(latencies: &PhaseLatencies, what: &str, settings: &ElbenchoSetti
                 .collect();
             format!("[ {} ]", each.join(" "))
         };
-        text.push_str(&left(&format!("{what} lat % us"), &told));
+        text.push_str(&left(&format!("{what} lat % us"), &text_of_row));
     }
     if output.histogram {
-        let told = if latencies.is_exceeded() {
+        let text_of_row = if latencies.is_exceeded() {
             "Histogram size exceeded".to_owned()
         } else {
             let each: Vec<String> = latencies.used().map(|(_, end, count)| format!("{end}: {count}")).collect();
             each.join(", ")
         };
-        text.push_str(&left(&format!("{what} lat hist"), &format!("[ {told} ]")));
+        text.push_str(&left(&format!("{what} lat hist"), &format!("[ {text_of_row} ]")));
     }
     text
 }

@@ -1,5 +1,5 @@
-//! Compares with elbencho's own output, shortened. Derived numbers must be equal; times that only elbencho measured are
-//! given as input.
+//! Comparisons with elbencho's own output, shortened. Derived numbers must be equal; times that only elbencho
+//! measured are inputs.
 
 use super::live::{LiveMoment, LiveSide, LiveThread};
 use super::{Both, EntryCounts, EntryOp, PhaseReport, SeenBeside, WorkDone, csv, json, live, ops, report, table};
@@ -47,7 +47,7 @@ fn op(count: u64, bytes: u64, each_ns: u64) -> OpMeasurement {
     OpMeasurement { count, bytes, service, ..OpMeasurement::default() }
 }
 
-/// The read phase of the golden run: the first thread was done after 1.614 ms, the last one after 2.2 ms.
+/// The read phase of the golden run: the first thread finished after 1.614 ms, the last one after 2.2 ms.
 fn read_phase() -> PhaseMeasurement {
     let worker = |wall_ns| WorkerMeasurement { wall_ns, ..WorkerMeasurement::default() };
     PhaseMeasurement {
@@ -72,14 +72,14 @@ fn seen() -> SeenBeside {
     }
 }
 
-fn told() -> PhaseReport {
+fn report_of_reads() -> PhaseReport {
     report(&phase(PhaseKind::Read), &read_phase(), &EntryCounts::default(), seen())
 }
 
 #[test]
-fn the_table_is_elbencho_s() {
+fn the_table_equals_elbenchos() {
     let line = "-r -t 2 -n 2 -N 50 -s 16k -b 4k --lat --cpu --allelapsed d";
-    let text = table::head() + &table::phase(&told(), &settings(line), &GEOMETRY);
+    let text = table::head() + &table::phase(&report_of_reads(), &settings(line), &GEOMETRY);
     let wanted = "\
 OPERATION   RESULT TYPE         FIRST DONE   LAST DONE
 =========== ================    ==========   =========
@@ -97,13 +97,13 @@ READ        Elapsed time     :         1ms         2ms
     assert_eq!(text, wanted);
 }
 
-// Protects readers of CSV: 55 columns, as many values as labels, nothing where nothing was done.
+// Protects readers of CSV: 55 columns, as many values as labels, and empty values without work.
 #[test]
-fn csv_has_elbencho_s_columns() {
+fn csv_has_elbenchos_columns() {
     let settings = settings("-r -t 2 -n 2 -N 50 -s 16k -b 4k --label a,b d");
     let command = ["elbencho", "-r", "x,y"].map(str::to_owned);
     let labels = csv::labels(&settings, &GEOMETRY);
-    let line = csv::line(&told(), &settings, &GEOMETRY, &command);
+    let line = csv::line(&report_of_reads(), &settings, &GEOMETRY, &command);
     let golden = "ISO date,label,path type,paths,hosts,threads,dirs,files,file size,block size,direct IO,random,random \
         aligned,IO depth,shared paths,truncate,operation,time ms [first],time ms [last],entries/s [first],entries/s \
         [last],IOPS [first],IOPS [last],MiB/s [first],MiB/s [last],CPU% [first],CPU% [last],entries [first],entries \
@@ -124,7 +124,7 @@ fn csv_has_elbencho_s_columns() {
 fn json_is_an_object_of_text() {
     let settings = settings("-r -t 2 -n 2 -N 50 -s 16k -b 4k --lat --lathisto d");
     let command = ["/bin/elbencho".to_owned()];
-    let line = json::line(&told(), &settings, &GEOMETRY, &command);
+    let line = json::line(&report_of_reads(), &settings, &GEOMETRY, &command);
     assert!(line.contains("\"bytes\\/s\":\"1489454545\"") && line.ends_with("}\n"), "{line}");
     let value: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(value["first_done"]["iops"], "249690");
@@ -135,9 +135,9 @@ fn json_is_an_object_of_text() {
     assert_eq!(value["config"]["command"], "\"/bin/elbencho\" ");
 }
 
-// Protects the count of directories: those of ranks are not entries.
+// Protects the count of directories: directories of ranks are not entries.
 #[test]
-fn directories_of_ranks_are_no_entries() {
+fn directories_of_ranks_are_not_entries() {
     let op = |kind, file, at| EntryOp { kind, file, submit_ns: at, complete_ns: at + 1_000, ok: true };
     let mut entries = EntryCounts::default();
     entries.take(&phase(PhaseKind::MkDirs), 0, (0..3).map(|file| op(OpKind::Mkdir, file, u64::from(file) * 10_000)));
@@ -150,25 +150,25 @@ fn directories_of_ranks_are_no_entries() {
         workers: vec![worker(21_000), worker(81_000)],
         ..PhaseMeasurement::default()
     };
-    let told = report(&phase(PhaseKind::MkDirs), &measured, &entries, seen());
-    assert_eq!((told.done.first.entries, told.done.last.entries), (2, 4));
-    assert_eq!(told.entries.count(), 4);
+    let report_of_reads = report(&phase(PhaseKind::MkDirs), &measured, &entries, seen());
+    assert_eq!((report_of_reads.done.first.entries, report_of_reads.done.last.entries), (2, 4));
+    assert_eq!(report_of_reads.entries.count(), 4);
 }
 
-// An entry of a file lasts from opening it to closing it.
+// An entry of a file lasts from its open to its close.
 #[test]
-fn an_entry_is_from_open_to_close() {
+fn an_entry_lasts_from_open_to_close() {
     let op = |kind, from, to| EntryOp { kind, file: 0, submit_ns: from, complete_ns: to, ok: true };
     let mut entries = EntryCounts::default();
     let all = [op(OpKind::Open, 0, 5_000), op(OpKind::Write, 5_000, 20_000), op(OpKind::Close, 20_000, 30_000)];
     entries.take(&phase(PhaseKind::Write), 0, all.into_iter());
-    let told = report(&phase(PhaseKind::Write), &PhaseMeasurement::default(), &entries, seen());
-    assert_eq!(told.entries.summary_us(), Some([30, 30, 30]));
-    assert_eq!(told.done.last.entries, 1);
+    let report_of_reads = report(&phase(PhaseKind::Write), &PhaseMeasurement::default(), &entries, seen());
+    assert_eq!(report_of_reads.entries.summary_us(), Some([30, 30, 30]));
+    assert_eq!(report_of_reads.done.last.entries, 1);
 }
 
 #[test]
-fn live_rows_are_elbencho_s() {
+fn live_rows_equal_elbenchos() {
     let done = WorkDone { entries: 0, ios: 38_704, bytes: 158_531_584 };
     let moment = LiveMoment {
         date: "2026-11-20T19:00:19.814+0000".to_owned(),
@@ -191,7 +191,7 @@ fn live_rows_are_elbencho_s() {
 }
 
 #[test]
-fn logged_ops_are_elbencho_s() {
+fn logged_ops_equal_elbenchos() {
     let call = ops::LoggedCall { rank: 0, name: "pwrite", entry: "3", offset: 0, length: 4096 };
     let wanted = "{ \"date\": \"2026-11-20T19:00:23.068+0000\", \"worker_rank\": 0, \"op_name\": \"pwrite\", \
                   \"entry_name\": \"3\", \"offset\": 0, \"length\": 4096, \"is_finished\": false, \"is_error\": false }\n";

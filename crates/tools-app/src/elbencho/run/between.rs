@@ -1,4 +1,4 @@
-//! What elbencho does between phases: the page cache written out, the caches dropped, a rest.
+//! Actions between phases: sync, drop caches, pause.
 
 use plumb_engine::signals::StopFlag;
 use plumb_tools_app::elbencho::lower::{Between, PhaseKind};
@@ -8,22 +8,20 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// One of them, done.
 pub(crate) struct BetweenStep {
-    /// Which.
     pub kind: PhaseKind,
-    /// How long it took, µs.
+    /// Duration, µs.
     pub us: u64,
 }
 
-/// Does what is asked for, in order.
+/// Does the requested actions, in order.
 ///
 /// # Errors
-/// What failed, with the way out.
+/// An action failed. The message contains a hint.
 pub(super) fn steps(between: Between, paths: &[String]) -> Result<Vec<BetweenStep>, DialectError> {
     let mut done = Vec::new();
     if are_simulated(paths) {
-        // There is nothing to write out or to drop, which takes no longer than it takes to say so.
+        // Simulated devices have nothing to write back or to drop, so the actions take no time.
         let asked = [(between.sync, PhaseKind::Sync), (between.drop_caches, PhaseKind::DropCache)];
         return Ok(asked
             .into_iter()
@@ -40,12 +38,12 @@ pub(super) fn steps(between: Between, paths: &[String]) -> Result<Vec<BetweenSte
     Ok(done)
 }
 
-/// Whether paths are simulated devices, which are never mixed with others.
+/// Returns `true` if the paths are simulated devices. These are never mixed with other paths.
 pub(crate) fn are_simulated(paths: &[String]) -> bool {
     paths.iter().any(|path| simulated::is_named(path))
 }
 
-/// Rests, unless a signal comes.
+/// Sleeps for the requested delay, or until a signal arrives.
 pub(super) fn rest(between: Between, paths: &[String], stop: StopFlag) {
     if between.delay_s > 0 && !are_simulated(paths) {
         stop.sleep(Duration::from_secs(between.delay_s));
@@ -58,7 +56,7 @@ fn timed(kind: PhaseKind, work: impl FnOnce() -> Result<(), DialectError>) -> Re
     Ok(BetweenStep { kind, us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX) })
 }
 
-/// The file system under a path; that of its directory where it is not there.
+/// Calls `syncfs` on the file system of a path, or of its closest existing parent.
 fn sync(path: &str) -> Result<(), DialectError> {
     let mut place = std::path::Path::new(path);
     while !place.exists() {
@@ -68,7 +66,7 @@ fn sync(path: &str) -> Result<(), DialectError> {
     synced.map_err(DialectError::file(format!("--sync: {}", place.display())))
 }
 
-/// Source: proc_sys_vm(5), `drop_caches`: 1 is the page cache, 2 are dentries and inodes.
+/// Drops all caches. Source: proc_sys_vm(5), `drop_caches`: 1 is the page cache, 2 are dentries and inodes.
 fn drop_caches() -> Result<(), DialectError> {
     plumb_engine::guard::write_setting("/proc/sys/vm/drop_caches", "3").map_err(DialectError::DropCaches)
 }

@@ -1,8 +1,8 @@
-//! `--hosts`: services that run a benchmark together, led from here; and `--service`, which is one of them.
+//! `--hosts`: coordinates services that run a benchmark together. `--service`: is one of these services.
 
 use super::places::HostPlaces;
-use super::service::{ASKED, PartAsked, PartServed, PathFound, PhaseTold, ToAgent, as_part};
-use super::{complain, told};
+use super::service::{ASKED, PartAsked, PartServed, PathFound, ServicePhaseReport, ToAgent, as_part};
+use super::{complain, or_complain};
 use plumb_cli::agent;
 use plumb_cli::agent::AgentArguments;
 use plumb_cli::exit::{End, Stopped};
@@ -26,24 +26,24 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Between two looks at whether services are there.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// A service that was told to end has done so by then.
+/// Interval between checks for services.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Time within which a service ends after a request to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(3);
 
-/// Services whose part is known.
+/// Services that have received their parts.
 pub(crate) struct Led {
-    /// The benchmark, as far as whoever leads tells of it.
+    /// The benchmark, as the coordinator reports it.
     pub lowered: Lowered,
-    /// What each of them does.
+    /// The workload of each service.
     pub apart: Vec<Workload>,
 }
 
-/// The hosts of a command line, with their ports.
+/// Returns the hosts of a command line, with their ports.
 pub(super) fn names(settings: &ElbenchoSettings) -> Step<Vec<String>> {
     let lines = settings.hosts.file.as_deref().map(bounded::read_to_string).unwrap_or_else(|| Ok(String::new()));
-    let lines = told(lines.map_err(|error| format!("--hostsfile: cannot read it: {error}")))?;
-    told(settings.hosts.names(&lines))
+    let lines = or_complain(lines.map_err(|error| format!("--hostsfile: cannot read it: {error}")))?;
+    or_complain(settings.hosts.names(&lines))
 }
 
 fn places(names: &[String]) -> Vec<HostPlace> {
@@ -54,16 +54,16 @@ fn keys() -> Option<PathBuf> {
     std::env::var_os("PLUMB_HOSTS_KEYS").filter(|keys| !keys.is_empty()).map(PathBuf::from)
 }
 
-/// Reaches the services, once all of them are there.
+/// Waits for all services and connects to them.
 pub(super) fn join(settings: &ElbenchoSettings, names: &[String]) -> Step<()> {
     let places = places(names);
     let until = Instant::now() + Duration::from_secs(settings.hosts.wait_s);
     let mut has_said = false;
-    // What ssh reaches needs no service.
+    // Hosts that are reached over ssh need no service.
     for place in places.iter().filter(|place| !place.address.starts_with("ssh:")) {
         while settings.hosts.wait_s > 0 && !hosts::answers(place) {
             if Instant::now() >= until {
-                return told(Err(format!(
+                return or_complain(Err(format!(
                     "no service answers at {} for {} s (--svcwait); is `elbencho --service` running there?",
                     place.name, settings.hosts.wait_s
                 )));
@@ -71,46 +71,46 @@ pub(super) fn join(settings: &ElbenchoSettings, names: &[String]) -> Step<()> {
             if !std::mem::replace(&mut has_said, true) {
                 error_line!("NOTE: waiting for services, for at most {} s.", settings.hosts.wait_s);
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
-    told(hosts::join(&places, keys().as_deref()).map_err(|stopped| stopped.message))
+    or_complain(hosts::join(&places, keys().as_deref()).map_err(|stopped| stopped.message))
 }
 
-/// Asks each service for its part.
+/// Sends each service its part, and collects the answers.
 pub(super) fn ask(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[String]) -> Step<Led> {
     let asked = asked(call, settings, names)?;
     let ranks = ranks::joined().ok_or_else(|| Stopped::io("the services are gone"))?;
     let words = (0..asked.services)
         .map(|number| json::to_string(&PartAsked { number, ..asked.clone() }).map(|text| format!("{ASKED}{text}")));
     let words = words.collect::<Result<Vec<_>, _>>().map_err(Stopped::usage)?;
-    let answers = told(ranks.ask_each(session::stop_flag()?, words))?;
+    let answers = or_complain(ranks.ask_each(session::stop_flag()?, words))?;
     let mut all = Vec::new();
-    let mut is_wrong = false;
+    let mut refused = false;
     for (name, answer) in names.iter().zip(answers) {
-        let served: PartServed = told(json::from_slice(&answer).map_err(|error| format!("{name}: {error}")))?;
-        is_wrong |= served.workload.is_none();
-        served.wrong.iter().for_each(|wrong| complain(format!("{name}: {wrong}")));
+        let served: PartServed = or_complain(json::from_slice(&answer).map_err(|error| format!("{name}: {error}")))?;
+        refused |= served.workload.is_none();
+        served.wrong.iter().for_each(|error| complain(format!("{name}: {error}")));
         all.push(served);
     }
-    if is_wrong || all.is_empty() {
+    if refused || all.is_empty() {
         return Err(End::DialectFailed.into());
     }
     let as_lowered = |served: &PartServed| {
         let mut settings = as_part(settings.clone(), &asked);
-        // What threads are bound to is known where they run.
+        // Only the services know the CPUs that their threads are bound to.
         (settings.placement.zones, settings.placement.cores) = (None, None);
         lower(&settings, &mut Facts { paths: &asked.paths, found: &served.found, tree: asked.tree.as_deref() })
     };
-    let mut lowered = told(as_lowered(&all[0]))?;
+    let mut lowered = or_complain(as_lowered(&all[0]))?;
     for (name, served) in names.iter().zip(&all).filter(|(_, served)| served.found != all[0].found) {
-        let other = told(as_lowered(served))?;
+        let other = or_complain(as_lowered(served))?;
         if other.geometry != lowered.geometry {
             let (first, one, other) = (&names[0], lowered.geometry, other.geometry);
             let facts = |one: Geometry| {
                 format!("{} of {} bytes in blocks of {}", one.path_type.name(), one.file_bytes, one.block_bytes)
             };
-            return told(Err(format!(
+            return or_complain(Err(format!(
                 "{first} and {name} have different paths: {}, and {}; give --size, or other paths",
                 facts(one),
                 facts(other)
@@ -129,15 +129,15 @@ pub(super) fn ask(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[Str
     Ok(Led { lowered, apart })
 }
 
-/// What all services are asked, but for their numbers.
+/// Builds the request for all services. The index is filled in later.
 fn asked(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[String]) -> Step<PartAsked> {
-    let here = told(std::env::current_dir().map_err(|error| format!("the working directory: {error}")))?;
+    let here = or_complain(std::env::current_dir().map_err(|error| format!("the working directory: {error}")))?;
     let mut paths = Vec::new();
     for path in &settings.paths {
         if simulated::is_named(path) {
-            return told(Err(format!("{path}: services have no simulated devices; run it without --hosts")));
+            return or_complain(Err(format!("{path}: services have no simulated devices; run it without --hosts")));
         }
-        // As elbencho: links are those of each host.
+        // Like elbencho: each host resolves links itself.
         paths.push(here.join(path).to_string_lossy().into_owned());
     }
     let mut files = BTreeMap::new();
@@ -146,20 +146,20 @@ fn asked(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[String]) -> 
         files.insert(path.to_owned(), text.clone());
         Ok(text)
     };
-    // It was read before, and is kept now.
+    // The options files were read before; this call keeps their text.
     let _ = elbencho::read(call.words, &mut read);
-    let tree = settings.tree.as_ref().map(|said| tree_text(said.file.as_deref(), said.scan.as_deref())).transpose();
+    let tree = settings.tree.as_ref().map(|tree| tree_text(tree.file.as_deref(), tree.scan.as_deref())).transpose();
     Ok(PartAsked {
         words: call.words.to_vec(),
         files,
         paths,
-        tree: told(tree)?,
+        tree: or_complain(tree)?,
         number: 0,
         services: names.len() as u32,
     })
 }
 
-/// A tree, as it is here: read from its file, or found in a directory and kept in the file.
+/// Returns the text of a tree: read from its file, or scanned from a directory and saved in the file.
 fn tree_text(file: Option<&str>, scan: Option<&str>) -> Result<String, FileError> {
     let mut disk = HostPlaces::default();
     let Some(scan) = scan else {
@@ -175,7 +175,7 @@ fn tree_text(file: Option<&str>, scan: Option<&str>) -> Result<String, FileError
     }
 }
 
-/// What a service found.
+/// The facts that a service reported.
 struct Facts<'a> {
     paths: &'a [String],
     found: &'a [PathFound],
@@ -185,7 +185,7 @@ struct Facts<'a> {
 impl Places for Facts<'_> {
     fn look(&mut self, path: &str) -> Found {
         let known = self.paths.iter().zip(self.found).find(|(known, _)| *known == path);
-        // The service has looked at what is above them.
+        // The service has already checked the parents of the paths.
         known.map_or(Found::Directory, |(_, &found)| found.into())
     }
 
@@ -214,29 +214,29 @@ impl Places for Facts<'_> {
     }
 }
 
-/// What services tell of a phase.
+/// The reports of all services on one phase.
 #[derive(Default)]
-pub(crate) struct AllTold {
-    /// The report of each, with its name.
+pub(crate) struct ServiceReports {
+    /// Report of each service, with its name.
     pub reports: Vec<(String, PhaseReport)>,
-    /// The `sync` before it, µs.
+    /// The `sync` before the phase, µs.
     pub before: Option<Both<u64>>,
-    /// The one behind it.
+    /// The `sync` after the phase, µs.
     pub after: Option<Both<u64>>,
-    /// What went wrong, with the name of the service.
-    pub wrong: Vec<String>,
+    /// Errors, with the names of the services.
+    pub errors: Vec<String>,
 }
 
-impl AllTold {
-    /// What one of them tells.
+impl ServiceReports {
+    /// Adds the report of one service.
     pub(super) fn add(&mut self, name: &str, phase: &LoweredPhase, text: &str) {
-        let told = json::from_str::<PhaseTold>(text).unwrap_or_default();
-        self.wrong.extend(told.wrong.iter().map(|wrong| format!("{name}: {wrong}")));
-        match PhaseReport::of_numbers(phase, &told.report) {
+        let report = json::from_str::<ServicePhaseReport>(text).unwrap_or_default();
+        self.errors.extend(report.wrong.iter().map(|error| format!("{name}: {error}")));
+        match PhaseReport::from_numbers(phase, &report.report) {
             Some(report) => self.reports.push((name.to_owned(), report)),
-            None => self.wrong.push(format!("{name}: its report cannot be read")),
+            None => self.errors.push(format!("{name}: its report cannot be read")),
         }
-        for (all, one) in [(&mut self.before, told.before_us), (&mut self.after, told.after_us)] {
+        for (all, one) in [(&mut self.before, report.before_us), (&mut self.after, report.after_us)] {
             let Some(us) = one else { continue };
             let known = all.unwrap_or(Both { first: us, last: us });
             *all = Some(Both { first: known.first.min(us), last: known.last.max(us) });
@@ -244,8 +244,8 @@ impl AllTold {
     }
 }
 
-/// `--interrupt` and `--quit`.
-pub(crate) fn tell_services<T>(settings: &ElbenchoSettings, asked: ToAgent) -> Step<T> {
+/// `--interrupt` and `--quit`: sends the request to all services.
+pub(crate) fn send_to_services<T>(settings: &ElbenchoSettings, asked: ToAgent) -> Step<T> {
     let names = names(settings)?;
     let (there, gone): (Vec<HostPlace>, Vec<HostPlace>) = places(&names).into_iter().partition(hosts::answers);
     let mut failed = !gone.is_empty();
@@ -253,16 +253,16 @@ pub(crate) fn tell_services<T>(settings: &ElbenchoSettings, asked: ToAgent) -> S
         complain(format!("{}: no service answers there", place.name));
     }
     if !there.is_empty() {
-        told(hosts::join(&there, keys().as_deref()).map_err(|stopped| stopped.message))?;
+        or_complain(hosts::join(&there, keys().as_deref()).map_err(|stopped| stopped.message))?;
         let ranks = ranks::joined().ok_or_else(|| Stopped::io("the services are gone"))?;
         let words = there.iter().map(|_| asked.words().to_owned()).collect();
-        let answers = told(ranks.ask_each(session::stop_flag()?, words))?;
+        let answers = or_complain(ranks.ask_each(session::stop_flag()?, words))?;
         ranks::dismiss(End::Done.number());
         for (place, answer) in there.iter().zip(answers) {
             let refused = String::from_utf8_lossy(&answer);
             let until = Instant::now() + ENDS_WITHIN;
             while refused.is_empty() && asked == ToAgent::End && hosts::answers(place) && Instant::now() < until {
-                std::thread::sleep(LOOK_AGAIN);
+                std::thread::sleep(POLL_INTERVAL);
             }
             match &*refused {
                 "" => output::print(&format!("{}: OK\n", place.name)),
@@ -276,17 +276,17 @@ pub(crate) fn tell_services<T>(settings: &ElbenchoSettings, asked: ToAgent) -> S
     Err(if failed { End::DialectFailed } else { End::Done }.into())
 }
 
-/// `--service`: serves whoever leads, in the background where that is asked for.
+/// `--service`: serves coordinators, in the background unless `--foreground` is given.
 pub(super) fn serve<T>(settings: &ElbenchoSettings) -> Step<T> {
-    // Threads of all benchmarks, and a service in the background, inherit it.
-    let cpus = bound_cpus(settings, &mut HostPlaces::of(settings)).map_err(|wrong| wrong.to_string());
+    // Threads of all benchmarks, and a service in the background, inherit the CPUs.
+    let cpus = bound_cpus(settings, &mut HostPlaces::of(settings)).map_err(|error| error.to_string());
     if let Err(why) = cpus.and_then(|cpus| run_on(&cpus).map_err(|error| format!("--zones, --cores: {error}"))) {
         complain(why);
         return Err(End::DialectFailed.into());
     }
     let list = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let keys = list("PLUMB_AGENT_KEYS").map(PathBuf::from);
-    // elbencho listens on all addresses. Without keys, this host alone is served.
+    // elbencho listens on all addresses. Without keys, Plumb serves only this host.
     let address = if keys.is_some() { "0.0.0.0" } else { "127.0.0.1" };
     let arguments = AgentArguments {
         listen: Some(format!("{address}:{}", settings.hosts.port)),
@@ -303,7 +303,7 @@ pub(super) fn serve<T>(settings: &ElbenchoSettings) -> Step<T> {
     page(&format!("Running in background. PID: {number}; address: {address}:{}\n", settings.hosts.port))
 }
 
-/// Where the run is made: below what services allow.
+/// Returns the base directory of the run, which services must allow.
 pub(super) fn base(settings: &ElbenchoSettings) -> PathBuf {
     let first = settings.paths.first().map_or(Path::new("."), Path::new);
     std::path::absolute(first).unwrap_or_else(|_| first.to_owned())

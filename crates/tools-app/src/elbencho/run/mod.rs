@@ -28,21 +28,20 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use watching::ElbenchoProgress;
 
-/// elbencho's phases; what is wrong goes to standard error, and the code is then 1.
+/// An elbencho command. Errors go to standard error, and the exit code is then 1.
 pub struct Elbencho {
     settings: ElbenchoSettings,
-    /// With the program's own name.
+    /// The command line, including the program's name.
     command: Vec<String>,
-    /// The services that run them; none where this process does.
+    /// The services that run the phases; empty if this process does.
     services: Vec<String>,
-    /// What is run, once services have said what their parts are.
+    /// The coordinated run, after the services have received their parts.
     led: Option<Led>,
 }
 
-/// All phases.
+/// One run of all phases.
 pub struct Run {
     lowered: Lowered,
-    /// What each service does.
     apart: Vec<Workload>,
     base: PathBuf,
 }
@@ -57,8 +56,8 @@ impl Dialect for Elbencho {
         let mut file = |path: &str| plumb_text::bounded::read_to_string(path).map_err(FileError::io(path));
         let settings = match elbencho::read(call.words, &mut file) {
             Ok(settings) => settings,
-            Err(wrong) => {
-                wrong.iter().for_each(complain);
+            Err(errors) => {
+                errors.iter().for_each(complain);
                 return Err(End::DialectFailed.into());
             }
         };
@@ -68,8 +67,8 @@ impl Dialect for Elbencho {
             Action::HelpAll => page(&help::all()),
             Action::HelpDist => page(&help::dist()),
             Action::Service | Action::ServiceInForeground => led::serve(&settings),
-            Action::Interrupt => led::tell_services(&settings, ToAgent::InterruptOthers),
-            Action::Quit => led::tell_services(&settings, ToAgent::End),
+            Action::Interrupt => led::send_to_services(&settings, ToAgent::InterruptOthers),
+            Action::Quit => led::send_to_services(&settings, ToAgent::End),
             Action::DryRun | Action::Run => {
                 let (mut settings, mut services, mut led) = (settings, Vec::new(), None);
                 if settings.hosts.are_given() {
@@ -81,7 +80,7 @@ impl Dialect for Elbencho {
                 if settings.action == Action::DryRun {
                     let lowered = match led {
                         Some(led) => led.lowered,
-                        None => told(lower(&settings, &mut HostPlaces::of(&settings)))?,
+                        None => or_complain(lower(&settings, &mut HostPlaces::of(&settings)))?,
                     };
                     return page(&elbencho::print::dryrun::phases(&lowered, &settings));
                 }
@@ -95,7 +94,7 @@ impl Dialect for Elbencho {
         let Led { lowered, apart } = match self.led.take() {
             Some(led) => led,
             None => {
-                let lowered = told(lower(&self.settings, &mut HostPlaces::of(&self.settings)))?;
+                let lowered = or_complain(lower(&self.settings, &mut HostPlaces::of(&self.settings)))?;
                 Led { lowered, apart: Vec::new() }
             }
         };
@@ -115,11 +114,12 @@ impl Dialect for Elbencho {
             bench.partners.apart = Some(run.apart.clone().into());
             bench.partners.division = Division::Apart;
         }
-        let outputs = told(Outputs::open(&self.settings, &run.lowered.geometry))?;
-        told(wait_for_start(&self.settings, bench.stop))?;
+        let outputs = or_complain(Outputs::open(&self.settings, &run.lowered.geometry))?;
+        or_complain(wait_for_start(&self.settings, bench.stop))?;
         let words = (self.command.as_slice(), self.services.as_slice());
-        let mut watching = told(ElbenchoProgress::new(&self.settings, &run.lowered, words, outputs, bench.stop))?;
-        told(watching.begin())?;
+        let mut watching =
+            or_complain(ElbenchoProgress::new(&self.settings, &run.lowered, words, outputs, bench.stop))?;
+        or_complain(watching.begin())?;
         if run.lowered.workload.phase.is_empty() {
             return Err(End::Done.into());
         }
@@ -162,15 +162,15 @@ fn wait_for_start(settings: &ElbenchoSettings, stop: StopFlag) -> Result<(), Dia
     Ok(())
 }
 
-/// What there is, or what is wrong, told.
-fn told<T>(result: Result<T, impl std::fmt::Display>) -> Step<T> {
+/// Returns the value, or prints the error and ends the tool.
+fn or_complain<T>(result: Result<T, impl std::fmt::Display>) -> Step<T> {
     result.map_err(|error| {
         complain(error);
         End::DialectFailed.into()
     })
 }
 
-/// What goes wrong is told on standard error.
+/// Prints an error to standard error.
 fn complain(what: impl std::fmt::Display) {
     error_line!("ERROR: {what}");
 }

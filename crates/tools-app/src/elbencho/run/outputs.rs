@@ -1,4 +1,4 @@
-//! The files that results go to, and what the machine's clock and processors say.
+//! Result files, and facts from the system's clock and CPUs.
 
 use plumb_engine::guard::OutputFile;
 use plumb_tools_app::elbencho::ElbenchoSettings;
@@ -9,17 +9,17 @@ use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader, Read, Write};
 
-/// No line of results is longer: a command line ends before.
+/// Limit for a line of results; a command line is shorter.
 const MOST_LINE_BYTES: u64 = 4 << 20;
 
-/// Where results go beside standard output.
+/// Outputs of results besides standard output.
 pub struct Outputs {
     csv: Option<ResultFile>,
     json: Option<ResultFile>,
     text: Option<ResultFile>,
 }
 
-/// A file that results are added to.
+/// A file to which results are appended.
 pub(crate) struct ResultFile {
     option: &'static str,
     path: String,
@@ -27,24 +27,23 @@ pub(crate) struct ResultFile {
 }
 
 impl ResultFile {
-    /// Opens it for adding.
+    /// Opens the file for appending.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The file cannot be created.
     pub(super) fn open(option: &'static str, path: &str) -> Result<ResultFile, DialectError> {
         let file = OutputFile::named(&format!("--{option}"), path).append()?;
         Ok(ResultFile { option, path: path.to_owned(), file })
     }
 
-    /// Whether nothing is in it.
     pub(super) fn is_empty(&self) -> bool {
         self.file.metadata().is_ok_and(|metadata| metadata.len() == 0)
     }
 
-    /// Adds text.
+    /// Appends text.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub(super) fn add(&mut self, text: &str) -> Result<(), DialectError> {
         let written = self.file.write_all(text.as_bytes());
         written.map_err(|source| DialectError::File { what: format!("--{}: {}", self.option, self.path), source })
@@ -52,10 +51,10 @@ impl ResultFile {
 }
 
 impl Outputs {
-    /// Opens what the settings name, with the line of labels where that is new.
+    /// Opens the files that the settings name. A new CSV file gets a header row.
     ///
     /// # Errors
-    /// A file cannot be made or written, or the CSV file holds something else.
+    /// A file cannot be created or written, or the CSV file has other columns.
     pub fn open(settings: &ElbenchoSettings, geometry: &Geometry) -> Result<Outputs, DialectError> {
         let output = &settings.output;
         if let Some(path) = &output.csv {
@@ -74,7 +73,7 @@ impl Outputs {
         Ok(outputs)
     }
 
-    /// The head of an iteration.
+    /// Writes the header of an iteration.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -85,7 +84,7 @@ impl Outputs {
         text.add(&table::head())
     }
 
-    /// A phase.
+    /// Writes the report of a phase.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -109,9 +108,9 @@ impl Outputs {
     }
 }
 
-/// Whether lines like `labels` may be added to a file: its first line has as many columns.
+/// Checks that the first line of a file has as many columns as `labels`.
 fn check_columns(path: &str, labels: &str) -> Result<(), DialectError> {
-    // What is no regular file, such as a pipe, has nothing to read before it is written.
+    // A pipe or another special file cannot be read before it is written.
     if !std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0) {
         return Ok(());
     }
@@ -131,12 +130,12 @@ fn date_of(at: jiff::Timestamp, format: &str) -> String {
     at.to_zoned(jiff::tz::TimeZone::system()).strftime(format).to_string()
 }
 
-/// Local time with milliseconds.
+/// Formats local time with milliseconds.
 pub(super) fn date(at: jiff::Timestamp) -> String {
     date_of(at, "%Y-%m-%dT%H:%M:%S.%3f%z")
 }
 
-/// A UUID of version 4.
+/// Returns a random UUID (version 4).
 pub(super) fn uuid() -> String {
     let [high, low] = [1u8, 2].map(|part| RandomState::new().hash_one(part));
     format!(
@@ -149,7 +148,7 @@ pub(super) fn uuid() -> String {
     )
 }
 
-/// Time that all processors together have spent, in clock ticks. Source: proc_stat(5).
+/// Time spent by all CPUs together, in clock ticks. Source: proc_stat(5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MachineTicks {
     busy: u64,
@@ -157,19 +156,19 @@ pub(crate) struct MachineTicks {
 }
 
 impl MachineTicks {
-    /// As they are now; all 0 where they cannot be seen.
+    /// Reads the current ticks; all 0 if they cannot be read.
     pub(super) fn now() -> MachineTicks {
         let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "));
         let times: Vec<u64> =
             line.unwrap_or_default().split_whitespace().filter_map(|time| time.parse().ok()).take(8).collect();
         let all = times.iter().sum();
-        // Idle, and waiting for I/O.
+        // The columns idle and iowait.
         let idle: u64 = times.get(3..5).map_or(0, |idle| idle.iter().sum());
         MachineTicks { busy: all - idle, all }
     }
 
-    /// How busy they were since, per cent.
+    /// Returns the CPU utilization since `earlier`, in percent.
     pub(crate) fn percent_since(self, earlier: MachineTicks) -> u32 {
         let all = self.all.saturating_sub(earlier.all);
         let busy = self.busy.saturating_sub(earlier.busy);
@@ -182,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uuid_is_one_of_version_4() {
+    fn a_uuid_has_version_4() {
         let id = uuid();
         let parts: Vec<&str> = id.split('-').collect();
         assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), [8, 4, 4, 4, 12], "{id}");
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_that_did_nothing_were_not_busy() {
+    fn idle_processors_are_not_busy() {
         let earlier = MachineTicks { busy: 100, all: 1000 };
         assert_eq!(MachineTicks { busy: 150, all: 1200 }.percent_since(earlier), 25);
         assert_eq!(earlier.percent_since(earlier), 0);

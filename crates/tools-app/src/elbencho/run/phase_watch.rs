@@ -1,4 +1,4 @@
-//! What is kept of a phase while it runs, for its report: its entries, and what the processors did.
+//! Data collected while a phase runs, for its report: entries and CPU utilization.
 
 use super::outputs::{MachineTicks, date, uuid};
 use jiff::Timestamp;
@@ -7,32 +7,30 @@ use plumb_result::PhaseMeasurement;
 use plumb_tools_app::elbencho::lower::LoweredPhase;
 use plumb_tools_app::elbencho::print::{Both, EntryCounts, EntryOp, PhaseReport, SeenBeside, report};
 
-/// How often the processors are looked at, ns.
+/// Sampling interval of the CPUs, ns.
 pub const LOOK_NS: u64 = 100_000_000;
 
-/// A phase that runs.
 pub(crate) struct PhaseWatch {
-    /// When its clock started.
+    /// Time at which the phase's clock started.
     pub began: Timestamp,
     entries: EntryCounts,
     start: MachineTicks,
-    /// With the time since the phase began, ns.
-    looks: Vec<(u64, MachineTicks)>,
+    /// Samples of the CPUs, each with the time since the phase began, ns.
+    samples: Vec<(u64, MachineTicks)>,
 }
 
 impl PhaseWatch {
-    /// One that begins now.
     pub(super) fn start(ticks: MachineTicks) -> PhaseWatch {
-        let (began, entries, looks) = (Timestamp::now(), EntryCounts::default(), Vec::new());
-        PhaseWatch { began, entries, start: ticks, looks }
+        let (began, entries, samples) = (Timestamp::now(), EntryCounts::default(), Vec::new());
+        PhaseWatch { began, entries, start: ticks, samples }
     }
 
-    /// What the processors have done by now.
-    pub(super) fn look(&mut self, at_ns: u64, ticks: MachineTicks) {
-        self.looks.push((at_ns, ticks));
+    /// Records a sample of the CPUs.
+    pub(super) fn sample(&mut self, at_ns: u64, ticks: MachineTicks) {
+        self.samples.push((at_ns, ticks));
     }
 
-    /// The ops of a thread.
+    /// Adds the ops of a thread.
     pub(super) fn take(&mut self, phase: &LoweredPhase, worker: &str, logged: impl Iterator<Item = LoggedOp>) {
         let thread = rank(worker).saturating_sub(phase.first_rank);
         self.entries.take(
@@ -48,7 +46,7 @@ impl PhaseWatch {
         );
     }
 
-    /// Its report, now that it is over.
+    /// Builds the report of the finished phase.
     pub(super) fn report(
         &mut self,
         phase: &LoweredPhase,
@@ -60,26 +58,26 @@ impl PhaseWatch {
         report(phase, measured, &entries, SeenBeside { cpu, ..self.seen() })
     }
 
-    /// When it began, and a name of its own.
+    /// Returns the start time and a new UUID.
     pub(super) fn seen(&self) -> SeenBeside {
         SeenBeside { date: date(self.began), id: uuid(), ..SeenBeside::default() }
     }
 
-    /// The processors until the first thread was done, and over all.
+    /// Returns the CPU utilization until the first thread finished, and over the whole phase.
     fn over(&self, first_done_ns: u64, now: MachineTicks) -> Both<u32> {
         let last = now.percent_since(self.start);
-        let by_first = self.looks.iter().take_while(|(at_ns, _)| *at_ns <= first_done_ns).last();
+        let by_first = self.samples.iter().take_while(|(at_ns, _)| *at_ns <= first_done_ns).last();
         Both { first: by_first.map_or(last, |(_, times)| times.percent_since(self.start)), last }
     }
 }
 
-/// The rank of a worker.
+/// Parses the rank from a worker's name.
 pub(super) fn rank(worker: &str) -> u32 {
     let digits: String = worker.trim_start_matches('r').chars().take_while(char::is_ascii_digit).collect();
     digits.parse().unwrap_or(0)
 }
 
-/// What went wrong in a phase, a line each.
+/// Returns the errors of a phase, one line each.
 pub(super) fn faults(measured: &PhaseMeasurement) -> impl Iterator<Item = String> + '_ {
     measured.faults.iter().map(|fault| {
         let place = if fault.op.moves_bytes() { format!(" at byte {}", fault.offset) } else { String::new() };

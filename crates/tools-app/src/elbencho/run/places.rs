@@ -1,4 +1,4 @@
-//! What elbencho's words ask of this machine.
+//! Facts about this host that lowering asks for.
 
 use plumb_engine::guard::OutputFile;
 use plumb_tools::FileError;
@@ -13,15 +13,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// The machine's own files and processors, and simulated devices.
+/// The host's files and CPUs, and simulated devices.
 #[derive(Default)]
 pub(crate) struct HostPlaces {
-    /// What is asked for is done in directories, so that a simulated device has a file system.
+    /// Whether the phases work in directories, so that a simulated device has a file system.
     pub in_directories: bool,
 }
 
 impl HostPlaces {
-    /// As these settings use it.
+    /// Returns the places for these settings.
     pub(super) fn of(settings: &ElbenchoSettings) -> HostPlaces {
         let phases = settings.phases;
         let in_directories = phases.mkdirs || phases.deldirs || phases.stat || phases.delfiles;
@@ -42,7 +42,7 @@ impl Places for HostPlaces {
         } else if kind.is_file() {
             Found::File { bytes: metadata.len() }
         } else if kind.is_block_device() {
-            // The end of a block device is its size.
+            // The end offset of a block device is its size.
             let end = File::open(path).and_then(|mut device| device.seek(SeekFrom::End(0)));
             Found::Device { bytes: end.unwrap_or(0) }
         } else {
@@ -86,8 +86,8 @@ impl Places for HostPlaces {
     }
 }
 
-/// What is in a directory below `top`, each directory before what is in it. Links are followed to what they lead to, but
-/// not into directories.
+/// Lists the contents of a directory below `top`, each directory before its contents. Links are followed to
+/// files, but not into directories.
 fn look_through(top: &Path, below: &Path, entries: &mut Vec<Entry>) -> Result<(), FileError> {
     let directory = top.join(below);
     let failed = |source: io::Error| FileError::Io { path: directory.display().to_string(), source };
@@ -95,7 +95,7 @@ fn look_through(top: &Path, below: &Path, entries: &mut Vec<Entry>) -> Result<()
         let found = found.map_err(failed)?;
         let below = below.join(found.file_name());
         let path = || below.as_os_str().as_bytes().to_vec();
-        // A link that leads nowhere is neither file nor directory.
+        // A dangling link is neither a file nor a directory.
         let Ok(metadata) = std::fs::metadata(found.path()) else { continue };
         if metadata.is_file() {
             entries.push(Entry::File { path: path(), bytes: metadata.len() });
@@ -113,9 +113,9 @@ fn look_through(top: &Path, below: &Path, entries: &mut Vec<Entry>) -> Result<()
 mod tests {
     use super::*;
 
-    // Protects trees from what is neither file nor directory, and from links that lead round in a circle.
+    // Protects trees from special files, and from links that form a cycle.
     #[test]
-    fn a_directory_is_looked_through_with_its_links() {
+    fn a_scan_follows_links() {
         let top = tempfile::tempdir().unwrap();
         let path = |name: &str| top.path().join(name);
         std::fs::create_dir_all(path("a/b")).unwrap();
@@ -138,9 +138,9 @@ mod tests {
         assert_eq!(found, expected);
     }
 
-    // Protects files of the user's from being taken for lists of ours.
+    // Protects the user's files: only a tree file is overwritten.
     #[test]
-    fn only_a_list_is_overwritten_by_a_list() {
+    fn only_a_tree_file_is_overwritten() {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("list");
         let name = path.to_str().unwrap();

@@ -1,4 +1,4 @@
-//! A service of elbencho's: what an agent makes of the words of whoever leads it, and how it reports each phase.
+//! An elbencho service: an agent that parses a coordinator's request and reports each phase.
 
 use super::between;
 use super::outputs::MachineTicks;
@@ -18,20 +18,19 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// How a service is asked for its part of a benchmark.
+/// Prefix of a request for a part of a benchmark.
 pub const ASKED: &str = "elbencho ";
 
-/// What a service is asked beside a benchmark.
+/// A request to a service other than for a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToAgent {
-    /// To interrupt what it does for others.
+    /// Interrupt the benchmarks that it runs for others.
     InterruptOthers,
-    /// To end.
     End,
 }
 
 impl ToAgent {
-    /// As it is sent.
+    /// Returns the text that is sent.
     pub const fn words(self) -> &'static str {
         match self {
             ToAgent::InterruptOthers => "interrupt",
@@ -39,43 +38,39 @@ impl ToAgent {
         }
     }
 
-    /// What was sent.
+    /// Parses the text of a request.
     pub fn of(words: &str) -> Option<ToAgent> {
         [ToAgent::InterruptOthers, ToAgent::End].into_iter().find(|asked| asked.words() == words)
     }
 }
 
-/// What a service is asked for.
+/// A request for one part of a benchmark.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct PartAsked {
-    /// elbencho's words.
     pub words: Vec<String>,
-    /// Files of options that the words name, with their texts.
+    /// Options files that the arguments name, with their texts.
     pub files: BTreeMap<String, String>,
-    /// The paths, absolute.
+    /// The benchmark paths, absolute.
     pub paths: Vec<String>,
-    /// A tree, where the words name one.
+    /// Text of the tree file, if there is one.
     pub tree: Option<String>,
-    /// Which of the services this is.
+    /// Index of this service.
     pub number: u32,
-    /// How many there are.
     pub services: u32,
 }
 
-/// What becomes of it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct PartServed {
-    /// What is done; `None` where something is wrong.
+    /// The lowered workload; `None` after an error.
     pub workload: Option<Workload>,
-    /// What the paths lead to.
+    /// Kinds of the paths.
     pub found: Vec<PathFound>,
-    /// What was changed.
+    /// Adjustments of the options, as text for the user.
     pub notes: Vec<String>,
-    /// What is wrong.
     pub wrong: Vec<String>,
 }
 
-/// What a path leads to, as [`Found`].
+/// Serializable form of [`Found`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum PathFound {
     Absent,
@@ -109,33 +104,32 @@ impl From<PathFound> for Found {
     }
 }
 
-/// What a service tells of a phase.
+/// A service's report on one phase.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct PhaseTold {
-    /// How long the `sync` before it took, µs.
+pub(super) struct ServicePhaseReport {
+    /// Duration of the `sync` before the phase, µs.
     pub before_us: Option<u64>,
-    /// Its report, as numbers.
+    /// The report, encoded as numbers.
     pub report: Vec<u64>,
-    /// How long the `sync` behind it took, µs.
+    /// Duration of the `sync` after the phase, µs.
     pub after_us: Option<u64>,
-    /// What went wrong.
     pub wrong: Vec<String>,
 }
 
-/// A part of a benchmark, and its phase at hand.
+/// A part of a benchmark, and its current phase.
 pub struct ElbenchoService {
     settings: ElbenchoSettings,
     lowered: Lowered,
     number: usize,
     watch: PhaseWatch,
-    told: PhaseTold,
+    phase_report: ServicePhaseReport,
 }
 
 impl ElbenchoService {
-    /// Reads what is asked for; the service where it can be done, and the answer.
+    /// Parses a request. Returns the service, if the request is valid, and the answer.
     pub fn of(asked: &str, policy: &AgentPolicy) -> (Option<ElbenchoService>, Vec<u8>) {
         let made = json::from_str::<PartAsked>(asked)
-            .map_err(|error| vec![format!("the words of whoever leads: {error}")])
+            .map_err(|error| vec![format!("invalid request from the coordinator: {error}")])
             .and_then(|asked| ElbenchoService::new(&asked, policy));
         let (service, served) = match made {
             Ok((service, served)) => (Some(service), served),
@@ -146,10 +140,10 @@ impl ElbenchoService {
 
     fn new(asked: &PartAsked, policy: &AgentPolicy) -> Result<(ElbenchoService, PartServed), Vec<String>> {
         let mut sent = |path: &str| asked.files.get(path).cloned().ok_or(not_sent(path));
-        // The paths were made by whoever leads: a few words could stand for any number of them.
+        // The coordinator has expanded the paths. A few words could expand to any number of them.
         let words: Vec<String> = std::iter::once("--nopathexp".to_owned()).chain(asked.words.iter().cloned()).collect();
         let settings = elbencho::read(&words, &mut sent);
-        let settings = settings.map_err(|wrong| wrong.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let settings = settings.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         let settings = as_part(settings, asked);
         check(&settings, asked, policy)?;
         let mut places = ServedPlaces { asked, policy, disk: HostPlaces::of(&settings) };
@@ -161,36 +155,34 @@ impl ElbenchoService {
             notes: lowered.notes.clone(),
             wrong: Vec::new(),
         };
-        let (watch, told) = (PhaseWatch::start(MachineTicks::default()), PhaseTold::default());
-        Ok((ElbenchoService { settings, lowered, number: 0, watch, told }, served))
+        let (watch, phase_report) = (PhaseWatch::start(MachineTicks::default()), ServicePhaseReport::default());
+        Ok((ElbenchoService { settings, lowered, number: 0, watch, phase_report }, served))
     }
 
-    /// A phase is about to begin.
     pub fn phase_begins(&mut self) {
-        self.told = PhaseTold::default();
+        self.phase_report = ServicePhaseReport::default();
         if self.lowered.phases.get(self.number).is_some_and(|phase| phase.opens_iteration) {
-            self.told.before_us = self.sync();
+            self.phase_report.before_us = self.sync();
         }
     }
 
-    /// Its clock starts.
+    /// Records the start of the phase's clock.
     pub fn clock_starts(&mut self) {
         self.watch = PhaseWatch::start(MachineTicks::now());
     }
 
-    /// A look at the processors.
     pub fn tick(&mut self, now: &dyn PhaseNow) {
-        self.watch.look(now.elapsed_ns(), MachineTicks::now());
+        self.watch.sample(now.elapsed_ns(), MachineTicks::now());
     }
 
-    /// The ops of a worker.
+    /// Adds the ops of a worker.
     pub fn op_log(&mut self, worker: &str, logged: &mut dyn Iterator<Item = LoggedOp>) {
         if let Some(phase) = self.lowered.phases.get(self.number) {
             self.watch.take(phase, worker, logged);
         }
     }
 
-    /// What whoever leads is told of a phase that is over.
+    /// Returns the report on a finished phase, for the coordinator.
     pub fn tells(&mut self, measured: &PhaseMeasurement) -> String {
         let Some(phase) = self.lowered.phases.get(self.number) else { return String::new() };
         let mut report = self.watch.report(phase, measured, MachineTicks::now());
@@ -198,27 +190,27 @@ impl ElbenchoService {
             report.each_ms.clear();
         }
         self.number += 1;
-        self.told.report = report.numbers();
-        self.told.wrong.extend(faults(measured));
+        self.phase_report.report = report.numbers();
+        self.phase_report.wrong.extend(faults(measured));
         if measured.fault_count == 0 {
-            self.told.after_us = self.sync();
+            self.phase_report.after_us = self.sync();
         }
-        json::to_string(&self.told).unwrap_or_default()
+        json::to_string(&self.phase_report).unwrap_or_default()
     }
 
-    /// Writes the page cache out, where that is asked for, µs.
+    /// Writes the page cache back if `--sync` is given. Returns the duration, µs.
     fn sync(&mut self) -> Option<u64> {
         match between::steps(self.lowered.between, &self.settings.paths) {
             Ok(steps) => steps.first().map(|step| step.us),
             Err(error) => {
-                self.told.wrong.push(error.to_string());
+                self.phase_report.wrong.push(error.to_string());
                 None
             }
         }
     }
 }
 
-/// The settings of one of several services.
+/// Returns the settings of one of several services.
 pub(crate) fn as_part(mut settings: ElbenchoSettings, asked: &PartAsked) -> ElbenchoSettings {
     settings.paths.clone_from(&asked.paths);
     settings.part = DataSetPart { host: asked.number, hosts: asked.services };
@@ -228,47 +220,47 @@ pub(crate) fn as_part(mut settings: ElbenchoSettings, asked: &PartAsked) -> Elbe
     settings
 }
 
-/// Threads that a service runs, which its policy limits too.
+/// Limit of a service's threads. Its policy limits them too.
 const THREADS_MAX: u32 = 4096;
-/// Threads of all iterations, each of which takes a kilobyte in each phase.
+/// Limit of threads over all iterations. Each takes a kilobyte per phase.
 const GROUPS_MAX: u64 = 32 << 10;
-/// Paths, and parts of files, that it makes up for them; they take some hundred bytes each.
+/// Limit of paths and parts of files. Each takes some hundred bytes.
 const NAMES_MAX: u64 = 4 << 20;
 
-/// What a service does not do, whatever it is asked.
+/// Checks limits that hold for every request.
 fn check(settings: &ElbenchoSettings, asked: &PartAsked, policy: &AgentPolicy) -> Result<(), Vec<String>> {
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     if !matches!(settings.action, Action::Run | Action::DryRun) {
-        wrong.push("these words ask for no benchmark".to_owned());
+        errors.push("this command line does not run a benchmark".to_owned());
     }
     for path in settings.paths.iter().filter(|path| !policy.allows(Path::new(path), Path::new("/"))) {
-        wrong.push(format!("the service does not allow `{path}`: PLUMB_AGENT_ALLOW lists what it may use"));
+        errors.push(format!("the service does not allow `{path}`: PLUMB_AGENT_ALLOW lists the paths that it may use"));
     }
     if settings.phases.dropcache {
-        wrong.push(
-            "--dropcache: a service drops no caches for others; use --direct, or drop them on its host".to_owned(),
+        errors.push(
+            "--dropcache: a service does not drop caches for others; use --direct, or drop them on its host".to_owned(),
         );
     }
     let groups = u64::from(settings.threads).saturating_mul(settings.schedule.iterations.into());
     let names = groups.saturating_mul(names_of_a_thread(settings, asked));
     if settings.threads > THREADS_MAX || groups > GROUPS_MAX || names > NAMES_MAX {
-        wrong.push(format!(
+        errors.push(format!(
             "{} threads, {} times, with {} directories of {} files, or parts of files, are more than a service runs",
             settings.threads, settings.schedule.iterations, settings.dataset.dirs, settings.dataset.files
         ));
     }
     let DataSetPart { host, hosts } = settings.part;
     if host >= hosts || hosts as usize > HOSTS_MAX {
-        wrong.push(format!("service {host} of {hosts} is none"));
+        errors.push(format!("service {host} of {hosts} does not exist"));
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// Paths and parts of files that a thread has, at most.
+/// Returns the largest number of paths and parts of files that a thread has.
 fn names_of_a_thread(settings: &ElbenchoSettings, asked: &PartAsked) -> u64 {
     let paths = settings.paths.len() as u64;
     if let (Some(tree), Some(text)) = (&settings.tree, &asked.tree) {
-        // Its files are dealt to the threads of all hosts.
+        // The tree's files are dealt to the threads of all hosts.
         let all = settings.threads.max(1).into();
         let listed = tree::parse("--treefile", text.as_bytes()).unwrap_or_default();
         let blocks = |file: &tree::TreeFile| match tree.round_robin {
@@ -278,7 +270,7 @@ fn names_of_a_thread(settings: &ElbenchoSettings, asked: &PartAsked) -> u64 {
         let parts = listed.files.iter().map(blocks).fold(listed.dirs.len() as u64, u64::saturating_add);
         return parts.div_ceil(all).saturating_add(1);
     }
-    // Files in directories of one path have numbers, which take no memory.
+    // Files in directories of a single path are numbered, which takes no memory.
     let is_plain = settings.dataset.dirs == 0 || settings.paths.iter().all(|path| !path.contains('{')) && paths == 1;
     let files =
         if is_plain { 0 } else { u64::from(settings.dataset.dirs).saturating_mul(settings.dataset.files.into()) };
@@ -286,11 +278,11 @@ fn names_of_a_thread(settings: &ElbenchoSettings, asked: &PartAsked) -> u64 {
 }
 
 fn not_sent(path: &str) -> FileError {
-    let source = std::io::Error::new(std::io::ErrorKind::NotFound, "whoever leads did not send it");
+    let source = std::io::Error::new(std::io::ErrorKind::NotFound, "the coordinator did not send it");
     FileError::Io { path: path.to_owned(), source }
 }
 
-/// What a service sees of its host for others.
+/// The view that a service has of its host, within the limits of its policy.
 struct ServedPlaces<'a> {
     asked: &'a PartAsked,
     policy: &'a AgentPolicy,
@@ -302,7 +294,7 @@ impl Places for ServedPlaces<'_> {
         match self.asked.paths.iter().any(|asked| asked == path) || self.policy.allows(Path::new(path), Path::new("/"))
         {
             true => self.disk.look(path),
-            // The directory above what is allowed is not looked at, and its absence is told by whoever opens what is in it.
+            // The directory above an allowed path is not checked. If it is missing, opening a file in it fails later.
             false => Found::Directory,
         }
     }
@@ -350,9 +342,10 @@ mod tests {
         PartAsked { words, paths: vec!["/tmp/none".to_owned()], services: 2, ..PartAsked::default() }
     }
 
-    // Protects a service's memory and its host from whoever leads it: what is too much, or lies elsewhere, is refused at once.
+    // Protects a service's memory and its host from a coordinator: excessive requests and foreign paths are refused
+    // at once.
     #[test]
-    fn what_a_service_cannot_bear_is_refused() {
+    fn excessive_requests_are_refused() {
         let began = Instant::now();
         let mut tree = asked("-w -b 1 --treeroundrob --treefile t /tmp/none");
         tree.tree = Some(format!("f {} a\n", u64::MAX));
@@ -367,18 +360,18 @@ mod tests {
             (several, "more than a service runs"),
             (tree, "more than a service runs"),
             (outside, "does not allow `/tmp/../etc/passwd`"),
-            (asked("-w -s 1k --dropcache x"), "drops no caches"),
+            (asked("-w -s 1k --dropcache x"), "does not drop caches"),
             (asked("--version"), "no benchmark"),
             (asked("-w -s 1k -c /etc/passwd x"), "did not send it"),
             (PartAsked { paths: vec!["/tmp".to_owned()], ..asked("-d --treefile /etc/passwd x") }, "did not send it"),
             (PartAsked { number: 2, ..asked("-w -s 1k x") }, "service 2 of 2"),
             (PartAsked { services: u32::MAX, ..asked("-w -s 1k x") }, "is none"),
         ];
-        for (asked, told) in cases {
-            let wrong = refused(&asked);
-            assert!(wrong.iter().any(|wrong| wrong.contains(told)), "{:?}: {wrong:?}", asked.words);
+        for (asked, expected) in cases {
+            let errors = refused(&asked);
+            assert!(errors.iter().any(|error| error.contains(expected)), "{:?}: {errors:?}", asked.words);
         }
-        // Words that stand for a million paths each.
+        // Each word expands to a million paths.
         let mut many = asked("-w -s 1k");
         many.words.extend(std::iter::repeat_n("[1-1000000]".to_owned(), 1000));
         many.paths = vec!["/etc/none".to_owned()];

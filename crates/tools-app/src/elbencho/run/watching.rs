@@ -1,8 +1,8 @@
-//! Looks on while the phases run: each is told as soon as it is over, and what elbencho does between phases is done.
+//! Follows the phases: reports each one as it ends, and does elbencho's actions between phases.
 
 use super::between;
 use super::complain;
-use super::led::AllTold;
+use super::led::ServiceReports;
 use super::outputs::{MachineTicks, Outputs, ResultFile, date, uuid};
 use super::phase_watch::{LOOK_NS, PhaseWatch, faults, rank};
 use jiff::{SignedDuration, Timestamp};
@@ -20,7 +20,7 @@ use plumb_tools_run::error::DialectError;
 use plumb_workload::{OpKind, Target as WorkloadTarget, WorkerGroup};
 use std::io::IsTerminal;
 
-/// Looks on while the phases run.
+/// Follows the phases while they run.
 pub struct ElbenchoProgress<'a> {
     settings: &'a ElbenchoSettings,
     lowered: &'a Lowered,
@@ -30,22 +30,21 @@ pub struct ElbenchoProgress<'a> {
     live_csv: Option<LiveRows>,
     shown: Live,
     stop: StopFlag,
-    /// The phase at hand.
+    /// Index of the current phase.
     number: usize,
     watch: PhaseWatch,
-    /// The services that run it; none where this process does.
+    /// The services that run the phases; empty if this process does.
     services: &'a [String],
-    /// What they tell of the phase that is over.
-    told: Vec<HostTold>,
-    /// What the last look at the work saw.
+    /// The services' reports on the finished phase.
+    host_reports: Vec<HostTold>,
+    /// State at the last progress update.
     last: Last,
-    /// Characters of the line that stands.
+    /// Width of the current status line, in characters.
     width: usize,
     failed: bool,
     time_is_over: bool,
 }
 
-/// Where rows of progress go.
 struct LiveRows {
     file: Option<ResultFile>,
     each_thread: bool,
@@ -60,10 +59,10 @@ struct Last {
 }
 
 impl<'a> ElbenchoProgress<'a> {
-    /// Looks on from now.
+    /// Starts to follow the phases.
     ///
     /// # Errors
-    /// A file cannot be made.
+    /// A file cannot be created.
     pub fn new(
         settings: &'a ElbenchoSettings,
         lowered: &'a Lowered,
@@ -75,9 +74,9 @@ impl<'a> ElbenchoProgress<'a> {
         let ops_log = output.ops_log.as_deref().map(|path| ResultFile::open("opslog", path)).transpose()?;
         let live_csv = match &output.live_csv {
             None => None,
-            Some(said) => {
-                let file = said.path.as_deref().map(|path| ResultFile::open("livecsv", path)).transpose()?;
-                let mut rows = LiveRows { file, each_thread: said.each_thread };
+            Some(live_csv) => {
+                let file = live_csv.path.as_deref().map(|path| ResultFile::open("livecsv", path)).transpose()?;
+                let mut rows = LiveRows { file, each_thread: live_csv.each_thread };
                 if rows.file.as_ref().is_none_or(ResultFile::is_empty) {
                     rows.add(live::LABELS)?;
                 }
@@ -87,7 +86,7 @@ impl<'a> ElbenchoProgress<'a> {
         let shown = match output.live {
             Live::Auto if std::io::stderr().is_terminal() => Live::OneLine,
             Live::Auto => Live::Off,
-            said => said,
+            live_csv => live_csv,
         };
         Ok(ElbenchoProgress {
             settings,
@@ -101,7 +100,7 @@ impl<'a> ElbenchoProgress<'a> {
             number: 0,
             watch: PhaseWatch::start(MachineTicks::default()),
             services,
-            told: Vec::new(),
+            host_reports: Vec::new(),
             last: Last::default(),
             width: 0,
             failed: false,
@@ -109,10 +108,10 @@ impl<'a> ElbenchoProgress<'a> {
         })
     }
 
-    /// What comes before the first phase.
+    /// Does the actions before the first phase.
     ///
     /// # Errors
-    /// What failed.
+    /// An action failed.
     pub fn begin(&mut self) -> Result<(), DialectError> {
         self.open_iteration(0)?;
         if self.lowered.phases.is_empty() {
@@ -133,22 +132,19 @@ impl<'a> ElbenchoProgress<'a> {
         self.between()
     }
 
-    /// Whether the time limit ended a phase.
+    /// Returns `true` if the time limit ended a phase.
     pub(crate) fn time_is_over(&self) -> bool {
         self.time_is_over
     }
 
-    /// Whether anything failed.
     pub fn has_failed(&self) -> bool {
         self.failed
     }
 
-    /// Something failed.
     pub fn fail(&mut self) {
         self.failed = true;
     }
 
-    /// Takes the line of progress away.
     pub fn clear(&mut self) {
         if self.width > 0 {
             output::redraw("\r", &format!("{:width$}", "", width = self.width), "\r");
@@ -156,7 +152,7 @@ impl<'a> ElbenchoProgress<'a> {
         }
     }
 
-    /// Results; on standard error where progress has taken standard output.
+    /// Prints results; to standard error if progress rows go to standard output.
     ///
     /// # Errors
     /// Standard output cannot be written.
@@ -175,9 +171,9 @@ impl<'a> ElbenchoProgress<'a> {
         self.outputs.phase(report, self.settings, &self.lowered.geometry, self.command)
     }
 
-    /// What elbencho does between phases.
+    /// Does elbencho's actions between phases.
     fn between(&mut self) -> Result<(), DialectError> {
-        // Services do it, and tell of it.
+        // Services do these actions and report them.
         if !self.services.is_empty() {
             return Ok(());
         }
@@ -189,7 +185,7 @@ impl<'a> ElbenchoProgress<'a> {
         Ok(())
     }
 
-    /// What the processors have done; nothing where all is simulated.
+    /// Returns the current CPU ticks; zero if the paths are simulated.
     fn cpu_times(&self) -> MachineTicks {
         if between::are_simulated(&self.settings.paths) { MachineTicks::default() } else { MachineTicks::now() }
     }
@@ -198,30 +194,30 @@ impl<'a> ElbenchoProgress<'a> {
         self.lowered.phases.get(self.number)
     }
 
-    /// What services tell of a phase, printed: the steps before it, what went wrong, and its report with the steps behind it.
+    /// Prints the services' errors and the sync before the phase. Returns their merged report and the sync after it.
     fn of_services(&mut self, phase: &LoweredPhase) -> Result<Option<Reported>, DialectError> {
-        let mut all = AllTold::default();
-        for HostTold { number, text } in std::mem::take(&mut self.told) {
+        let mut all = ServiceReports::default();
+        for HostTold { number, text } in std::mem::take(&mut self.host_reports) {
             let Some(name) = self.services.get(number as usize) else { continue };
             all.add(name, phase, &text);
         }
-        for wrong in &all.wrong {
+        for error in &all.errors {
             self.clear();
-            complain(wrong);
+            complain(error);
         }
-        // Whoever is missing is named at the end.
-        self.failed |= !all.wrong.is_empty() || all.reports.len() < self.services.len();
-        self.tell_sync(all.before)?;
+        // Missing services are named at the end.
+        self.failed |= !all.errors.is_empty() || all.reports.len() < self.services.len();
+        self.print_sync(all.before)?;
         let did_nothing = |report: &PhaseReport| {
             [report.done.last, report.mixed.last].iter().all(|done| *done == WorkDone::default())
         };
-        // Where a service failed before anything was done, there is no row.
+        // No row if a service failed before anything was done.
         let report =
             of_services(&all.reports, self.watch.seen()).filter(|report| !(self.failed && did_nothing(report)));
         Ok(report.map(|report| Reported { report, after: all.after }))
     }
 
-    fn tell_sync(&mut self, us: Option<Both<u64>>) -> Result<(), DialectError> {
+    fn print_sync(&mut self, us: Option<Both<u64>>) -> Result<(), DialectError> {
         let Some(us) = us else { return Ok(()) };
         let seen = SeenBeside { date: date(Timestamp::now()), id: uuid(), ..SeenBeside::default() };
         let report = PhaseReport { elapsed_us: us, ..PhaseReport::timed(PhaseKind::Sync, seen, us.last) };
@@ -257,7 +253,7 @@ impl<'a> ElbenchoProgress<'a> {
         }
         if let Some(Reported { report, after }) = reported {
             self.tell(&report)?;
-            self.tell_sync(after)?;
+            self.print_sync(after)?;
         }
         self.between()?;
         self.number += 1;
@@ -356,7 +352,7 @@ impl<'a> ElbenchoProgress<'a> {
     }
 }
 
-/// Entries that a worker has done.
+/// Returns the number of entries that a worker has done.
 fn entries_of(kind: PhaseKind, worker: &WorkerNow) -> u64 {
     let op = match kind {
         PhaseKind::MkDirs => OpKind::Mkdir,
@@ -380,14 +376,13 @@ impl LiveRows {
     }
 }
 
-/// What is printed of a phase.
 struct Reported {
     report: PhaseReport,
-    /// The `sync` of services behind it.
+    /// The services' `sync` after the phase, µs.
     after: Option<Both<u64>>,
 }
 
-/// The system call of an op.
+/// Returns the system call of an op.
 fn call_name(kind: OpKind) -> &'static str {
     match kind {
         OpKind::Read => "pread",
@@ -414,9 +409,9 @@ impl Progress for ElbenchoProgress<'_> {
     fn tick(&mut self, now: &dyn PhaseNow) {
         let at_ns = now.elapsed_ns();
         let times = self.cpu_times();
-        self.watch.look(at_ns, times);
+        self.watch.sample(at_ns, times);
         let every_ns = self.settings.output.live_interval_ms.saturating_mul(1_000_000);
-        // A look may be a little early.
+        // A tick may come slightly early.
         if at_ns.saturating_sub(self.last.at_ns) + LOOK_NS / 10 < every_ns {
             return;
         }
@@ -436,7 +431,7 @@ impl Progress for ElbenchoProgress<'_> {
     fn op_log(&mut self, _phase: &str, worker: &str, logged: &mut dyn Iterator<Item = LoggedOp>) {
         let Some(phase) = self.phase() else { return };
         let lowered = &self.lowered.workload;
-        // Threads without work are not there.
+        // Threads without work have no worker.
         let is_it = |group: &&WorkerGroup| group.name.as_deref() == Some(worker);
         let group = lowered.phase.get(self.number).and_then(|phase| phase.workers.iter().find(is_it));
         let names = group.and_then(|group| match (lowered.target.get(&group.target), group.work.stream()) {
@@ -472,7 +467,7 @@ impl Progress for ElbenchoProgress<'_> {
     }
 
     fn told(&mut self, hosts: Vec<HostTold>) {
-        self.told = hosts;
+        self.host_reports = hosts;
     }
 
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {

@@ -5,160 +5,142 @@ pub(super) mod read;
 use super::hosts::{DataSetPart, HostsSettings};
 use plumb_workload::files::{FileAdvice, MappingAdvice, RecordLock};
 
-/// The task of a command line.
+/// The action that a command line requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// The benchmark.
     Run,
-    /// Only print how much it would do.
+    /// Print how much each phase would do.
     DryRun,
     /// Print the most important options.
     Help,
-    /// Print all options.
     HelpAll,
     /// Print the options for services.
     HelpDist,
-    /// Print the version.
     Version,
-    /// Serve masters, in the background.
+    /// Serve coordinators, in the background.
     Service,
-    /// Serve masters.
+    /// Serve coordinators, in the foreground.
     ServiceInForeground,
-    /// Interrupt what services run.
+    /// Interrupt the benchmarks of services.
     Interrupt,
-    /// End services.
     Quit,
 }
 
-/// Which phases are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Phases {
-    /// Directories are created.
     pub mkdirs: bool,
-    /// Files are written.
     pub write: bool,
-    /// Files are statted.
     pub stat: bool,
-    /// Files are read.
     pub read: bool,
-    /// Files are removed.
     pub delfiles: bool,
-    /// Directories are removed.
     pub deldirs: bool,
-    /// `sync` before and after each phase.
+    /// Call `sync` before and after each phase.
     pub sync: bool,
-    /// Caches are dropped before and after each phase.
+    /// Drop caches before and after each phase.
     pub dropcache: bool,
 }
 
 impl Phases {
-    /// Whether any of them reads or writes.
+    /// Returns `true` if a phase reads or writes.
     pub fn moves_data(self) -> bool {
         self.write || self.read
     }
 }
 
-/// A tree of files from a list.
+/// A custom tree of files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TreeSettings {
-    /// Where the list is, or is to be.
+    /// Path of the tree file: read it, or write it after a scan.
     pub file: Option<String>,
-    /// A directory to make the list of.
+    /// Directory to scan for the tree.
     pub scan: Option<String>,
-    /// Files from this size on are shared by threads, bytes; `None` for elbencho's default number of blocks.
+    /// Size from which threads share a file, bytes. `None`: elbencho's default number of blocks.
     pub share_from: Option<u64>,
-    /// In random order.
+    /// Process the files in random order.
     pub random: bool,
     /// Threads take the blocks of shared files in turn.
     pub round_robin: bool,
-    /// Sizes become multiples of this, bytes; 0 leaves them.
+    /// Round sizes up to a multiple of this many bytes; 0 leaves them unchanged.
     pub round_up: u64,
 }
 
-/// Reads in the write phase.
+/// Reads during the write phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rwmix {
-    /// None.
     #[default]
     None,
-    /// Percentage of the ops of every thread.
+    /// Percentage of every thread's ops that are reads.
     Percent(u8),
-    /// The first N threads.
+    /// Number of the first threads, which only read.
     Threads(u32),
 }
 
-/// Progress that is printed while a phase runs.
+/// Progress printed while a phase runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Live {
-    /// One line, rewritten, on a terminal.
+    /// One line, rewritten, if standard output is a terminal.
     #[default]
     Auto,
     /// One line, rewritten.
     OneLine,
-    /// A line each time.
+    /// A new line for each update.
     Lines,
-    /// Nothing.
     Off,
 }
 
-/// Progress as CSV.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveCsv {
-    /// Its file; `None` for standard output.
+    /// Path of the file; `None` for standard output.
     pub path: Option<String>,
-    /// Each thread as well.
+    /// Whether rows for each thread are included.
     pub each_thread: bool,
 }
 
-/// The report of each phase, and the files that it goes to.
+/// The contents of reports, and their files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OutputSettings {
-    /// When each thread was done.
+    /// Print the elapsed time of each thread.
     pub all_elapsed: bool,
-    /// When each service was done.
+    /// Print the elapsed time of each service.
     pub services_elapsed: bool,
-    /// CPU utilization.
     pub cpu: bool,
-    /// Smallest, mean and largest latency.
+    /// Print the smallest, mean and largest latency.
     pub latency: bool,
-    /// Histograms of latency.
     pub histogram: bool,
-    /// Percentiles of latency, with N nines after 99.
+    /// Print latency percentiles, with this many nines after 99.
     pub percentiles: Option<u8>,
-    /// Directories as well as files.
+    /// Print directory statistics as well.
     pub dir_stats: bool,
-    /// MB rather than MiB.
+    /// Print MB rather than MiB.
     pub base10: bool,
-    /// Numbers of I/Os.
+    /// Print numbers of I/Os.
     pub verbose: bool,
-    /// No warning of phases that took no time.
+    /// Do not warn about phases that took no measurable time.
     pub no_zero_warning: bool,
-    /// A label for the results.
     pub label: Option<String>,
-    /// Results as CSV.
+    /// Path of the CSV file.
     pub csv: Option<String>,
-    /// Without a line of labels.
+    /// Omit the header row of CSV files.
     pub no_csv_labels: bool,
-    /// Results as JSON.
+    /// Path of the JSON file.
     pub json: Option<String>,
-    /// Results as text.
+    /// Path of the text file.
     pub text: Option<String>,
-    /// Each op as JSON.
+    /// Path of the op log.
     pub ops_log: Option<String>,
-    /// Progress as CSV.
+    /// Progress as CSV; `None` without it.
     pub live_csv: Option<LiveCsv>,
     /// `--nolive`, `--live1`, `--live1n`: progress on standard output.
     pub live: Live,
-    /// `--liveint`: time between two lines of progress, in milliseconds.
+    /// `--liveint`: interval between progress updates, in milliseconds.
     pub live_interval_ms: u64,
 }
 
-/// The settings of a command line.
+/// Settings of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElbenchoSettings {
-    /// The task: a run, a page or a service.
     pub action: Action,
-    /// The phases to run, in elbencho's own order.
+    /// The phases, which run in elbencho's order.
     pub phases: Phases,
     /// Directories, files or block devices to work on.
     pub paths: Vec<String>,
@@ -166,7 +148,7 @@ pub struct ElbenchoSettings {
     pub threads: u32,
     pub dataset: DataSet,
     pub ops: OpOptions,
-    /// A tree of files instead.
+    /// Custom tree, used instead of `dataset`.
     pub tree: Option<TreeSettings>,
     pub order: OpOrder,
     pub mix: ReadWriteMix,
@@ -174,35 +156,34 @@ pub struct ElbenchoSettings {
     pub calls: FileCalls,
     pub schedule: ScheduleOptions,
     pub placement: ThreadPlacement,
-    /// The hosts that run the phases.
+    /// Hosts that run the phases.
     pub hosts: HostsSettings,
-    /// The part of the data set that belongs to this host.
+    /// This host's part of the data set.
     pub part: DataSetPart,
-    /// The report of each phase.
     pub output: OutputSettings,
 }
 
 /// The directories and files of each thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataSet {
-    /// `--dirs`: directories of each thread; 0 for none.
+    /// `--dirs`: directories per thread; 0 for none.
     pub dirs: u32,
-    /// `--files`: files of each directory and thread.
+    /// `--files`: files per directory and thread.
     pub files: u32,
-    /// `--size`: bytes of a file; 0 keeps the size of an existing one.
+    /// `--size`: bytes per file; 0 keeps the size of an existing one.
     pub size: u64,
-    /// Whether `--size` was given, which may be 0.
-    pub size_said: bool,
+    /// Whether `--size` was given, even if it is 0.
+    pub size_given: bool,
     /// `--dirsharing`: whether all threads use the directories of the first one.
     pub dirsharing: bool,
 }
 
-/// The reads and writes: their size, their number in flight and their calls.
+/// Reads and writes: size, queue depth and system calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpOptions {
-    /// `--block`: bytes of an op.
+    /// `--block`: bytes per op.
     pub block: u64,
-    /// `--iodepth`: ops in flight.
+    /// `--iodepth`: queue depth.
     pub iodepth: u32,
     /// `--direct`: whether files are opened with `O_DIRECT`.
     pub direct: bool,
@@ -210,42 +191,41 @@ pub struct OpOptions {
     pub mmap: bool,
 }
 
-/// The offsets of ops, one after another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpOrder {
     /// `--rand`: whether offsets are random.
     pub rand: bool,
-    /// Whether `--randalgo` was given, which makes the offsets of writes independent draws as well.
-    pub rand_algo_said: bool,
+    /// Whether `--randalgo` was given. It also draws the offsets of writes independently.
+    pub rand_algo_given: bool,
     /// `--randamount`: bytes at random offsets; 0 for the size of the files.
     pub rand_amount: u64,
-    /// `--norandalign`: whether random offsets need not be multiples of the block size.
+    /// `--norandalign`: whether random offsets may be unaligned to the block size.
     pub rand_unaligned: bool,
     /// `--strided`: whether threads take the blocks of a file in turn.
     pub strided: bool,
-    /// `--backward`: whether ops go from the end to the beginning.
+    /// `--backward`: whether ops run from the end to the start.
     pub backward: bool,
 }
 
-/// Reads in the write phase, and limits on both.
+/// Reads in the write phase, and rate limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadWriteMix {
     /// `--rwmixpct`, `--rwmixthr`: reads in the write phase.
     pub rwmix: Rwmix,
-    /// `--rwmixthrpct`: share of the reading threads in all ops, in percent; `None` if each has its own pace.
+    /// `--rwmixthrpct`: share of the reading threads in all ops, percent. `None`: each thread has its own pace.
     pub balance: Option<u8>,
-    /// `--limitread`: most bytes read per second; 0 for no limit.
+    /// `--limitread`: limit of bytes read per second; 0 for no limit.
     pub limit_read: u64,
-    /// `--limitwrite`: most bytes written per second; 0 for no limit.
+    /// `--limitwrite`: limit of bytes written per second; 0 for no limit.
     pub limit_write: u64,
 }
 
-/// The contents of blocks, and checks of them.
+/// Contents of blocks, and their verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentOptions {
-    /// `--blockvarpct`: percentage of each block that is new in every write; 0 for the same block again and again.
+    /// `--blockvarpct`: percentage of each block that is new in every write; 0 repeats the same block.
     pub new_percent: u8,
-    /// `--verify`: the number that is added to offsets to make the data; 0 for none.
+    /// `--verify`: salt that is added to offsets to make the data; 0 for no verification.
     pub verify: u64,
     /// `--verifydirect`: whether each block is verified right after its write.
     pub verify_direct: bool,
@@ -253,49 +233,49 @@ pub struct ContentOptions {
     pub read_inline: bool,
 }
 
-/// System calls on a file, other than reads and writes.
+/// System calls on a file other than reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileCalls {
     /// `--statinline`: whether each file is statted when it is opened.
     pub stat_inline: bool,
-    /// `--trunc`: whether files are emptied when they are opened.
+    /// `--trunc`: whether files are truncated to 0 when they are opened.
     pub trunc: bool,
-    /// `--trunctosize`: whether files get their size when they are opened.
+    /// `--trunctosize`: whether files are extended to full size when they are opened.
     pub trunc_to_size: bool,
-    /// `--preallocfile`: whether the space of files is reserved.
+    /// `--preallocfile`: whether space is allocated for files.
     pub preallocate: bool,
-    /// `--fadv`: advice to the kernel about each open file, in the order of the calls.
+    /// `--fadv`: `posix_fadvise` hints for each open file, in the order of the calls.
     pub file_advice: Vec<FileAdvice>,
-    /// `--madv`: advice to the kernel about each mapping, in the order of the calls.
+    /// `--madv`: `madvise` hints for each mapping, in the order of the calls.
     pub mapping_advice: Vec<MappingAdvice>,
-    /// `--flock`: range that is locked around each op.
+    /// `--flock`: range that is locked during each op.
     pub lock: Option<RecordLock>,
     /// `--nodelerr`: whether removing a missing file or directory succeeds.
     pub no_delete_errors: bool,
 }
 
-/// When phases begin and end, and how often they run.
+/// Start, end and repetition of phases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduleOptions {
-    /// `--timelimit`: seconds of a phase; 0 for no limit.
+    /// `--timelimit`: seconds per phase; 0 for no limit.
     pub time_limit_s: u64,
-    /// `--infloop`: whether threads start again at their end.
+    /// `--infloop`: whether threads repeat their work until the phase is stopped.
     pub infinite: bool,
-    /// `--iterations`: how often all phases run.
+    /// `--iterations`: number of times that all phases run.
     pub iterations: u32,
     /// `--phasedelay`: seconds between phases.
     pub phase_delay_s: u64,
-    /// `--start`: time of the start, in seconds since 1970; 0 for now.
+    /// `--start`: start time, in seconds since 1970; 0 for now.
     pub start_s: u64,
 }
 
-/// Ranks of the threads, and the processors that they run on.
+/// Ranks of the threads, and the CPUs that they run on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadPlacement {
     /// `--rankoffset`: the rank of the first thread.
     pub rank_offset: u32,
-    /// `--zones`: memory nodes, in turn; `all` for each.
+    /// `--zones`: NUMA nodes, used in turn; `all` for each.
     pub zones: Option<String>,
-    /// `--cores`: processors, in turn; `all` for each.
+    /// `--cores`: CPUs, used in turn; `all` for each.
     pub cores: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The meaning of the options, as far as it depends only on the command line.
+//! Interprets the options, as far as the command line alone suffices.
 
 use super::{
     Action, ContentOptions, DataSet, ElbenchoSettings, FileCalls, Live, LiveCsv, OpOptions, OpOrder, OutputSettings,
@@ -12,12 +12,12 @@ use crate::elbencho::paths::expand;
 use plumb_tools::options::Takes;
 use plumb_workload::files::{FileAdvice, MappingAdvice, RecordLock};
 
-/// What the options mean.
-pub(in crate::elbencho) fn settings(said: &GivenOptions) -> (ElbenchoSettings, Vec<ElbenchoUsageError>) {
-    let mut wrong: Vec<ElbenchoUsageError> = said.refusals().collect();
-    let mut numbers = NumberReader { said, wrong: &mut wrong };
+/// Converts options to settings, and collects the errors.
+pub(in crate::elbencho) fn settings(options: &GivenOptions) -> (ElbenchoSettings, Vec<ElbenchoUsageError>) {
+    let mut errors: Vec<ElbenchoUsageError> = options.refusals().collect();
+    let mut numbers = NumberReader { options, errors: &mut errors };
     let settings = ElbenchoSettings {
-        phases: phases(said),
+        phases: phases(options),
         paths: numbers.paths(),
         threads: numbers.small("threads", 1),
         dataset: numbers.dataset(),
@@ -32,52 +32,56 @@ pub(in crate::elbencho) fn settings(said: &GivenOptions) -> (ElbenchoSettings, V
         hosts: numbers.hosts(),
         part: DataSetPart::WHOLE,
         output: numbers.output(),
-        action: action(said),
+        action: action(options),
     };
     numbers.word("blockvaralgo", &["fast", "balanced", "strong"]);
-    (settings, wrong)
+    (settings, errors)
 }
 
-fn action(said: &GivenOptions) -> Action {
-    if said.is_on("version") {
+fn action(options: &GivenOptions) -> Action {
+    if options.is_on("version") {
         Action::Version
-    } else if said.is_on("help") || said.is_on("help-multi") || said.is_on("help-large") || said.is_on("help-bdev") {
+    } else if options.is_on("help")
+        || options.is_on("help-multi")
+        || options.is_on("help-large")
+        || options.is_on("help-bdev")
+    {
         Action::Help
-    } else if said.is_on("help-all") {
+    } else if options.is_on("help-all") {
         Action::HelpAll
-    } else if said.is_on("help-dist") {
+    } else if options.is_on("help-dist") {
         Action::HelpDist
-    } else if said.is_on("service") {
-        match said.is_on("foreground") || said.is_on("nodetach") {
+    } else if options.is_on("service") {
+        match options.is_on("foreground") || options.is_on("nodetach") {
             true => Action::ServiceInForeground,
             false => Action::Service,
         }
-    } else if said.is_on("interrupt") {
-        // With both, elbencho ends services.
-        if said.is_on("quit") { Action::Quit } else { Action::Interrupt }
-    } else if said.is_on("quit") {
+    } else if options.is_on("interrupt") {
+        // If both are given, elbencho ends services.
+        if options.is_on("quit") { Action::Quit } else { Action::Interrupt }
+    } else if options.is_on("quit") {
         Action::Quit
-    } else if said.is_on("dryrun") {
+    } else if options.is_on("dryrun") {
         Action::DryRun
     } else {
         Action::Run
     }
 }
 
-fn phases(said: &GivenOptions) -> Phases {
+fn phases(options: &GivenOptions) -> Phases {
     Phases {
-        mkdirs: said.is_on("mkdirs"),
-        write: said.is_on("write"),
-        stat: said.is_on("stat"),
-        read: said.is_on("read"),
-        delfiles: said.is_on("delfiles"),
-        deldirs: said.is_on("deldirs"),
-        sync: said.is_on("sync"),
-        dropcache: said.is_on("dropcache"),
+        mkdirs: options.is_on("mkdirs"),
+        write: options.is_on("write"),
+        stat: options.is_on("stat"),
+        read: options.is_on("read"),
+        delfiles: options.is_on("delfiles"),
+        deldirs: options.is_on("deldirs"),
+        sync: options.is_on("sync"),
+        dropcache: options.is_on("dropcache"),
     }
 }
 
-/// What `--fadv` takes, in the order of the calls: pages are dropped before others are read ahead.
+/// Values of `--fadv` in the order of the calls: pages are dropped before others are read ahead.
 const FILE_ADVICE: [(&str, FileAdvice); 5] = [
     ("dontneed", FileAdvice::DontNeed),
     ("noreuse", FileAdvice::NoReuse),
@@ -86,7 +90,7 @@ const FILE_ADVICE: [(&str, FileAdvice); 5] = [
     ("willneed", FileAdvice::WillNeed),
 ];
 
-/// The same of `--madv`.
+/// Values of `--madv`, in the order of the calls.
 const MAPPING_ADVICE: [(&str, MappingAdvice); 6] = [
     ("dontneed", MappingAdvice::DontNeed),
     ("seq", MappingAdvice::Sequential),
@@ -96,21 +100,21 @@ const MAPPING_ADVICE: [(&str, MappingAdvice); 6] = [
     ("nohugepage", MappingAdvice::NoHugePage),
 ];
 
-/// Reads values, and keeps their errors.
+/// Parses values and collects errors.
 struct NumberReader<'a> {
-    said: &'a GivenOptions,
-    wrong: &'a mut Vec<ElbenchoUsageError>,
+    options: &'a GivenOptions,
+    errors: &'a mut Vec<ElbenchoUsageError>,
 }
 
 impl NumberReader<'_> {
     fn complain(&mut self, name: &'static str, found: &'static str, way_out: &'static str) {
-        let value = self.said.value(name).to_owned();
-        self.wrong.push(ElbenchoUsageError::Value { name, value, found, way_out });
+        let value = self.options.value(name).to_owned();
+        self.errors.push(ElbenchoUsageError::Value { name, value, found, way_out });
     }
 
-    /// A number, with a suffix of powers of 1024 where the option takes bytes.
+    /// Parses a number. Options in bytes accept a suffix of powers of 1024.
     fn number(&mut self, name: &'static str) -> u64 {
-        let text = self.said.value(name).trim();
+        let text = self.options.value(name).trim();
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let suffix = &text[digits.len()..];
         let bytes = named(name).is_some_and(|option| option.takes == Takes::Size);
@@ -137,7 +141,7 @@ impl NumberReader<'_> {
         })
     }
 
-    /// A number that fits 32 bits and is not below `least`.
+    /// Parses a number that fits 32 bits and is at least `least`.
     fn small(&mut self, name: &'static str, least: u32) -> u32 {
         match u32::try_from(self.number(name)) {
             Ok(number) if number >= least => number,
@@ -153,7 +157,7 @@ impl NumberReader<'_> {
     }
 
     fn word(&mut self, name: &'static str, words: &[&str]) -> Option<String> {
-        let word = self.said.text(name)?;
+        let word = self.options.text(name)?;
         if words.contains(&word) {
             return Some(word.to_owned());
         }
@@ -166,10 +170,11 @@ impl NumberReader<'_> {
         None
     }
 
-    /// Those of a table that a list names, in the table's order.
+    /// Parses a list of words from a table. Returns them in the table's order.
     fn words<T: Copy>(&mut self, name: &'static str, table: &[(&str, T)]) -> Vec<T> {
-        let said = self.said;
-        let named: Vec<&str> = said.value(name).split([',', ' ', '\n', '\r']).filter(|word| !word.is_empty()).collect();
+        let options = self.options;
+        let named: Vec<&str> =
+            options.value(name).split([',', ' ', '\n', '\r']).filter(|word| !word.is_empty()).collect();
         if named.iter().any(|word| table.iter().all(|(known, _)| known != word)) {
             let way_out = match name {
                 "fadv" => "use a comma-separated list of seq, rand, willneed, dontneed and noreuse",
@@ -182,50 +187,50 @@ impl NumberReader<'_> {
 
     fn paths(&mut self) -> Vec<String> {
         let mut paths = Vec::new();
-        for word in &self.said.paths {
-            if self.said.is_on("nopathexp") {
+        for word in &self.options.paths {
+            if self.options.is_on("nopathexp") {
                 paths.push(word.clone());
                 continue;
             }
             match expand(word) {
                 Ok(expanded) => paths.extend(expanded),
-                Err(error) => self.wrong.push(ElbenchoUsageError::Together(error.to_string())),
+                Err(error) => self.errors.push(ElbenchoUsageError::Together(error.to_string())),
             }
         }
-        // `file://` is how elbencho marks paths of file systems.
+        // elbencho accepts `file://` before paths of file systems.
         paths.into_iter().map(|path| path.strip_prefix("file://").map_or(path.clone(), str::to_owned)).collect()
     }
 
     fn dataset(&mut self) -> DataSet {
-        let said = self.said;
+        let options = self.options;
         DataSet {
             dirs: self.small("dirs", 0),
             files: self.small("files", 0),
             size: self.number("size"),
-            size_said: said.text("size").is_some(),
-            dirsharing: said.is_on("dirsharing"),
+            size_given: options.text("size").is_some(),
+            dirsharing: options.is_on("dirsharing"),
         }
     }
 
     fn ops(&mut self) -> OpOptions {
-        let said = self.said;
+        let options = self.options;
         OpOptions {
             block: self.number("block"),
             iodepth: self.small("iodepth", 1),
-            direct: said.is_on("direct"),
-            mmap: said.is_on("mmap"),
+            direct: options.is_on("direct"),
+            mmap: options.is_on("mmap"),
         }
     }
 
     fn order(&mut self) -> OpOrder {
-        let said = self.said;
+        let options = self.options;
         OpOrder {
-            rand: said.is_on("rand"),
-            rand_algo_said: self.word("randalgo", &["fast", "balanced", "balanced_single", "strong"]).is_some(),
+            rand: options.is_on("rand"),
+            rand_algo_given: self.word("randalgo", &["fast", "balanced", "balanced_single", "strong"]).is_some(),
             rand_amount: self.number("randamount"),
-            rand_unaligned: said.is_on("norandalign"),
-            strided: said.is_on("strided"),
-            backward: said.is_on("backward"),
+            rand_unaligned: options.is_on("norandalign"),
+            strided: options.is_on("strided"),
+            backward: options.is_on("backward"),
         }
     }
 
@@ -239,22 +244,22 @@ impl NumberReader<'_> {
     }
 
     fn content(&mut self) -> ContentOptions {
-        let said = self.said;
+        let options = self.options;
         ContentOptions {
             new_percent: self.new_percent(),
             verify: self.number("verify"),
-            verify_direct: said.is_on("verifydirect"),
-            read_inline: said.is_on("readinline"),
+            verify_direct: options.is_on("verifydirect"),
+            read_inline: options.is_on("readinline"),
         }
     }
 
     fn calls(&mut self) -> FileCalls {
-        let said = self.said;
+        let options = self.options;
         FileCalls {
-            stat_inline: said.is_on("statinline"),
-            trunc: said.is_on("trunc"),
-            trunc_to_size: said.is_on("trunctosize"),
-            preallocate: said.is_on("preallocfile"),
+            stat_inline: options.is_on("statinline"),
+            trunc: options.is_on("trunc"),
+            trunc_to_size: options.is_on("trunctosize"),
+            preallocate: options.is_on("preallocfile"),
             file_advice: self.words("fadv", &FILE_ADVICE),
             mapping_advice: self.words("madv", &MAPPING_ADVICE),
             lock: match self.word("flock", &["", "range", "full"]).as_deref() {
@@ -262,15 +267,15 @@ impl NumberReader<'_> {
                 Some("full") => Some(RecordLock::WholeFile),
                 _ => None,
             },
-            no_delete_errors: said.is_on("nodelerr"),
+            no_delete_errors: options.is_on("nodelerr"),
         }
     }
 
     fn schedule(&mut self) -> ScheduleOptions {
-        let said = self.said;
+        let options = self.options;
         ScheduleOptions {
             time_limit_s: self.number("timelimit"),
-            infinite: said.is_on("infloop"),
+            infinite: options.is_on("infloop"),
             iterations: self.small("iterations", 1),
             phase_delay_s: self.number("phasedelay"),
             start_s: self.number("start"),
@@ -278,18 +283,18 @@ impl NumberReader<'_> {
     }
 
     fn placement(&mut self) -> ThreadPlacement {
-        let said = self.said;
+        let options = self.options;
         ThreadPlacement {
             rank_offset: self.small("rankoffset", 0),
-            zones: said.text("zones").map(str::to_owned),
-            cores: said.text("cores").map(str::to_owned),
+            zones: options.text("zones").map(str::to_owned),
+            cores: options.text("cores").map(str::to_owned),
         }
     }
 
     fn tree(&mut self) -> Option<TreeSettings> {
-        let said = self.said;
-        let path = |name: &'static str| said.text(name).filter(|path| !path.is_empty());
-        let share_from = match said.value("sharesize").trim() {
+        let options = self.options;
+        let path = |name: &'static str| options.text(name).filter(|path| !path.is_empty());
+        let share_from = match options.value("sharesize").trim() {
             "-1" => Some(u64::MAX),
             _ => Some(self.number("sharesize")).filter(|bytes| *bytes > 0),
         };
@@ -297,8 +302,8 @@ impl NumberReader<'_> {
             file: path("treefile").map(str::to_owned),
             scan: path("treescan").map(|path| path.strip_prefix("file://").unwrap_or(path).to_owned()),
             share_from,
-            random: said.is_on("treerand"),
-            round_robin: said.is_on("treeroundrob"),
+            random: options.is_on("treerand"),
+            round_robin: options.is_on("treeroundrob"),
             round_up: self.number("treeroundup"),
         };
         (tree.file.is_some() || tree.scan.is_some()).then_some(tree)
@@ -307,9 +312,9 @@ impl NumberReader<'_> {
     fn rwmix(&mut self) -> Rwmix {
         let percent = self.number("rwmixpct");
         let threads = self.small("rwmixthr", 0);
-        if self.said.text("rwmixpct").is_some() && self.said.text("rwmixthr").is_some() {
+        if self.options.text("rwmixpct").is_some() && self.options.text("rwmixthr").is_some() {
             let text = "--rwmixpct and --rwmixthr cannot be combined; use one of them".to_owned();
-            self.wrong.push(ElbenchoUsageError::Together(text));
+            self.errors.push(ElbenchoUsageError::Together(text));
         }
         match (u8::try_from(percent).ok().filter(|percent| *percent <= 100), threads) {
             (None, _) => {
@@ -344,8 +349,8 @@ impl NumberReader<'_> {
     }
 
     fn hosts(&mut self) -> HostsSettings {
-        let said = self.said;
-        let text = |name: &'static str| said.text(name).filter(|text| !text.trim().is_empty()).map(str::to_owned);
+        let options = self.options;
+        let text = |name: &'static str| options.text(name).filter(|text| !text.trim().is_empty()).map(str::to_owned);
         let port = u16::try_from(self.number("port")).ok().filter(|port| *port > 0).unwrap_or_else(|| {
             self.complain("port", "not a port", "use 1 to 65535");
             0
@@ -353,45 +358,47 @@ impl NumberReader<'_> {
         HostsSettings {
             list: text("hosts").unwrap_or_default(),
             file: text("hostsfile"),
-            // -1 stands for all.
-            count: said.text("numhosts").filter(|count| *count != "-1").map(|_| self.small("numhosts", 0)),
+            // -1 means all hosts.
+            count: options.text("numhosts").filter(|count| *count != "-1").map(|_| self.small("numhosts", 0)),
             rotate: self.small("rotatehosts", 0),
-            share_paths: !said.is_on("nosvcshare"),
+            share_paths: !options.is_on("nosvcshare"),
             port,
             wait_s: self.number("svcwait"),
         }
     }
 
     fn output(&mut self) -> OutputSettings {
-        let said = self.said;
-        let path = |name: &'static str| said.text(name).filter(|path| !path.is_empty()).map(str::to_owned);
+        let options = self.options;
+        let path = |name: &'static str| options.text(name).filter(|path| !path.is_empty()).map(str::to_owned);
         let nines = self.small("latpercent9s", 0);
         if nines > 9 {
             self.complain("latpercent9s", "too large", "write 0 to 9");
         }
         OutputSettings {
-            all_elapsed: said.is_on("allelapsed"),
-            services_elapsed: said.is_on("svcelapsed"),
-            cpu: said.is_on("cpu"),
-            latency: said.is_on("lat"),
-            histogram: said.is_on("lathisto"),
-            percentiles: said.is_on("latpercent").then(|| u8::try_from(nines.min(9)).unwrap_or(9)),
-            dir_stats: said.is_on("dirstats"),
-            base10: said.is_on("base10"),
+            all_elapsed: options.is_on("allelapsed"),
+            services_elapsed: options.is_on("svcelapsed"),
+            cpu: options.is_on("cpu"),
+            latency: options.is_on("lat"),
+            histogram: options.is_on("lathisto"),
+            percentiles: options.is_on("latpercent").then(|| u8::try_from(nines.min(9)).unwrap_or(9)),
+            dir_stats: options.is_on("dirstats"),
+            base10: options.is_on("base10"),
             verbose: self.number("log") > 0,
-            no_zero_warning: said.is_on("no0usecerr"),
+            no_zero_warning: options.is_on("no0usecerr"),
             label: path("label"),
             csv: path("csvfile"),
-            no_csv_labels: said.is_on("nocsvlabels"),
+            no_csv_labels: options.is_on("nocsvlabels"),
             json: path("jsonfile"),
             text: path("resfile"),
             ops_log: path("opslog"),
-            live_csv: path("livecsv")
-                .map(|path| LiveCsv { path: (path != "stdout").then_some(path), each_thread: said.is_on("livecsvex") }),
+            live_csv: path("livecsv").map(|path| LiveCsv {
+                path: (path != "stdout").then_some(path),
+                each_thread: options.is_on("livecsvex"),
+            }),
             live: match () {
-                () if said.is_on("nolive") => Live::Off,
-                () if said.is_on("live1n") => Live::Lines,
-                () if said.is_on("live1") => Live::OneLine,
+                () if options.is_on("nolive") => Live::Off,
+                () if options.is_on("live1n") => Live::Lines,
+                () if options.is_on("live1") => Live::OneLine,
                 () => Live::Auto,
             },
             live_interval_ms: self.number("liveint").max(1),

@@ -1,4 +1,4 @@
-//! Attributes with the values that they have in a scope.
+//! Attributes, with the values that they have in a scope.
 
 use crate::filebench::FilebenchUsageError;
 use crate::filebench::lex::Place;
@@ -43,7 +43,7 @@ impl ScopedAttributes<'_> {
         self.value(name).map_or(Ok(false), |value| self.variables.boolean(value, self.locals))
     }
 
-    /// A number that fits a type.
+    /// Returns a number that must fit the type.
     pub(super) fn narrow<T: TryFrom<u64>>(&self, name: &str, usual: u64) -> Result<T, FilebenchUsageError> {
         let number = self.integer(name, usual)?;
         T::try_from(number)

@@ -1,4 +1,4 @@
-//! Flowops become steps.
+//! Lowers flowops to steps.
 
 use super::{Line, Lowering};
 use crate::filebench::FilebenchUsageError;
@@ -8,18 +8,18 @@ use crate::filebench::table::{Class, FLOWOPS};
 use crate::filebench::variables::Locals;
 use plumb_workload::program::{Amount, SharedFile, SharedStep, SharedWork, shared_name};
 
-/// Composite flowops inside of each other.
+/// Nesting limit of composite flowops.
 const NESTING_MAX: usize = 24;
 
-/// Most steps of a run.
+/// Limit of steps in a run.
 const STEPS_MAX: usize = 100_000;
 
-/// The composite flowops around a flowop.
+/// The composite flowops that contain a flowop.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Outer<'a> {
-    /// Their printed names.
+    /// Printed names, as a prefix.
     printed: &'a str,
-    /// The full name of their step.
+    /// Full name of the composite's step.
     step: &'a str,
     /// Number of composite flowops around this one.
     nesting: usize,
@@ -36,7 +36,7 @@ impl Lowering<'_> {
         let place = flowop.attributes.place;
         self.steps += 1;
         if outer.nesting > NESTING_MAX || self.steps > STEPS_MAX {
-            return Err(FilebenchUsageError::at(place, "there are too many flowops inside of each other"));
+            return Err(FilebenchUsageError::at(place, "flowops are nested too deeply"));
         }
         let seen = self.seen(&flowop.attributes, locals);
         let (printed, times) = (seen.name()?, seen.amount("iters")?.unwrap_or(Amount::Fixed(1)));
@@ -70,7 +70,7 @@ impl Lowering<'_> {
             for inside in &composite.it.flowops {
                 let outer = Outer { printed: &printed, step: &full, nesting: outer.nesting + 1 };
                 let step = self.flowop(inside, &inner, outer, group);
-                steps.push(step.map_err(|wrong| wrong.of_file(&composite.file))?);
+                steps.push(step.map_err(|error| error.of_file(&composite.file))?);
             }
             self.remarks_are_of(&composite.file);
             let does = SharedWork::Steps(steps);
@@ -91,8 +91,8 @@ impl Lowering<'_> {
         Ok(SharedStep { name, does, file, times })
     }
 
-    /// The name of a step, and its full name: what its flowop is called, with a number where another one of the thread is
-    /// called the same. Statistics bear full names.
+    /// Returns the name of a step and its full name, which statistics show. The name is the flowop's, with a number
+    /// if another flowop of the thread has the same one.
     fn step_name(&mut self, called: &str, outer: &str) -> (String, String) {
         let full = shared_name(outer, called);
         let mut number = *self.called.entry(full.clone()).and_modify(|count| *count += 1).or_insert(1);
@@ -110,7 +110,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The local variables of a composite flowop where it is used.
+    /// Returns the local variables of a composite flowop at the place where it is used.
     fn bound(
         &self,
         composite: &CompositeDefinition,

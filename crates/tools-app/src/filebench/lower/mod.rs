@@ -1,5 +1,5 @@
-//! The definitions of a script become a workload: file sets are targets, threads are groups of workers, and flowops are
-//! steps.
+//! Lowers the definitions of a script to a workload: file sets become targets, threads become worker groups, and
+//! flowops become steps.
 
 mod attributes;
 mod flowops;
@@ -20,10 +20,10 @@ use plumb_workload::program::{SharedStep, SharedWork, Step};
 use plumb_workload::{Nanos, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
 
-/// The name of the phase.
+/// Name of the single phase.
 pub const PHASE: &str = "run";
 
-/// A run without a time takes so long, s.
+/// Default duration of a run, s.
 const USUAL_TIME_S: u64 = 60;
 
 /// A line of the statistics.
@@ -31,66 +31,62 @@ const USUAL_TIME_S: u64 = 60;
 pub struct Line {
     /// The printed name.
     pub name: String,
-    /// The full name of its step: the printed name, with a number where another flowop of the thread has the same.
+    /// Full name of the step: the printed name, with a number if another flowop of the thread has the same name.
     pub step: String,
-    /// Its group of workers.
+    /// Name of the worker group.
     pub group: String,
     /// Whether the summary counts it.
     pub in_summary: bool,
-    /// It stands for other flowops and counts nothing itself.
+    /// Whether it stands for other flowops and counts nothing itself.
     pub is_composite: bool,
-    /// Text that it prints each time.
+    /// Text that it prints on each execution.
     pub says: Option<String>,
 }
 
 impl Line {
-    /// Finds its measurement.
+    /// Returns its measurement.
     pub fn found_in<'a>(&self, steps: &'a [StepMeasurement]) -> Option<&'a StepMeasurement> {
         measured(steps, &self.group, &self.step)
     }
 }
 
-/// Finds the measurement of a step of a group.
+/// Returns the measurement of a step of a group.
 pub(super) fn measured<'a>(steps: &'a [StepMeasurement], group: &str, name: &str) -> Option<&'a StepMeasurement> {
     steps.iter().find(|step| step.name == name && step.group == group)
 }
 
-/// A process that is started.
+/// A process that the run starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Started {
-    /// Its name.
     pub name: String,
-    /// Number of instances.
     pub instances: u64,
 }
 
-/// A run that is about to be done.
+/// A run that is ready to start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The workload of the run.
     pub workload: Workload,
-    /// The lines of the statistics, in the order of the script.
+    /// Lines of the statistics, in the order of the script.
     pub lines: Vec<Line>,
     /// Processes, in the order of the script.
     pub processes: Vec<Started>,
-    /// Names of file sets by their targets.
+    /// Names of file sets, by target.
     pub sets: BTreeMap<String, String>,
-    /// Targets of single files, of which nothing is printed.
+    /// Targets of single files, which are not printed.
     pub single: Vec<String>,
-    /// When it ends.
+    /// Condition that ends the run.
     pub mode: QuitMode,
-    /// Seconds between two snapshots; negative where each begins again from 0.
+    /// Seconds between two snapshots. Negative: each snapshot starts again from 0.
     pub period_s: Option<i64>,
-    /// Lines have histograms.
     pub histograms: bool,
     /// Remarks about attributes without effect.
     pub remarks: Vec<FilebenchUsageError>,
 }
 
-/// Lowers what is defined, for a run of this many seconds.
+/// Lowers the definitions for a run of `time_s` seconds.
 ///
 /// # Errors
-/// The first error in it, with its place.
+/// The first error, with its place.
 pub(super) fn lower(
     definitions: &Definitions,
     time_s: Option<u64>,
@@ -121,11 +117,11 @@ pub(super) fn lower(
         parties: 0,
     };
     for set in &definitions.sets {
-        lowering.set(set).map_err(|wrong| wrong.of_file(&set.file))?;
+        lowering.set(set).map_err(|error| error.of_file(&set.file))?;
     }
     let mut groups = Vec::new();
     for process in &definitions.processes {
-        lowering.process(process, &mut groups).map_err(|wrong| wrong.of_file(&process.file))?;
+        lowering.process(process, &mut groups).map_err(|error| error.of_file(&process.file))?;
     }
     if groups.is_empty() {
         return Err(FilebenchUsageError::without_place("there is nothing to run")
@@ -158,9 +154,9 @@ struct Lowering<'a> {
     definitions: &'a Definitions,
     plan: Plan,
     steps: usize,
-    /// Full names of the steps of the thread at hand, each with how many flowops are called so.
+    /// Full names of the current thread's steps, each with the number of flowops that have it.
     called: BTreeMap<String, u32>,
-    /// Process instances so far.
+    /// Number of process instances so far.
     parties: u32,
 }
 
@@ -179,14 +175,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// Remarks that are of no script yet.
+    /// Sets the file of remarks that do not have one yet.
     fn remarks_are_of(&mut self, file: &str) {
         for remark in self.plan.remarks.iter_mut().filter(|remark| remark.file.is_empty()) {
             file.clone_into(&mut remark.file);
         }
     }
 
-    /// Steps that mean others get their full names: those of their own thread first.
+    /// Resolves the names of target steps to full names. Steps of the same thread come first.
     fn meet(&self, groups: &mut [WorkerGroup]) -> Result<(), FilebenchUsageError> {
         let lines = &self.plan.lines;
         let is_meant = |line: &Line, name: &str| {
@@ -202,12 +198,12 @@ impl Lowering<'_> {
             let Work::Program(program) = &mut group.work else { continue };
             for step in &mut program.steps {
                 if let Step::Shared(step) = step {
-                    resolve(step, &mut |meant, in_own| {
-                        let found = find(meant, if in_own { own.as_deref() } else { None });
-                        *meant = found.ok_or_else(|| {
+                    resolve(step, &mut |target, in_own| {
+                        let found = find(target, if in_own { own.as_deref() } else { None });
+                        *target = found.ok_or_else(|| {
                             let where_ = if in_own { " of its thread" } else { "" };
                             FilebenchUsageError::without_place(format!(
-                                "`target={meant}`: no flowop{where_} has this name"
+                                "`target={target}`: no flowop{where_} has this name"
                             ))
                         })?;
                         Ok(())
@@ -219,7 +215,8 @@ impl Lowering<'_> {
     }
 }
 
-/// Looks up the names of other steps in a step and those inside of it; whether they are of its own thread.
+/// Resolves the names of other steps in a step and its inner steps. `look_up` also gets whether
+/// only the own thread counts.
 fn resolve(
     step: &mut SharedStep,
     look_up: &mut dyn FnMut(&mut String, bool) -> Result<(), FilebenchUsageError>,

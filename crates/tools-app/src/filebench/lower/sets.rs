@@ -1,15 +1,15 @@
-//! File sets become targets.
+//! Lowers file sets to targets.
 
 use super::Lowering;
 use super::attributes::ScopedAttributes;
 use super::names::free;
 use crate::filebench::FilebenchUsageError;
 use crate::filebench::session::{Defined, SetDefinition};
-use crate::filebench::variables::{Locals, Meant};
+use crate::filebench::variables::{Locals, Resolved};
 use plumb_workload::Target;
 use plumb_workload::program::{Amount, Draw, ExistingTree, SharedTree, TreeAccess, Variable};
 
-/// Threads that lay a set out that is to be laid out in parallel.
+/// Number of threads that lay out a set in parallel.
 const LAYOUT_THREADS: u32 = 32;
 
 impl Lowering<'_> {
@@ -69,23 +69,24 @@ impl Lowering<'_> {
     }
 }
 
-/// The share of files that exist from the start: `prealloc`, a flag or a percentage.
+/// Returns the percentage of files that exist from the start: `prealloc`, a flag or a percentage.
 fn preallocated_percent(seen: &ScopedAttributes<'_>) -> Result<u32, FilebenchUsageError> {
-    match seen.value("prealloc").map(|value| seen.variables.meant(value, seen.locals)) {
+    match seen.value("prealloc").map(|value| seen.variables.resolved(value, seen.locals)) {
         None => Ok(0),
-        Some(Ok(Meant::Boolean(yes))) => Ok(u32::from(yes) * 100),
-        Some(Ok(Meant::Integer(percent @ 0..=100))) => Ok(percent as u32),
+        Some(Ok(Resolved::Boolean(yes))) => Ok(u32::from(yes) * 100),
+        Some(Ok(Resolved::Integer(percent @ 0..=100))) => Ok(percent as u32),
         Some(Ok(_)) => {
             Err(FilebenchUsageError::at(seen.place("prealloc"), "`prealloc` needs a percentage from 0 to 100"))
         }
-        Some(Err(wrong)) => Err(wrong),
+        Some(Err(error)) => Err(error),
     }
 }
 
-/// The depth of a tree with this many entries. The mean of a random depth follows from their number and the width.
+/// Returns the depth of a tree with this many entries. The mean of a random depth follows from
+/// their number and the width.
 fn depth(seen: &ScopedAttributes<'_>, width: &Amount, entries: u64) -> Result<Option<Amount>, FilebenchUsageError> {
     Ok(match seen.amount("dirdepthrv")? {
-        // Its mean is what the number of files and the width make it.
+        // Scale the distribution to the mean that follows from entries and width.
         Some(Amount::Drawn(mut depth)) => {
             let wide = width.mean().unwrap_or(1.0).max(1.0 + 1e-9);
             let mean = (entries.max(1) as f64).ln() / wide.ln();
@@ -98,9 +99,10 @@ fn depth(seen: &ScopedAttributes<'_>, width: &Amount, entries: u64) -> Result<Op
     })
 }
 
-/// The size of files.
+/// Returns the size of files.
 fn size(seen: &ScopedAttributes<'_>) -> Result<Amount, FilebenchUsageError> {
-    // Of version 1.4: sizes are spread, and files are dropped from the page cache once they are made.
+    // In version 1.4, sizes follow a gamma distribution, and files are dropped from the page cache after they are
+    // created.
     let size = seen.amount("size")?.unwrap_or(Amount::Fixed(1024));
     Ok(match (size, seen.integer("filesizegamma", 0)? as f64 / 1000.0) {
         (Amount::Fixed(mean), shape) if shape > 0.0 => {

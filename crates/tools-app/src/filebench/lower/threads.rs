@@ -1,4 +1,4 @@
-//! Processes and threads become groups of workers.
+//! Lowers processes and threads to worker groups.
 
 use super::flowops::Outer;
 use super::names::free;

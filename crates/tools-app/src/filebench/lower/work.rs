@@ -1,4 +1,4 @@
-//! The work of flowops that Filebench itself has.
+//! The work of Filebench's built-in flowops.
 
 use super::Lowering;
 use super::attributes::ScopedAttributes;
@@ -11,7 +11,7 @@ use plumb_workload::Bytes;
 use plumb_workload::program::{Amount, EventUnit, FinishUnit, SharedFile, SharedPick, SharedTransfer, SharedWork};
 
 impl Lowering<'_> {
-    /// The file that a flowop works on, and its work.
+    /// Returns the file that a flowop works on, and its work.
     pub(super) fn built_in(
         &self,
         flowop: &Flowop,
@@ -19,7 +19,7 @@ impl Lowering<'_> {
     ) -> Result<(SharedFile, SharedWork), FilebenchUsageError> {
         let reader = FlowopReader { lowering: self, flowop, seen: self.seen(&flowop.attributes, locals) };
         let file = reader.file()?;
-        // Read even where the flowop does not use it, so that a wrong value is an error.
+        // Parsed even if the flowop does not use it, so that an invalid value is an error.
         reader.within()?;
         let does = reader.work()?;
         if does.needs_set() && file.set.is_none() {
@@ -29,14 +29,14 @@ impl Lowering<'_> {
         Ok((file, does))
     }
 
-    /// The target of a file set.
+    /// Returns the target of a file set.
     fn target_of(&self, name: &str, place: Place) -> Result<String, FilebenchUsageError> {
         match self.plan.sets.iter().find(|(_, set)| *set == name) {
             Some((target, _)) => Ok(target.clone()),
             None => {
                 let names = self.plan.sets.values().map(String::as_str);
-                let wrong = FilebenchUsageError::at(place, format!("there is no file set `{name}`"));
-                Err(wrong.nearest(name, names, "define it above `run`"))
+                let error = FilebenchUsageError::at(place, format!("there is no file set `{name}`"));
+                Err(error.nearest(name, names, "define it above `run`"))
             }
         }
     }
@@ -44,8 +44,8 @@ impl Lowering<'_> {
     fn positions(&self, name: &str, place: Place) -> Result<Vec<Bytes>, FilebenchUsageError> {
         self.definitions.positions.get(name).cloned().ok_or_else(|| {
             let names = self.definitions.positions.keys().map(String::as_str);
-            let wrong = FilebenchUsageError::at(place, format!("there is no set of positions `{name}`"));
-            wrong.nearest(name, names, "`define posset` it above `run`")
+            let error = FilebenchUsageError::at(place, format!("there is no set of positions `{name}`"));
+            error.nearest(name, names, "`define posset` it above `run`")
         })
     }
 }
@@ -82,12 +82,12 @@ impl FlowopReader<'_> {
         })
     }
 
-    /// The bytes of a call; 0 where none are given.
+    /// Returns the bytes per call; 0 if no size is given.
     fn size(&self) -> Result<Amount, FilebenchUsageError> {
         self.seen.amount("iosize").map(|size| size.unwrap_or(Amount::Fixed(0)))
     }
 
-    /// The bytes of a call that moves some.
+    /// Returns the bytes per call, which must not be 0.
     fn some_size(&self) -> Result<Amount, FilebenchUsageError> {
         match self.size()? {
             Amount::Fixed(0) => {
@@ -106,7 +106,7 @@ impl FlowopReader<'_> {
         self.seen.amount("value").map(|value| value.unwrap_or(Amount::Fixed(0)))
     }
 
-    /// The flowop that this one wakes or pays.
+    /// Returns the flowop that this one wakes or pays.
     fn target(&self) -> Result<String, FilebenchUsageError> {
         self.counted()?.ok_or_else(|| {
             FilebenchUsageError::at(self.place(), format!("`{}` has no target", self.flowop.kind))
@@ -114,7 +114,7 @@ impl FlowopReader<'_> {
         })
     }
 
-    /// The flowop that a limit counts; all of them without one.
+    /// Returns the flowop that a limit counts; `None` counts all of them.
     fn counted(&self) -> Result<Option<String>, FilebenchUsageError> {
         self.seen.text("target").map(|target| target.filter(|target| !target.is_empty()))
     }
@@ -152,7 +152,7 @@ impl FlowopReader<'_> {
             "listdir" => SharedWork::List,
             "aiowrite" => {
                 if !self.seen.boolean("random")? {
-                    return Err(FilebenchUsageError::at(self.place(), "`aiowrite` writes at random places only")
+                    return Err(FilebenchUsageError::at(self.place(), "`aiowrite` only writes at random offsets")
                         .help("add `random`"));
                 }
                 SharedWork::StartWrite(self.transfer()?)

@@ -18,10 +18,10 @@ use std::io::{ErrorKind, Read};
 use std::time::{Duration, Instant};
 use watching::FilebenchProgress;
 
-/// A script is no longer than this, bytes.
+/// Size limit of a script, bytes.
 const SCRIPT_BYTES_MAX: u64 = 16 << 20;
 
-/// A script of the workload model language: printed as Filebench does, and the code is 1 where anything is wrong.
+/// A script in the workload model language. The output has Filebench's format, and the exit code is 1 on any failure.
 pub struct Script {
     session: Session,
     allows_system: bool,
@@ -30,22 +30,22 @@ pub struct Script {
     translates: bool,
 }
 
-/// A line with the time since the start.
+/// Formats a line with the time since the start.
 fn stamped(started: Instant, text: &str) -> String {
     format!("{:.3}: {text}\n", started.elapsed().as_secs_f64())
 }
 
-fn complain(wrong: &FilebenchUsageError) {
-    error_line!("filebench: {wrong}");
+fn complain(error: &FilebenchUsageError) {
+    error_line!("filebench: {error}");
 }
 
-/// Ends with what is wrong.
-fn fails<T>(wrong: &FilebenchUsageError) -> Step<T> {
-    complain(wrong);
+/// Prints the error and ends the tool.
+fn fails<T>(error: &FilebenchUsageError) -> Step<T> {
+    complain(error);
     Err(End::DialectFailed.into())
 }
 
-/// What a script is called in messages.
+/// Returns the name of a script for messages.
 fn called(path: &str) -> &str {
     if path == "-" { "standard input" } else { path }
 }
@@ -74,7 +74,7 @@ impl Script {
         }
     }
 
-    /// A command of the script's, where the user allows it.
+    /// Runs a shell command of the script, if the user allows it.
     fn system(&self, line: &str, at: &FilebenchUsageError) -> Step<()> {
         if !self.allows_system {
             let message = permission::refused("`system`", line);
@@ -99,7 +99,7 @@ impl Dialect for Script {
         let Call { file, personality, settings, run_s, allows_system, translates } = match filebench::read(call.words) {
             Ok(Action::Run(call)) => call,
             Ok(Action::Page(text)) => return page(&text),
-            Err(wrong) => return fails(&wrong),
+            Err(error) => return fails(&error),
         };
         let started = Instant::now();
         let text = match personality.map_or_else(|| read_script(&file), |known| Ok(known.script.to_owned())) {
@@ -111,11 +111,11 @@ impl Dialect for Script {
             Ok(session) if translates => Ok(Script { session, allows_system, started, has_run: false, translates }),
             Ok(session) => {
                 output::print(&format!("Filebench Version {VERSION}\n"));
-                // There is no such memory: threads share what they know.
+                // Filebench prints this. Plumb's threads need no shared memory.
                 output::print(&stamped(started, "Allocated 0MB of shared memory"));
                 Ok(Script { session, allows_system, started, has_run: false, translates })
             }
-            Err(wrong) => fails(&wrong),
+            Err(error) => fails(&error),
         }
     }
 
@@ -125,10 +125,10 @@ impl Dialect for Script {
         }
         loop {
             match self.session.answer() {
-                Err(wrong) => return fails(&wrong),
+                Err(error) => return fails(&error),
                 Ok(Answer::Print(_) | Answer::Sleep(_) | Answer::System { .. }) if self.translates => {}
                 Ok(Answer::Print(text)) => self.say(&text),
-                Ok(Answer::Remark(wrong)) => complain(&wrong),
+                Ok(Answer::Remark(error)) => complain(&error),
                 Ok(Answer::System { line, at }) => self.system(&line, &at)?,
                 Ok(Answer::Sleep(seconds)) => match stop {
                     Some(stop) => _ = stop.sleep(Duration::from_secs(seconds)),
@@ -171,7 +171,7 @@ impl Dialect for Script {
             for fault in &phase.faults {
                 error_line!("filebench: {} of {}: {}", fault.op.name(), fault.path.display(), fault.message);
             }
-            // Some of it is free still: who reads only the system's word would look for the reason elsewhere.
+            // The file system still has free space, so the message of the system alone would be misleading.
             if phase.faults.iter().any(|fault| fault.errno == Some(Errno::NOSPC.raw_os_error())) {
                 error_line!(
                     "filebench: files grow until {FLOOR_PERCENT} % of their file system is free, or, where \

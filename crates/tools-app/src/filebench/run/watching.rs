@@ -1,4 +1,4 @@
-//! What is printed while a script runs, and behind its run.
+//! Output during a script's run and after it.
 
 use super::stamped;
 use plumb_bench::Progress;
@@ -11,49 +11,48 @@ use plumb_workload::Target;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// How often what flowops print is looked for, ns.
-const LOOK_NS: u64 = 100_000_000;
+/// Interval between checks for messages of flowops, ns.
+const POLL_NS: u64 = 100_000_000;
 
-/// A flowop that prints something did so at most this often between two looks.
+/// Limit of messages that a flowop prints per interval.
 const SAID_MAX: u64 = 100;
 
-/// Prints each part as it begins.
+/// Prints the output of each part as it begins.
 pub struct FilebenchProgress<'a> {
     plan: &'a Plan,
     started: Instant,
-    /// How often each line has printed what it prints.
-    said: BTreeMap<usize, u64>,
+    /// Number of messages printed so far, by line.
+    printed: BTreeMap<usize, u64>,
     snapshots: Snapshots,
 }
 
-/// The snapshots of `psrun`.
 #[derive(Default)]
 struct Snapshots {
-    /// How many there were.
+    /// Number of snapshots so far.
     count: u64,
-    /// Where the one at hand begins, ns.
+    /// Start of the current snapshot, ns.
     from_ns: u64,
     before: Vec<StepMeasurement>,
 }
 
 impl<'a> FilebenchProgress<'a> {
-    /// From now on.
+    /// Returns the state at the start of a run.
     pub(super) fn new(plan: &'a Plan, started: Instant) -> FilebenchProgress<'a> {
-        FilebenchProgress { plan, started, said: BTreeMap::new(), snapshots: Snapshots::default() }
+        FilebenchProgress { plan, started, printed: BTreeMap::new(), snapshots: Snapshots::default() }
     }
 
     fn say(&self, text: &str) {
         output::print(&stamped(self.started, text));
     }
 
-    /// Statistics of this many seconds.
+    /// Prints the statistics of an interval of `seconds` seconds.
     fn breakdown(&self, steps: &[StepMeasurement], seconds: f64) {
         self.say("Per-Operation Breakdown");
         output::print(&statistics(self.plan, steps, seconds));
         self.say(&summary(self.plan, steps, seconds));
     }
 
-    /// Prints what there is behind the run.
+    /// Prints the output after the run.
     pub(super) fn print_end(&self, phase: &PhaseMeasurement, by_time: bool) {
         let dry = phase.steps.iter().find(|step| step.dry > 0);
         if let Some(step) = dry.filter(|_| by_time) {
@@ -76,12 +75,12 @@ impl<'a> FilebenchProgress<'a> {
         self.say("Shutting down processes");
     }
 
-    /// What flowops print.
+    /// Prints the messages of flowops.
     fn messages(&mut self, steps: &[StepMeasurement]) {
         for (number, line) in self.plan.lines.iter().enumerate() {
             let Some(text) = &line.says else { continue };
             let count = line.found_in(steps).map_or(0, |step| step.count);
-            let before = self.said.insert(number, count).unwrap_or(0);
+            let before = self.printed.insert(number, count).unwrap_or(0);
             let from = line.group.replacen('.', ", thread ", 1);
             for _ in 0..count.saturating_sub(before).min(SAID_MAX) {
                 self.say(&format!("Message from process {from}: {text}"));
@@ -133,7 +132,7 @@ impl Progress for FilebenchProgress<'_> {
         match (has_messages, period) {
             (false, None) => None,
             (false, Some(period)) => Some(period.unsigned_abs().saturating_mul(1_000_000_000)),
-            (true, _) => Some(LOOK_NS),
+            (true, _) => Some(POLL_NS),
         }
     }
 
@@ -147,7 +146,7 @@ impl Progress for FilebenchProgress<'_> {
             return;
         }
         self.snapshots.count = elapsed_ns / period_ns;
-        // What would come right before the end is what is printed there.
+        // A snapshot right before the end is left to the final statistics.
         let time_ns =
             self.plan.workload.phase.first().and_then(|phase| phase.stop.time).map_or(u64::MAX, |time| time.0);
         if elapsed_ns.saturating_add(period_ns / 2) > time_ns {

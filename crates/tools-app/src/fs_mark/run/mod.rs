@@ -17,13 +17,12 @@ use std::path::Path;
 
 const TOOL: &str = "fs_mark";
 
-/// One iteration after another. The code is 1 where anything is wrong.
+/// An fs_mark command: several iterations. The exit code is 1 on any failure.
 pub struct FsMark {
     settings: FsMarkSettings,
     done: Cell<u32>,
 }
 
-/// There is nothing to be seen while it runs.
 pub struct Quiet;
 
 impl Progress for Quiet {}
@@ -54,8 +53,8 @@ impl Dialect for FsMark {
     fn read(call: &ToolCall<'_>) -> Step<FsMark> {
         let settings = match fs_mark::read(call.words) {
             Ok(settings) => settings,
-            Err(wrong) => {
-                let why = wrong.to_string();
+            Err(error) => {
+                let why = error.to_string();
                 if !why.is_empty() {
                     error_line!("{why}");
                 }
@@ -89,7 +88,7 @@ impl Dialect for FsMark {
         Ok(Quiet)
     }
 
-    /// Its rate is in the last line: `fs_mark 2>&1 | tail -1`.
+    /// The rate is in the last line, and scripts read it with `fs_mark 2>&1 | tail -1`.
     fn line_place(&self) -> LinePlace {
         if self.settings.iterations == 1 { LinePlace::BeforeReport } else { LinePlace::LastUnlessMerged }
     }
@@ -107,7 +106,7 @@ impl Dialect for FsMark {
     }
 }
 
-/// How full the file system of a directory is.
+/// Returns the use of a directory's file system, in percent.
 fn full_percent(directory: &Path) -> u32 {
     rustix::fs::statvfs(directory).map_or(0, |found| {
         let used = found.f_blocks.saturating_sub(found.f_bavail);

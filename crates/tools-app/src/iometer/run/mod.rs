@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 
 const TOOL: &str = "iometer";
 
-/// A configuration file is no longer than this, bytes.
+/// Size limit of a configuration file, bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// The file of IOMeter in a directory.
+/// Name of IOMeter's test file in a directory.
 const TEST_FILE: &str = "iobw.tst";
 
-/// One test of a configuration after another. The code is 1 where anything is wrong.
+/// An IOMeter command: the tests of a configuration, one after another. The exit code is 1 on any failure.
 pub struct IoMeter {
     settings: IometerSettings,
     config: Config,
@@ -29,7 +29,6 @@ pub struct IoMeter {
     next: usize,
 }
 
-/// A test that is made.
 pub struct OneTest {
     test: Test,
     workload: Workload,
@@ -42,15 +41,16 @@ fn now() -> String {
 fn read_file(path: &str) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     let count = std::fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    // A part of it would be another study.
+    // Only part of the file would be a different configuration.
     if count as u64 > FILE_BYTES_MAX {
         return Err(std::io::Error::other(format!("longer than {} MiB; split it", FILE_BYTES_MAX >> 20)));
     }
-    // Names may be in an old encoding; they only have to agree with each other.
+    // Names may be in an old encoding. They only have to match each other.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Where a target is: a device by its name, as IOMeter has it on Linux, or by its path; a file; or the test file in a directory.
+/// Returns the place of a target: a device by its name, as on Linux, or by its path; a file; or the
+/// test file in a directory.
 fn place(name: &str) -> Place {
     let device = Path::new("/dev").join(name);
     let path = if !name.contains('/') && device.exists() { device } else { PathBuf::from(name) };
@@ -63,7 +63,7 @@ fn place(name: &str) -> Place {
     Place { path, length, is_device }
 }
 
-/// Whether a name is one of Windows: `C:`, `PHYSICALDRIVE:1`.
+/// Returns `true` for a name of a Windows drive: `C:`, `PHYSICALDRIVE:1`.
 fn is_of_windows(name: &str) -> bool {
     let drive = name.as_bytes();
     (drive.first().is_some_and(u8::is_ascii_alphabetic) && drive.get(1) == Some(&b':'))
@@ -71,7 +71,7 @@ fn is_of_windows(name: &str) -> bool {
 }
 
 impl IoMeter {
-    /// Writes behind what results there are.
+    /// Appends text to the results.
     fn write(&self, text: &str) -> Step<()> {
         if self.config.setup.record_is_off() {
             return Ok(());
@@ -94,16 +94,16 @@ impl Dialect for IoMeter {
             Ok(Action::Help) => return page(&iometer::help()),
             Ok(Action::List) => return page(&iometer::section(&iometer::built_in())),
             Ok(Action::Run(settings)) => settings,
-            Err(wrong) => return refuse(&format!("{TOOL}: {wrong}\n{}", iometer::help())),
+            Err(error) => return refuse(&format!("{TOOL}: {error}\n{}", iometer::help())),
         };
         let text =
             read_file(&settings.config).or_else(|error| refuse(&format!("{TOOL}: {}: {error}\n", settings.config)))?;
         let config = Config::parse(&settings.config, &text);
-        let config = config.or_else(|wrong| refuse(&format!("{TOOL}: {wrong}\n")))?;
+        let config = config.or_else(|error| refuse(&format!("{TOOL}: {error}\n")))?;
         let targets = config.workers.iter().flat_map(|worker| &worker.targets);
         if let Some(name) = targets.clone().find(|name| is_of_windows(name)) {
             return refuse(&format!(
-                "{TOOL}: {}: `{name}` is a drive of Windows; write the path of a directory or of a device below `'Target`\n",
+                "{TOOL}: {}: `{name}` is a Windows drive; write the path of a directory or of a device below `'Target`\n",
                 settings.config
             ));
         }
@@ -125,7 +125,7 @@ impl Dialect for IoMeter {
         };
         let seed = jiff::Timestamp::now().as_nanosecond() as u64 >> 1;
         let workload = lower(&self.config, &test, place, seed);
-        let workload = workload.or_else(|wrong| refuse(&format!("{TOOL}: {}: {wrong}\n", self.settings.config)))?;
+        let workload = workload.or_else(|error| refuse(&format!("{TOOL}: {}: {error}\n", self.settings.config)))?;
         if self.next == 0 {
             self.write(&print::head(&self.config, &now()))?;
         }
@@ -161,7 +161,7 @@ impl Dialect for IoMeter {
     }
 }
 
-/// IOMeter says nothing during a test that is no window.
+/// IOMeter without a window prints nothing during a test.
 pub struct Silent;
 
 impl Progress for Silent {}

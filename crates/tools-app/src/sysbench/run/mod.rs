@@ -12,7 +12,7 @@ use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, conclude, page};
 use plumb_workload::Workload;
 
-/// One command of the file test. The code is 1 where anything is wrong.
+/// A command of the file test. The exit code is 1 on any failure.
 pub struct Sysbench {
     settings: SysbenchSettings,
     has_run: bool,
@@ -34,11 +34,11 @@ impl Dialect for Sysbench {
                 output::print(print::HEAD);
                 Ok(Sysbench { settings, has_run: false })
             }
-            Err(wrong) => {
+            Err(error) => {
                 output::print(print::HEAD);
-                match wrong {
-                    SysbenchUsageError::Fatal(_) => output::print(&format!("{wrong}\n\n")),
-                    SysbenchUsageError::Usage(_) => error_line!("{wrong}"),
+                match error {
+                    SysbenchUsageError::Fatal(_) => output::print(&format!("{error}\n\n")),
+                    SysbenchUsageError::Usage(_) => error_line!("{error}"),
                 }
                 Err(End::DialectFailed.into())
             }
@@ -86,9 +86,9 @@ impl Dialect for Sysbench {
                 Command::Prepare => output::print(&print::prepared(phase)),
                 Command::Cleanup => {}
                 Command::Run(_) => match print::invalid(phase) {
-                    wrong if wrong.is_empty() => output::print(&print::report(&self.settings, phase)),
-                    // As the real one: what was done until then is not reported.
-                    wrong => output::print(&wrong),
+                    error if error.is_empty() => output::print(&print::report(&self.settings, phase)),
+                    // Like sysbench, does not report the work done before the error.
+                    error => output::print(&error),
                 },
             }
         }
@@ -96,7 +96,7 @@ impl Dialect for Sysbench {
     }
 }
 
-/// Prints what was done since it did so last.
+/// Prints interim reports, each on the interval since the previous one.
 pub struct SysbenchProgress<'a> {
     settings: &'a SysbenchSettings,
     last_ns: u64,

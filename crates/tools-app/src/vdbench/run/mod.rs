@@ -21,29 +21,29 @@ use std::time::Duration;
 
 const TOOL: &str = "vdbench";
 
-/// A parameter file is no longer than this, bytes.
+/// Size limit of a parameter file, bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// One run of a parameter file after another. The code is 1 where anything is wrong.
+/// A vdbench command: the runs of a parameter file, one after another. The exit code is 1 on any failure.
 pub struct Vdbench {
     settings: VdbenchSettings,
     script: Script,
     next: usize,
-    /// What the first run of the curve at hand did, I/Os a second.
+    /// Rate of the current curve's first run, I/Os per second.
     largest: Cell<f64>,
-    /// All that was printed.
+    /// All text printed so far, for `summary.html`.
     printed: RefCell<String>,
-    /// The lines of `flatfile.html`.
+    /// Lines of `flatfile.html` so far.
     flat: RefCell<String>,
 }
 
-/// A run that is made.
+/// A run that is executed.
 pub struct OneRun {
     run: Run,
     workload: Workload,
-    /// Where its files lie.
+    /// Base directory of its files.
     base: PathBuf,
-    /// The lengths of the storage, and the rate that was asked for.
+    /// Lengths of the storage, and the requested rate.
     lengths: Vec<Option<u64>>,
     rate: Option<f64>,
 }
@@ -58,22 +58,22 @@ fn read_file(path: &str) -> std::io::Result<String> {
         "-" => std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?,
         path => std::fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?,
     };
-    // A part of it would be another study.
+    // Only part of the file would be a different workload.
     if bytes as u64 > FILE_BYTES_MAX {
         return Err(std::io::Error::other(format!("longer than {} MiB; split it", FILE_BYTES_MAX >> 20)));
     }
     Ok(text)
 }
 
-/// The length of a file or device.
+/// Returns the length of a file or device.
 fn length(path: &str) -> Option<u64> {
     let file = std::fs::File::open(path).ok()?;
     rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0)).ok()
 }
 
-/// Where the files of a run are made: below its anchors, each with the files of one file system.
+/// Returns the directories for a run's files: one below each anchor, for the files of one file system.
 fn directories(run: &Run) -> std::io::Result<Vec<PathBuf>> {
-    // An anchor that is not there yet is made in vdbench; what holds it is on the same storage.
+    // vdbench creates a missing anchor. Its parent is on the same storage.
     let found = |anchor: &str| {
         let anchor = std::path::absolute(anchor)?;
         let parent = anchor.parent().unwrap_or(&anchor);
@@ -96,7 +96,7 @@ impl Vdbench {
         self.printed.borrow_mut().push_str(text);
     }
 
-    /// The end of it all; what was printed goes to a file, where that is asked for.
+    /// Ends the program. The printed text goes to a file if `-o` is given.
     fn end(&self, end: End) -> End {
         if end == End::Done {
             let directory = self.settings.output.as_deref().unwrap_or("(none)");
@@ -124,7 +124,7 @@ impl Vdbench {
         end
     }
 
-    /// Adds the line of an interval, or of the mean of all, to the flat file.
+    /// Adds the line of an interval, or of the mean of all intervals, to the flat file.
     fn flat_line(&self, run: &OneRun, title: &str, done: &So, seconds: f64) {
         if self.settings.output.is_none() {
             return;
@@ -152,12 +152,12 @@ impl Dialect for Vdbench {
         let settings = match vdbench::read(call.words) {
             Ok(Action::Help) => return page(&vdbench::help()),
             Ok(Action::Run(settings)) => settings,
-            Err(wrong) => return refuse(&format!("{TOOL}: {wrong}\n{}", vdbench::help())),
+            Err(error) => return refuse(&format!("{TOOL}: {error}\n{}", vdbench::help())),
         };
         let text =
             read_file(&settings.file).or_else(|error| refuse(&format!("{TOOL}: {}: {error}\n", settings.file)))?;
         let script = Script::parse(&settings.file, &text, &settings);
-        let script = script.or_else(|wrong| refuse(&format!("{TOOL}: {wrong}\n")))?;
+        let script = script.or_else(|error| refuse(&format!("{TOOL}: {error}\n")))?;
         for note in &script.notes {
             error_line!("{TOOL}: {note}");
         }
@@ -203,7 +203,7 @@ impl Dialect for Vdbench {
             let places = Places { lengths: &lengths, directories: several };
             let seed = jiff::Timestamp::now().as_nanosecond() as u64 >> 1;
             let workload = lower(&self.script, &run, places, rate, seed);
-            let workload = workload.or_else(|wrong| refuse(&format!("{TOOL}: {wrong}\n")))?;
+            let workload = workload.or_else(|error| refuse(&format!("{TOOL}: {error}\n")))?;
             self.starting(&run, rate, false);
             return Ok(OneRun { run, workload, base, lengths, rate });
         }
@@ -237,7 +237,7 @@ impl Dialect for Vdbench {
     }
 }
 
-/// What was done so far.
+/// Totals of a run so far.
 enum So {
     Blocks(Done),
     Files(FilesDone),
@@ -287,7 +287,7 @@ impl So {
     }
 }
 
-/// Prints a line of each interval.
+/// Prints a line for each interval.
 pub struct VdbenchProgress<'a> {
     tool: &'a Vdbench,
     run: &'a OneRun,
@@ -303,7 +303,7 @@ impl Progress for VdbenchProgress<'_> {
     fn tick(&mut self, now: &dyn PhaseNow) {
         let run = &self.run.run;
         let warmup_ns = run.warmup_s.saturating_mul(1_000_000_000);
-        // Of the warm-up, nothing is counted.
+        // The warm-up is not counted.
         if now.elapsed_ns().saturating_sub(warmup_ns) < run.interval_s.saturating_mul(500_000_000) {
             return;
         }

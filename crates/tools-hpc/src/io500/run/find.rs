@@ -1,5 +1,5 @@
-//! The phases that find: ranks that read the directories below one, and ask about the files whose names are looked for. Ranks are
-//! threads of this process, or the processes of a launcher; these deal out the directories again in each round.
+//! The find phases: ranks read a directory tree and call stat on files with matching names. Ranks are threads of this
+//! process, or processes of a launcher, which redistribute the directories in each round.
 
 use plumb_bench::{Follower, JoinedRanks, Progress, Task};
 use plumb_cluster::ClusterError;
@@ -15,23 +15,24 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Directories are read, and nothing is followed out of them.
+/// Flags for directories. Links are not followed, so that the search stays below its root.
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// A signal is heard after this many names at the latest.
-const NAMES_BETWEEN_LOOKS: u64 = 1024;
+/// Number of names after which a thread checks for signals.
+const NAMES_BETWEEN_CHECKS: u64 = 1024;
 
-/// When a file was changed, ns since 1970. The types of these fields differ from system to system.
+/// Returns the modification time, ns since 1970. The types of these fields differ between systems.
 fn changed_ns(stat: &Stat) -> i128 {
     i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec)
 }
 
-/// How long a rank goes on in a round before it gives back what is left. A round costs a broadcast and a sum, less than 1 ms.
+/// Time after which a rank returns its remaining directories. A round costs a broadcast and a sum, less than 1 ms.
 const ROUND: Duration = Duration::from_millis(50);
 
-/// With fewer directories than this for each rank, it reads its own and gives back what lies in them, so that all have some.
+/// With fewer directories per rank, a rank reads its own and returns their subdirectories, so
+/// that all ranks get some.
 const DIRECTORIES_OF_RANK: usize = 2;
 
-/// What a file is found by, besides its name.
+/// Conditions on a file besides its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Conditions {
     newer_than_ns: Option<i128>,
@@ -39,7 +40,7 @@ struct Conditions {
 }
 
 impl Conditions {
-    /// Of what is looked for, which is there.
+    /// Reads the conditions of a find phase. The file to compare with must exist.
     fn of(find: &Find) -> Result<Conditions, DialectError> {
         let failed = |what: &str| {
             let what = format!("find: {what}");
@@ -58,7 +59,7 @@ impl Conditions {
     }
 }
 
-/// Finds, with this many threads, or as many of them as can be started. A signal ends it early.
+/// Searches with this many threads, or as many as can be started. A signal ends the search early.
 ///
 /// # Errors
 /// The file to compare with, or the directory, cannot be read.
@@ -81,10 +82,10 @@ pub(super) fn find(find: &Find, threads: u32, stop: Option<StopFlag>) -> Result<
     })
 }
 
-/// The same with the processes of a launcher, as many of them as `workers` says.
+/// Searches with `workers` processes of a launcher.
 ///
 /// # Errors
-/// As [`find`], or a rank does not answer.
+/// As for [`find`], or a rank does not answer.
 pub(crate) fn find_with(
     ranks: &JoinedRanks,
     find: &Find,
@@ -97,7 +98,7 @@ pub(crate) fn find_with(
     ranks.ask(words(conditions, workers)).map_err(lost)?;
     let found = share(ranks, conditions, workers, vec![find.root.clone().into_bytes()], stop).map_err(lost)?;
     let time_s = began.elapsed().as_secs_f64();
-    let found: Vec<Found> = found.iter().map(|(_, said)| Found::read(said)).take(workers as usize).collect();
+    let found: Vec<Found> = found.iter().map(|(_, answer)| Found::read(answer)).take(workers as usize).collect();
     Ok(FindResult {
         time_s,
         error: found.iter().find_map(|found| found.error.clone()),
@@ -105,7 +106,7 @@ pub(crate) fn find_with(
     })
 }
 
-/// A rank that takes part in what rank 0 finds.
+/// A rank that takes part in a search of rank 0.
 pub struct TakesPart;
 
 impl Progress for TakesPart {}
@@ -118,7 +119,7 @@ impl Follower for TakesPart {
     }
 }
 
-/// What the others are asked.
+/// Formats the request to the other ranks.
 fn words(Conditions { newer_than_ns, bytes }: Conditions, workers: u32) -> String {
     let shown = |number: Option<i128>| number.map_or_else(|| "any".to_owned(), |number| number.to_string());
     format!("find {workers} {} {}", shown(newer_than_ns), shown(bytes.map(i128::from)))
@@ -136,7 +137,7 @@ fn read_words(text: &str) -> Option<(Conditions, u32)> {
     Some((Conditions { newer_than_ns, bytes }, workers))
 }
 
-/// Finds with all others, until no directory is left.
+/// Searches together with all other ranks, until no directory is left.
 fn share(
     ranks: &JoinedRanks,
     conditions: Conditions,
@@ -150,19 +151,19 @@ fn share(
         let mut search = Search::new(conditions, Some(stop), directories, Some(Instant::now() + ROUND));
         search.descends = count >= DIRECTORIES_OF_RANK * workers as usize;
         all.add(search.directories());
-        // Whoever is interrupted leaves everything where it is.
+        // An interrupted rank drops its remaining directories.
         let left = if search.is_stopped() { Vec::new() } else { search.left() };
         left.into_iter().map(|path| path.into_os_string().into_vec()).collect()
     })?;
     ranks.gather(stop, all.text().into_bytes())
 }
 
-/// Directories that are still to be read.
+/// Directories that are not read yet.
 struct Queue {
     waiting: Vec<PathBuf>,
-    /// They are not to be read here.
+    /// Directories for another round or rank.
     later: Vec<PathBuf>,
-    /// Threads that read one, and may find more.
+    /// Number of threads that read a directory and may find more.
     busy: u32,
 }
 
@@ -187,14 +188,14 @@ impl Found {
         self.error = self.error.take().or(other.error);
     }
 
-    /// For rank 0.
+    /// Formats the counts for rank 0.
     fn text(&self) -> String {
         let FoundByThread { errors, found, files, names } = self.counts;
         format!("{errors} {found} {files} {names} {}", self.error.as_deref().unwrap_or_default())
     }
 
-    fn read(said: &[u8]) -> Found {
-        let text = String::from_utf8_lossy(said);
+    fn read(answer: &[u8]) -> Found {
+        let text = String::from_utf8_lossy(answer);
         let mut parts = text.splitn(5, ' ');
         let mut number = || parts.next().and_then(|number| number.parse().ok()).unwrap_or(0);
         let counts = FoundByThread { errors: number(), found: number(), files: number(), names: number() };
@@ -205,9 +206,9 @@ impl Found {
 struct Search {
     conditions: Conditions,
     stop: Option<StopFlag>,
-    /// When it gives back what is left.
+    /// Time at which the rank returns its remaining directories.
     until: Option<Instant>,
-    /// Directories in those that it reads are read too.
+    /// Whether subdirectories are read too.
     descends: bool,
     queue: Mutex<Queue>,
     more: Condvar,
@@ -219,7 +220,7 @@ impl Search {
         Search { conditions, stop, until, descends: true, queue, more: Condvar::new() }
     }
 
-    /// Directories that were not read.
+    /// Returns the directories that were not read.
     fn left(&self) -> Vec<PathBuf> {
         let mut queue = self.queue();
         let mut left = std::mem::take(&mut queue.waiting);
@@ -239,7 +240,7 @@ impl Search {
         self.stop.is_some_and(StopFlag::requested)
     }
 
-    /// Reads directories, in one thread, until none is left and no other thread can find more.
+    /// Reads directories in one thread, until none is left and no other thread can find more.
     fn directories(&self) -> Found {
         let mut found = Found::default();
         let mut inside = Vec::new();
@@ -285,13 +286,13 @@ impl Search {
                 continue;
             }
             found.counts.names += 1;
-            if found.counts.names.is_multiple_of(NAMES_BETWEEN_LOOKS) && self.is_stopped() {
+            if found.counts.names.is_multiple_of(NAMES_BETWEEN_CHECKS) && self.is_stopped() {
                 return Ok(());
             }
             let stat = |name: &CStr| rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW);
             let full = || path.join(OsStr::from_bytes(name.to_bytes()));
             let kind = match entry.file_type() {
-                // Some file systems do not say.
+                // Some file systems do not report the type.
                 FileType::Unknown => match stat(name) {
                     Ok(stat) => FileType::from_raw_mode(stat.st_mode),
                     Err(errno) => {
@@ -324,7 +325,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    // Protects what ranks say to each other: every condition, and every count with its error.
+    // Protects the messages between ranks: every condition, and every count with its error.
     #[test]
     fn words_and_counts_survive_being_sent() {
         for newer_than_ns in [None, Some(-1), Some(1 << 70)] {
@@ -343,9 +344,9 @@ mod tests {
         }
     }
 
-    // Protects rounds: what a rank does not come to is given back, and nothing is read twice.
+    // Protects rounds: a rank returns the directories that it does not reach, and none is read twice.
     #[test]
-    fn what_is_left_is_given_back() {
+    fn remaining_directories_are_returned() {
         let place = tempfile::tempdir().unwrap();
         fs::create_dir_all(place.path().join("a/b")).unwrap();
         let conditions = Conditions { newer_than_ns: None, bytes: None };
@@ -358,7 +359,7 @@ mod tests {
         assert_eq!((level.directories().counts.names, level.left()), (1, vec![place.path().join("a")]));
     }
 
-    // Protects what is found: by name, length and time, in every directory, whatever the number of threads.
+    // Protects the search: by name, length and time, in every directory, with any number of threads.
     #[test]
     fn files_are_found_by_all_conditions() {
         let place = tempfile::tempdir().unwrap();

@@ -30,38 +30,36 @@ use std::cell::RefCell;
 use std::io::Read;
 use std::time::Instant;
 
-/// A configuration is no longer than this, bytes.
+/// Size limit of a configuration, bytes.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// The phases of IO500, each run by IOR's or mdtest's own dialect. Its results are "io500-style"; the code is 0 also where they
-/// are invalid, as IO500's is.
+/// The phases of IO500, each run by IOR's or mdtest's dialect. Results are "io500-style". The exit code is 0 even if
+/// they are invalid, as in IO500.
 pub struct Io500 {
     plan: Plan,
-    /// What stands where IO500 has its version.
+    /// The text in place of IO500's version.
     version: String,
-    /// The place of the next task.
+    /// Index of the next task.
     next: usize,
     running: Option<Running>,
     outcomes: RefCell<Vec<(Phase, Outcome)>>,
     places: Places,
 }
 
-/// The phase at hand.
 struct Running {
     task: Task,
     tool: Tool,
     clock: Clock,
 }
 
-/// When a phase began.
 struct Clock {
     began: Instant,
-    /// In local time.
+    /// Local time of the start.
     at: String,
 }
 
-/// What runs it.
+/// The tool that runs a phase.
 enum Tool {
     Ior(Box<Ior>),
     Mdtest(Box<Mdtest>),
@@ -70,21 +68,14 @@ enum Tool {
 
 /// A run of the tool.
 pub enum Run {
-    /// IOR's.
     Ior(ior::Run),
-    /// mdtest's.
     Mdtest(Lowered),
-    /// md-workbench's.
     Workbench(Workload),
 }
 
-/// What gathers for the tool.
 pub enum Io500Progress<'a> {
-    /// IOR's.
     Ior(ior::IorProgress<'a>),
-    /// mdtest's.
     Mdtest(mdtest::MdtestProgress<'a>),
-    /// md-workbench's.
     Workbench(md_workbench::MdWorkbenchProgress<'a>),
 }
 
@@ -98,7 +89,7 @@ impl Progress for Io500Progress<'_> {
     }
 }
 
-/// Local time, as results have it.
+/// Returns the local time in the format of results.
 fn now() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
@@ -109,7 +100,6 @@ impl Clock {
     }
 }
 
-/// The text of a configuration.
 fn read_config(path: &str) -> Result<String, FileError> {
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(FileError::io(path))?;
@@ -176,7 +166,7 @@ impl Dialect for Io500 {
             (Some(Tool::Ior(tool)), Run::Ior(run)) => tool.listen(run, bench).map(Io500Progress::Ior),
             (Some(Tool::Mdtest(tool)), Run::Mdtest(run)) => tool.listen(run, bench).map(Io500Progress::Mdtest),
             (Some(Tool::Workbench(tool)), Run::Workbench(run)) => tool.listen(run, bench).map(Io500Progress::Workbench),
-            // A run is the tool's at hand.
+            // The run always belongs to the current tool.
             _ => Err(End::DialectFailed.into()),
         }
     }
@@ -201,7 +191,7 @@ impl Dialect for Io500 {
 }
 
 impl Io500 {
-    /// Makes the directories, and writes what is known before the first phase.
+    /// Creates the directories, and writes the facts that are known before the first phase.
     fn begin(given: Given) -> Step<Io500> {
         let Given { plan, text, .. } = given;
         let places = reported(Places::make(&plan))?;
@@ -225,7 +215,7 @@ impl Io500 {
         self.running.as_ref().map(|running| &running.tool)
     }
 
-    /// Starts a phase; one that no tool runs is run here.
+    /// Starts a phase. Phases without a tool run here.
     fn start(&mut self, task: Task, stop: Option<StopFlag>) -> Step<()> {
         let clock = Clock::start();
         if task.is_left_out {
@@ -265,7 +255,7 @@ impl Io500 {
         Ok(())
     }
 
-    /// Starts a phase of md-workbench, with as many files as the rate of mdtest's easy phase asks for.
+    /// Starts a phase of md-workbench. Its number of files follows from the rate of mdtest's easy phase.
     fn start_workbench(&mut self, task: Task, clock: Clock, report: Report) -> Step<()> {
         let easy = |(phase, outcome): &(Phase, Outcome)| (*phase == Phase::MdtestEasyWrite).then_some(outcome.score);
         let kiops = self.outcomes.borrow().iter().find_map(easy).unwrap_or(0.0);
@@ -280,12 +270,12 @@ impl Io500 {
         Ok(())
     }
 
-    /// A tool has no more runs, or cannot go on.
+    /// Handles the end of a tool: it has no more runs, or it failed.
     fn tool_ended(&self, running: &Running, cut: Cut) -> Step<()> {
         self.keep_report(running)?;
         match cut {
-            // IOR's code is the number of transfers that were not what was written, which its result has, or says that it has
-            // nothing to read: then there is no score.
+            // IOR's exit code is the number of transfers with wrong data, which is also in its result. Or IOR had no
+            // file to read: then there is no score.
             Cut::Over(End::Done | End::DialectCode(_)) => {
                 let wall_s = self.plan.wall_s() as f64;
                 let met_wall = running.task.phase.writes() && running.clock.began.elapsed().as_secs_f64() >= wall_s;
@@ -299,7 +289,7 @@ impl Io500 {
         }
     }
 
-    /// Writes what the tool printed.
+    /// Writes the tool's output to a file.
     fn keep_report(&self, running: &Running) -> Step<()> {
         let path = self.plan.result(&format!("{}.txt", running.task.phase.name()));
         reported(report_files::write(OutputFile::made_up("resultdir", &path), &running.tool.report().kept()))
@@ -325,7 +315,7 @@ impl Io500 {
         Ok(())
     }
 
-    /// Prints a line, also to the summary.
+    /// Prints a line to standard output and to the summary.
     fn say(&self, line: &str) -> Step<()> {
         output::print(line);
         reported(report_files::add(OutputFile::made_up("resultdir", &self.plan.result("result_summary.txt")), line))
@@ -335,7 +325,7 @@ impl Io500 {
         reported(report_files::add(OutputFile::made_up("resultdir", &self.plan.result("result.txt")), text))
     }
 
-    /// The scores of what was measured.
+    /// Prints the scores of the measured phases.
     fn scores(&self, ended_early: bool) -> Step<()> {
         let outcomes = self.outcomes.borrow();
         let modes = if self.plan.is_extended { &[Counts::Standard, Counts::All][..] } else { &[Counts::Standard] };
@@ -350,7 +340,7 @@ impl Io500 {
         Ok(())
     }
 
-    /// Behind the last phase.
+    /// Finishes the run after the last phase.
     fn end(&self) -> Step<Cut> {
         self.scores(false)?;
         self.places.clear(&self.plan);
@@ -359,7 +349,7 @@ impl Io500 {
         Ok(End::Done.into())
     }
 
-    /// A phase cannot be run, or was interrupted: what was measured before is kept.
+    /// Ends the run after a failed or interrupted phase, and keeps earlier results.
     fn end_early(&self, task: &Task) -> Step<()> {
         let why = format!("Ended early, in the phase {}", task.phase.name());
         output::print(&print::invalid(&why));
@@ -371,7 +361,7 @@ impl Io500 {
 }
 
 impl Tool {
-    /// Its next run, which results call by the phase.
+    /// Returns the tool's next run. Results call it by the phase's name.
     fn next(&mut self, stop: Option<StopFlag>, phase: Phase) -> Step<Run> {
         match self {
             Tool::Ior(tool) => {
@@ -400,7 +390,7 @@ impl Tool {
         }
     }
 
-    /// `wall_s` is the time of the stonewall, where the phase met it.
+    /// Returns the outcome. `wall_s` is the time of the stonewall, if the phase reached it.
     fn outcome(&self, phase: Phase, wall_s: Option<f64>) -> Outcome {
         match self {
             Tool::Ior(tool) => of_ior(&tool.accesses(), wall_s),
@@ -419,7 +409,8 @@ fn of_ior(accesses: &[Access], wall_s: Option<f64>) -> Outcome {
         let bytes = access.bytes as f64 / transfers as f64 * at_wall as f64;
         outcome.details.push(("throughput-stonewall", format!("{:.2}", bytes / wall_s / GIB)));
     }
-    for (count, what) in [(access.wrong, "were not what was written"), (access.short, "moved less than was asked for")]
+    for (count, what) in
+        [(access.mismatched, "did not match the written data"), (access.short, "moved less than requested")]
     {
         if count > 0 {
             outcome.invalid.push(format!("Transfers that {what}: {count}"));
@@ -443,7 +434,7 @@ fn of_mdtest(results: &[IterationResult], phase: Phase, wall_s: Option<f64>) -> 
     outcome
 }
 
-/// The last phase counts: of two iterations, the second.
+/// Returns the outcome of the last phase: with two iterations, the second counts.
 fn of_workbench(results: &[(Part, Sums)], reads_only: bool) -> Outcome {
     let kiops = |(part, sums): &(Part, Sums)| sums.rate(part, reads_only) / 1e3;
     let Some((last, before)) = results.split_last() else { return Outcome::default() };
@@ -456,7 +447,7 @@ fn of_workbench(results: &[(Part, Sums)], reads_only: bool) -> Outcome {
     }
     let errors: u64 = results.iter().map(|(_, sums)| sums.errors).sum();
     if errors > 0 {
-        outcome.invalid.push(format!("Operations that failed, or read what was not written: {errors}"));
+        outcome.invalid.push(format!("Operations that failed or read wrong data: {errors}"));
     }
     outcome
 }
@@ -478,7 +469,7 @@ fn of_find(result: &FindResult) -> Outcome {
     Outcome { score: result.kiops(), details, invalid, ..Outcome::default() }
 }
 
-/// The value. An error is reported, and ends the tool.
+/// Returns the value, or prints the error and ends the tool.
 fn reported<T>(result: Result<T, plumb_tools_run::error::DialectError>) -> Step<T> {
     report_files::or_report(result, "io500", End::DialectFailed)
 }

@@ -27,32 +27,31 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// IOR's tests; the code is the number of transfers that were not what was written, or 255 after an error.
+/// An IOR command. The exit code is the number of transfers with wrong data, or 255 after an error.
 pub struct Ior {
     tests: Vec<Test>,
     session: Session,
     seed: i32,
-    /// Ranks of a node, where the user says so; 0 else.
+    /// Ranks per node, if the user sets it; otherwise 0.
     ranks_per_node: u32,
-    /// Which test is next, and which repetition of it.
+    /// Index of the next test, and of its repetition.
     next: (usize, u32),
-    /// When the test at hand began.
+    /// Start of the current test.
     began: Instant,
     done: RefCell<Vec<Done>>,
     report: Report,
-    /// Results so far, for the file that the user named for them.
+    /// Results so far, for the result file.
     results: RefCell<String>,
 }
 
-/// What IOR ends with after an error: MPI's -1.
+/// IOR's exit code after an error: MPI's -1.
 const ABORTED: u8 = 255;
 
-/// The same, of a run.
+/// The end of a run after an error.
 const FAILED: End = End::DialectCode(ABORTED);
 
 /// A repetition of a test.
 pub struct Run {
-    /// What is done.
     pub lowered: Lowered,
     test: usize,
 }
@@ -95,9 +94,10 @@ impl Dialect for Ior {
         }
         let Some(test) = self.tests.get(number) else {
             self.finish()?;
-            // As IOR has it, as far as a code can hold it.
-            let wrong: u64 = self.done.borrow().iter().flat_map(|done| &done.accesses).map(|access| access.wrong).sum();
-            return Err(match u8::try_from(wrong) {
+            // As in IOR, as far as the number fits an exit code.
+            let mismatched: u64 =
+                self.done.borrow().iter().flat_map(|done| &done.accesses).map(|access| access.mismatched).sum();
+            return Err(match u8::try_from(mismatched) {
                 Ok(0) => End::Done,
                 Ok(code) => End::DialectCode(code),
                 Err(_) => FAILED,
@@ -167,7 +167,7 @@ impl Dialect for Ior {
         Ok(IorProgress { ior: self, test, repetition, accesses: Vec::new(), shows, failed: None })
     }
 
-    /// JSON and CSV stay what they are after `>FILE 2>&1`.
+    /// JSON and CSV must remain valid after `>FILE 2>&1`.
     fn line_place(&self) -> LinePlace {
         let is_table = self.tests.iter().all(|test| test.output.form == Form::Table);
         if is_table { LinePlace::Last } else { LinePlace::LastUnlessMerged }
@@ -179,7 +179,7 @@ impl Dialect for Ior {
             report_files::or_report(Err(error), "ior", FAILED)?;
         }
         let of_calls = watching.accesses.iter().flat_map(|access| access.failed.first()).next().cloned();
-        // A failed access was not measured; IOR prints nothing of it either.
+        // A failed access has no measurement. IOR prints nothing about it either.
         let measured = || watching.accesses.iter().filter(|access| access.failed.is_empty());
         for access in measured() {
             if let Some(path) = test.output.rank_csv.as_deref().filter(|_| access.kind != AccessKind::WriteCheck) {
@@ -223,13 +223,13 @@ impl Dialect for Ior {
 }
 
 impl Ior {
-    /// Tests that were read from the words of a command, which are with its name.
+    /// Creates the dialect for tests that were parsed already. `command` includes the program's name.
     pub fn of(tests: Vec<Test>, command: &[String], report: Report) -> Step<Ior> {
         let verbosity = tests.first().map_or(0, |test| test.output.verbosity);
         let session =
             Session { command: command.join(" "), began: report_files::ctime(), machine: machine::machine(verbosity) };
-        let said = std::env::var("IOR_FAKE_TASK_PER_NODES").ok().and_then(|text| text.parse().ok());
-        let per_node = said.or(machine::launched().map(|launched| launched.per_node()));
+        let faked = std::env::var("IOR_FAKE_TASK_PER_NODES").ok().and_then(|text| text.parse().ok());
+        let per_node = faked.or(machine::launched().map(|launched| launched.per_node()));
         for path in tests.iter().filter_map(|test| test.output.rank_csv.as_deref()) {
             report_files::or_report(
                 report_files::write(OutputFile::named("saveRankPerformanceDetailsCSV", path), print::rank_csv_head()),
@@ -257,12 +257,12 @@ impl Ior {
         Ok(ior)
     }
 
-    /// The file that all results go to, in every format; the report where there is none.
+    /// Returns the path of the result file, which gets all results in any format; `None` prints them instead.
     fn result_file(&self) -> Option<&str> {
         self.tests.first()?.output.summary_file.as_deref()
     }
 
-    /// Prints results, or keeps them for their file, which is written in one piece.
+    /// Prints results, or keeps them for the result file, which is written at once.
     fn print_result(&self, text: &str) {
         match self.result_file() {
             Some(_) => self.results.borrow_mut().push_str(text),
@@ -270,17 +270,16 @@ impl Ior {
         }
     }
 
-    /// What was measured of all tests so far.
+    /// Returns the measurements of all tests so far.
     pub fn accesses(&self) -> Vec<Access> {
         self.done.borrow().iter().flat_map(|done| &done.accesses).cloned().collect()
     }
 
-    /// Where it prints.
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// Whether the time of a test is over before this repetition of it. The first one always runs.
+    /// Returns `true` if the time of a test is over before this repetition. The first one always runs.
     fn is_late(&self, number: usize, repetition: u32) -> bool {
         self.tests.get(number).is_some_and(|test| is_over(test.limits.time_max_min, repetition, self.began.elapsed()))
     }
@@ -289,7 +288,7 @@ impl Ior {
         if self.ranks_per_node == 0 { test.tasks } else { self.ranks_per_node.min(test.tasks) }
     }
 
-    /// What an earlier run's stonewall let through, where this one writes nothing.
+    /// Returns the transfers before an earlier run's stonewall, if this test writes nothing.
     fn transfers_at_wall(&self, test: &Test) -> Step<Option<u64>> {
         let Some(path) = test.limits.status_file.as_ref().filter(|_| !test.phases.writes) else { return Ok(None) };
         match machine::read_count(path) {
@@ -303,7 +302,7 @@ impl Ior {
         }
     }
 
-    /// Prints what comes behind the last test.
+    /// Prints the text after the last test.
     fn finish(&self) -> Step<()> {
         let done = self.done.borrow();
         let Some(first) = done.first() else { return Ok(()) };
@@ -325,7 +324,7 @@ impl Ior {
     }
 }
 
-/// The MPI library of a test by MPI-IO. It is started where this process is alone.
+/// Returns the MPI library for a test with MPI-IO. Initializes it if no launcher did.
 fn mpi_io(test: &Test) -> Step<Option<Arc<MpiIo>>> {
     if !matches!(test.calls(), Api::MpiIo(_)) {
         return Ok(None);
@@ -336,12 +335,12 @@ fn mpi_io(test: &Test) -> Step<Option<Arc<MpiIo>>> {
     })
 }
 
-/// Hints to MPI-IO: of the environment, and of the test's file of hints, which holds where both have one.
+/// Returns the hints to MPI-IO from the environment and the test's hint file. The file takes precedence.
 fn hints(test: &Test) -> Step<BTreeMap<String, String>> {
     if !matches!(test.api, Api::MpiIo(_)) {
         return Ok(BTreeMap::new());
     }
-    let wrong = |place: &str, error: &NotAHint| {
+    let invalid = |place: &str, error: &NotAHint| {
         error_line!("ior: {place}: {error}");
         FAILED
     };
@@ -351,31 +350,31 @@ fn hints(test: &Test) -> Step<BTreeMap<String, String>> {
     });
     let variables: Vec<String> = variables.collect();
     let of_variables = hints::hints(variables.iter().map(String::as_str));
-    let mut all = of_variables.map_err(|error| wrong("environment", &error))?;
+    let mut all = of_variables.map_err(|error| invalid("environment", &error))?;
     if let Some(path) = &test.hints.file {
         let option = "--mpiio.hintsFileName";
         let text = plumb_text::bounded::read_to_string(path)
             .map_err(DialectError::file(format!("{option}: cannot read {path}")));
         let text = report_files::or_report(text, "ior", FAILED)?;
-        all.extend(hints::hints(text.lines()).map_err(|error| wrong(path, &error))?);
+        all.extend(hints::hints(text.lines()).map_err(|error| invalid(path, &error))?);
     }
     Ok(all)
 }
 
-/// Prints each result as it is there.
+/// Prints each result as soon as it is available.
 pub struct IorProgress<'a> {
     ior: &'a Ior,
     test: &'a Test,
     repetition: u32,
     accesses: Vec<Access>,
-    /// The library whose hints are shown.
+    /// MPI library whose hints are printed.
     shows: Option<Arc<MpiIo>>,
-    /// A file of single transfers could not be written.
+    /// Error from writing a file of single transfers.
     failed: Option<DialectError>,
 }
 
 impl IorProgress<'_> {
-    /// Between the rows of a table. JSON and CSV stay what they are.
+    /// Prints a remark between the rows of a table. JSON and CSV have no remarks.
     fn remark(&self, text: &str) {
         match self.test.output.form {
             Form::Table => self.ior.report.print(text),
@@ -404,14 +403,14 @@ impl IorProgress<'_> {
 impl Progress for IorProgress<'_> {
     fn clock_starts(&mut self, phase: &str) {
         let facts = Facts { repetition: self.repetition, ranks_per_node: self.ior.ranks_per_node, ..Facts::default() };
-        let said = print::begins(self.test, phase, &ior::lower::readers(self.test, &facts), &report_files::ctime());
-        if !said.is_empty() {
-            self.remark(&said);
+        let lines = print::begins(self.test, phase, &ior::lower::readers(self.test, &facts), &report_files::ctime());
+        if !lines.is_empty() {
+            self.remark(&lines);
         }
     }
 
     fn op_log(&mut self, phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
-        // `GROUP/NUMBER`, and each rank is a group.
+        // The name is `GROUP/NUMBER`, and each rank is a group.
         let group = worker.split('/').next().unwrap_or(worker);
         let rank = group.strip_prefix(ior::lower::RANK_PREFIX).and_then(|rank| rank.parse().ok());
         let (Some(prefix), Some(rank)) = (&self.test.output.op_csv, rank) else { return };
@@ -438,7 +437,7 @@ impl Progress for IorProgress<'_> {
     }
 }
 
-/// Whether -T ends a test before this repetition; 0 minutes never do.
+/// Returns `true` if -T ends a test before this repetition; 0 minutes mean no limit.
 fn is_over(minutes: u32, repetition: u32, elapsed: Duration) -> bool {
     repetition > 0 && minutes > 0 && elapsed >= Duration::from_secs(u64::from(minutes) * 60)
 }
@@ -447,7 +446,7 @@ fn is_over(minutes: u32, repetition: u32, elapsed: Duration) -> bool {
 mod tests {
     use super::*;
 
-    // Protects -T: no repetition starts behind its minutes, but the first one always runs.
+    // Protects -T: no repetition starts after its minutes, but the first one always runs.
     #[test]
     fn no_repetition_starts_late() {
         let minute = Duration::from_secs(60);

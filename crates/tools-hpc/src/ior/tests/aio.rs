@@ -1,4 +1,4 @@
-//! `-a AIO`: its options, and what they lower to.
+//! Tests of `-a AIO`: its options, and their workloads.
 
 use super::*;
 use plumb_workload::program::Moves;
@@ -16,16 +16,16 @@ fn transfers(lowered: &Lowered) -> Vec<Transfer> {
     (0..lowered.workload.phase.len()).filter_map(|phase| steps(lowered, phase, 0).into_iter().find_map(moves)).collect()
 }
 
-// Protects the way to the kernel's queue: IOR's defaults and options are the depth and the batch of every phase, and all
-// else is as with POSIX.
+// Protects the queue to the kernel: IOR's defaults and options give depth and batch size of every phase. Everything
+// else equals POSIX.
 #[test]
-fn aio_lowers_to_requests_of_the_kernel() {
+fn aio_lowers_to_kernel_requests() {
     let line = "-w -W -r -e -G 3 --posix.odirect -z --randomPrefill=512k --plumb-ranks 2";
     let aio = lowered(&format!("-a aio {line}"));
     let vias: Vec<Via> = transfers(&aio).iter().map(|transfer| transfer.via).collect();
     assert_eq!(vias, [Via::KernelAio { depth: 128, batch: 16 }; 4], "prefill, write, write-check, read");
-    let said = lowered("-a AIO --aio.max-pending=32 -O aio.granularity=8 -w");
-    assert_eq!(transfers(&said)[0].via, Via::KernelAio { depth: 32, batch: 8 });
+    let changed = lowered("-a AIO --aio.max-pending=32 -O aio.granularity=8 -w");
+    assert_eq!(transfers(&changed)[0].via, Via::KernelAio { depth: 32, batch: 8 });
     let keys: Vec<&str> = steps(&aio, 1, 1).iter().map(Step::key).collect();
     assert_eq!(keys, ["open", "transfer", "fsync", "close"]);
     let mut posix = lowered(&format!("-a POSIX {line}")).workload;
@@ -44,10 +44,10 @@ fn aio_lowers_to_requests_of_the_kernel() {
     assert!(matches!(dry.workload.target["files"], Target::Null(_)));
 }
 
-// Protects from values with which IOR ends, hangs or crashes, and from options that do nothing without a word.
+// Protects from values on which IOR exits, hangs or crashes, and from options that have silently no effect.
 #[test]
-fn wrong_limits_of_requests_are_refused() {
-    for (line, told) in [
+fn invalid_limits_of_requests_are_refused() {
+    for (line, message) in [
         ("--aio.max-pending=7", "--aio.max-pending: `7` is too few; use 8 or more"),
         ("--aio.max-pending=40000", "use 32768 or less"),
         ("--aio.max-pending=-1", "is negative"),
@@ -57,12 +57,12 @@ fn wrong_limits_of_requests_are_refused() {
         ("--aio.granularity=-3", "is negative"),
         ("-c", "-c needs MPI-IO"),
     ] {
-        let found = wrong(&format!("-a AIO {line}"));
-        assert!(found.contains(told), "{line}: {found}");
+        let found = error_of(&format!("-a AIO {line}"));
+        assert!(found.contains(message), "{line}: {found}");
     }
     let least = AioOptions { max_pending: 8, granularity: 8 };
     assert_eq!(test("-a AIO --aio.max-pending=8 --aio.granularity=8").api, Api::Aio(least));
-    assert_eq!(ignored("--aio.max-pending=4"), [("--aio.max-pending".to_owned(), "it is of -a AIO")]);
+    assert_eq!(ignored("--aio.max-pending=4"), [("--aio.max-pending".to_owned(), "it belongs to -a AIO")]);
     assert_eq!(ignored("-a AIO --aio.max-pending=9 --aio.granularity=9"), []);
     assert!(help().contains("--aio.max-pending=128") && help().contains("--aio.granularity=16"));
 }

@@ -1,16 +1,16 @@
-//! The order of JSON's keys, the lines of `-Z`, and the times of AIO.
+//! Tests of the order of JSON's keys, of the lines of `-Z`, and of the times of AIO.
 
 use super::*;
 
-/// The keys of a text of JSON, each with the number of spaces before it, in order.
+/// Returns the keys of a JSON text, in order.
 fn keys(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.trim_start().strip_prefix('"')?.split_once("\":")).map(|(key, _)| key).collect()
 }
 
-// Protects scripts that compare or cut IOR's JSON as text: its keys have the order of a run of IOR 4.1.0+dev, and Plumb's own
-// come after them.
+// Protects scripts that compare or split IOR's JSON as text: its keys have the order of IOR 4.1.0+dev, followed by
+// Plumb's own.
 #[test]
-fn keys_of_json_stand_in_ior_s_order() {
+fn keys_of_json_have_iors_order() {
     let session = print::Session { command: "ior".to_owned(), began: "now".to_owned(), machine: "Linux vm".to_owned() };
     let text = print::json(&session, &[done("-v -w -r -O summaryFormat=JSON")], "later", 1);
     let head = ["Version", "Began", "Command line", "Machine", "tests"];
@@ -72,14 +72,14 @@ fn keys_of_json_stand_in_ior_s_order() {
     assert!(text.contains("\"platform\": \"vm(Linux)\""), "{text}");
 }
 
-// Protects the lines of `-Z`: with `-v -v`, of how many ranks the data is read by none, one, two …; with `-Z -Z`, IOR says
-// nothing of the order.
+// Protects the lines of `-Z`: with `-v -v`, how many ranks' data is read by 0, 1, 2, … ranks; with `-Z -Z`, IOR
+// prints nothing about the order.
 #[test]
-fn random_reading_is_reported_as_ior_does() {
+fn random_reading_is_reported_as_in_ior() {
     let random = test("-Z -v -v -r");
     assert_eq!(print::begins(&random, "read", &[1, 0, 2, 1], "now"), "#File Hits Dist: 1 2 1\n");
     assert_eq!(print::begins(&random, "read", &[1, 1, 1], "now"), "#File Hits Dist: 0 3\n");
-    // One rank: as IOR's loop ends there.
+    // With one rank, IOR's loop ends here.
     assert_eq!(print::begins(&random, "read", &[1], "now"), "#File Hits Dist: 0\n");
     let loud = print::begins(&test("-Z -vvv -r"), "read", &[1, 1], "now");
     assert_eq!(loud, "#File Hits Dist: 0 2\nCommencing read performance test: now\n");
@@ -99,10 +99,10 @@ fn is_of_order(line: &str) -> bool {
     ["ordering inter file", "task offset", "reorder random seed"].iter().any(|name| line.starts_with(name))
 }
 
-// Protects the rate of AIO: requests go on during `interIODelay`, so that its time counts, as in IOR; and no time of a call
-// passes for that of a transfer.
+// Protects the rate of AIO: requests continue during `interIODelay`, so its time counts, as in IOR. The time of a
+// call is never reported as a transfer's latency.
 #[test]
-fn times_of_aio_hold_what_happens_between_calls() {
+fn times_of_aio_include_the_delays() {
     let transfer_s = |line: &str| Access::of(&measured("write", 1), &test(line), 0).unwrap().transfer_s;
     let (posix, aio) = (transfer_s("--interIODelay=500"), transfer_s("-a AIO --interIODelay=500"));
     assert!((aio - posix - 4.0 * 500e-6).abs() < 1e-9, "{aio} {posix}");

@@ -22,16 +22,16 @@ use std::time::Instant;
 
 const TOOL: &str = "md-workbench";
 
-/// md-workbench's phases, one run. The code is 0 where operations failed, as the tool's is, and 1 where -X found other data.
+/// An md-workbench command: one run. As in md-workbench, failed operations leave the exit code 0. It is 1
+/// if -X found wrong data.
 pub struct MdWorkbench {
     settings: MdWorkbenchSettings,
     facts: Facts,
     parts: Vec<Part>,
     has_run: bool,
     began: Instant,
-    /// What was measured, phase by phase.
     results: RefCell<Vec<(Part, Sums)>>,
-    /// Where the next run goes on.
+    /// Position at which the next run continues.
     position: Cell<u64>,
     report: Report,
     /// Removes the directory if it is empty.
@@ -50,7 +50,7 @@ impl Dialect for MdWorkbench {
                 machine::report_ignored(&ignored);
                 *settings
             }
-            Err(wrong) => return refuse(&format!("{TOOL}: {wrong}\n")),
+            Err(error) => return refuse(&format!("{TOOL}: {error}\n")),
         };
         let command: Vec<String> =
             std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned()).collect();
@@ -99,7 +99,7 @@ impl Dialect for MdWorkbench {
 }
 
 impl MdWorkbench {
-    /// A run that was read from the words of a command, which are with its name.
+    /// Creates the dialect for settings that were parsed already. `command` includes the program's name.
     pub fn of(settings: MdWorkbenchSettings, command: &[String], report: Report) -> Step<MdWorkbench> {
         report.print(&print::head(&settings, command, &now()));
         let goes_on = !settings.phases.precreates && settings.dataset.start_item.is_none();
@@ -122,22 +122,21 @@ impl MdWorkbench {
         })
     }
 
-    /// What was measured, phase by phase.
+    /// Returns the measurements by phase.
     pub fn results(&self) -> Vec<(Part, Sums)> {
         self.results.borrow().clone()
     }
 
-    /// Whether its benchmark only reads.
+    /// Returns `true` if the benchmark only reads.
     pub fn reads_only(&self) -> bool {
         self.settings.phases.reads_only
     }
 
-    /// Where it prints.
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// Whether all could be made that is to be renewed; why not is reported.
+    /// Returns `true` if all objects to renew exist; otherwise reports an error.
     fn is_prepared(&self) -> bool {
         let results = self.results.borrow();
         let failed = |(part, sums): &(Part, Sums)| part.kind == PartKind::Precreate && sums.errors > 0;
@@ -152,7 +151,7 @@ impl MdWorkbench {
         !failed
     }
 
-    /// Keeps where the next run goes on; behind the last phase, the directory goes, if nothing else is in it.
+    /// Keeps the position for the next run. After the last phase, removes the directory if it is empty.
     fn conclude(&self) -> Step<()> {
         let MdWorkbenchSettings { directory, status_file, .. } = &self.settings;
         if !self.settings.phases.cleans_up {
@@ -169,12 +168,12 @@ impl MdWorkbench {
     }
 }
 
-/// Local time, as md-workbench prints it.
+/// Returns the local time in md-workbench's format.
 fn now() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// Where an earlier run stopped.
+/// Reads the position of an earlier run.
 fn position(path: &str) -> Result<u64, DialectError> {
     let what = || format!("--run-info-file: cannot read {path}, which a run without -3 leaves");
     let text = plumb_text::bounded::read_to_string(path).map_err(DialectError::file(what()))?;
@@ -182,12 +181,12 @@ fn position(path: &str) -> Result<u64, DialectError> {
     print::position(&text).ok_or_else(|| DialectError::file(what())(no_position()))
 }
 
-/// Prints each phase when it has ended.
+/// Prints each finished phase.
 pub struct MdWorkbenchProgress<'a> {
     tool: &'a MdWorkbench,
-    /// Files of latencies that this run wrote to.
+    /// Files of latencies that this run wrote.
     written: BTreeSet<String>,
-    /// One of them could not be written.
+    /// Error from writing a file of latencies.
     failed: Option<DialectError>,
 }
 
@@ -197,12 +196,12 @@ impl MdWorkbenchProgress<'_> {
         self.tool.parts.iter().find(|part| part.phase(settings) == phase)
     }
 
-    /// Writes the operations of one rank in a phase, a file for each kind of them.
+    /// Writes the operations of one rank in a phase, to a file for each kind.
     fn write_ops(&mut self, prefix: &str, part: Part, ops: &mut dyn Iterator<Item = LoggedOp>) -> io::Result<()> {
         let mut files = Vec::new();
         for (kind, name) in part.ops() {
             let path = print::latency_file(&self.tool.settings, prefix, &part, name);
-            // The first rank replaces what an earlier run left.
+            // The first rank replaces the file of an earlier run.
             let is_new = self.written.insert(path.clone());
             let output = OutputFile::made_up("--latency", &path);
             let mut file = BufWriter::new(if is_new { output.create()? } else { output.append()? });

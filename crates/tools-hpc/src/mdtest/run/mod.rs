@@ -22,17 +22,17 @@ use plumb_workload::OpKind;
 use std::cell::RefCell;
 use std::path::Path;
 
-/// mdtest's tests; what is wrong goes to standard error, and the code is then 1.
+/// An mdtest command. Errors go to standard error, and the exit code is then 1.
 pub struct Mdtest {
     settings: MdtestSettings,
-    /// Seed of the data, and of orders that have none of their own.
+    /// Seed of the data, and of orders without an own seed.
     seed: i32,
-    /// The directories were not there before.
+    /// Whether the directories did not exist before.
     makes_places: bool,
-    /// Tasks of the runs at hand; none before the first.
+    /// Number of tasks of the current runs; 0 before the first.
     tasks: u32,
     iteration: u32,
-    /// What the iterations of these tasks came to.
+    /// Results of the iterations with this number of tasks.
     results: RefCell<Vec<IterationResult>>,
     report: Report,
 }
@@ -49,7 +49,7 @@ impl Dialect for Mdtest {
                 machine::report_ignored(&ignored);
                 *settings
             }
-            Err(wrong) => return refuse(&format!("mdtest: {wrong}\n")),
+            Err(error) => return refuse(&format!("mdtest: {error}\n")),
         };
         let command: Vec<String> =
             std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned()).collect();
@@ -91,7 +91,7 @@ impl Dialect for Mdtest {
             if !lowered.workload.phase.is_empty() {
                 return Ok(lowered);
             }
-            // Nothing to do: a single directory cannot be renamed, and 0 items are none.
+            // There is nothing to do: a single directory cannot be renamed, or there are 0 items.
             let none = IterationResult::default();
             if let Some(mut trace) = Trace::new(&self.settings, &lowered.facts) {
                 trace.print(None, &none, &mut |lines| self.report.print(lines));
@@ -135,7 +135,7 @@ impl Dialect for Mdtest {
         let failed = fault.is_some();
         if let Err(error) = &ended.result {
             error_line!("mdtest: {error}");
-            // What was measured before is reported, and kept.
+            // Measurements before the error are reported and kept.
             if !matches!(error, RunError::EndedEarly { .. }) {
                 return Err(if error.refusal().is_some() { End::Refused } else { End::DialectFailed }.into());
             }
@@ -159,7 +159,7 @@ impl Dialect for Mdtest {
 }
 
 impl Mdtest {
-    /// A run that was read from the words of a command, which are with its name.
+    /// Creates the dialect for settings that were parsed already. `command` includes the program's name.
     pub fn of(settings: MdtestSettings, command: &[String], report: Report) -> Step<Mdtest> {
         let seed = settings.data.seed.unwrap_or_else(machine::seed_by_clock);
         report.print(&print::head(&settings, command, &machine::now()));
@@ -182,17 +182,16 @@ impl Mdtest {
         Ok(Mdtest { settings, seed, makes_places, tasks: 0, iteration: 0, results: RefCell::default(), report })
     }
 
-    /// What the iterations of the last number of tasks came to.
+    /// Returns the results of the iterations with the last number of tasks.
     pub fn results(&self) -> Vec<IterationResult> {
         self.results.borrow().clone()
     }
 
-    /// Where it prints.
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// Keeps what an iteration came to, and prints the report behind the last.
+    /// Keeps the result of an iteration, and prints the report after the last one.
     fn keep(&self, result: IterationResult, run: &Lowered, ends: bool) -> Step<()> {
         self.results.borrow_mut().push(result);
         if run.facts.iteration + 1 < self.settings.repetition.iterations && !ends {
@@ -213,7 +212,7 @@ impl Mdtest {
         }
     }
 
-    /// What an earlier run's stonewall let through, where this one creates no files.
+    /// Returns the items before an earlier run's stonewall, if this run creates no files.
     fn items_at_wall(&self) -> Option<u64> {
         let path = self.settings.stonewall.status_file.as_ref().filter(|_| !self.settings.phases.creates)?;
         let read = machine::read_count(path);
@@ -224,14 +223,13 @@ impl Mdtest {
     }
 }
 
-/// Gathers what was measured.
 pub struct MdtestProgress<'a> {
     settings: &'a MdtestSettings,
     result: IterationResult,
     tasks: u32,
     trace: Option<Trace<'a>>,
     report: &'a Report,
-    /// A file of single operations could not be written.
+    /// Error from writing a file of single operations.
     failed: Option<DialectError>,
 }
 

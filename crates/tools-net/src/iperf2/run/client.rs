@@ -1,4 +1,4 @@
-//! The client: it connects its streams, sends or receives, and, of datagrams, asks the server what came.
+//! The client: connects its streams, sends or receives, and requests the server's report on datagrams.
 
 use super::running::Running;
 use super::server::BackServer;
@@ -16,23 +16,22 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// A connection must be there within this time.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The last datagram is answered within this time, or said again. Source: 2.1.8.
+/// Time after which an unanswered last datagram is sent again. Source: 2.1.8.
 const ANSWER_PATIENCE: Duration = Duration::from_millis(250);
 
-/// What the other end still sends when this end has sent all comes within this time.
+/// Time within which the other end's remaining data must arrive after this end has sent all.
 const BACK_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Reads, and the pauses between them, that take what a server still says at the end of a test.
+/// Number of reads, and pauses between them, for data that a server still sends at the end of a test.
 const DRAINS: u32 = 5;
 const DRAIN_PAUSE: Duration = Duration::from_millis(10);
 
-/// How often is looked whether it is to end.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// Poll interval for shutdown.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A test, from its connections to the server's report.
+/// Runs a test, from its connections to the server's report.
 pub(super) fn run(
     settings: &Iperf2Settings,
     host: &str,
@@ -46,10 +45,10 @@ pub(super) fn run(
     let to = all.into_iter().find(|to| to.is_ipv6() == is_v6 || host.contains(':'));
     let to = to.ok_or_else(|| no_host("it has no address of this kind; -V asks for IPv6".to_owned()))?;
     let from = bind.map(|bind| SocketAddr::new(bind, 0));
-    // It listens before the server knows of it.
+    // Listen before the server learns the port.
     let mut back = test.back.map(|back| BackServer::listen(settings, back, bind, to.ip(), stop)).transpose()?;
-    let told = Test { back: back.as_ref().map(BackServer::back), ..test.clone() };
-    let test = &told;
+    let with_back = Test { back: back.as_ref().map(BackServer::back), ..test.clone() };
+    let test = &with_back;
     let bounces = test.bounces.is_some();
     let (unit, enhanced, trips) = (settings.unit, settings.enhanced, test.trip_times);
     let look = Look { unit, enhanced, udp: test.udp, sends: !test.reverse, bounces, trips };
@@ -112,20 +111,20 @@ pub(super) fn run(
         let blocks = test.bytes.div_ceil(test.block.into()) * u64::from(test.streams);
         flows.limit(blocks, u64::MAX);
     }
-    // The server ends what it sends.
+    // The server limits its own sending.
     let time = (test.bytes == 0 && look.sends).then(|| Duration::from_secs_f64(test.time_s));
     let before = if test.udp || test.reverse || bounces { 0 } else { head.len() as u64 };
     let mut running = Running::start(settings, look, &streams, flows, time, before);
-    // A server that is to send and does not is not waited for for ever.
+    // Limits the wait for a server that should send and does not.
     let longest = test.time_s + 10.0;
-    // Of both directions, this end's is over first; then the other end is told.
+    // In a bidirectional test, this end finishes first and then notifies the other end.
     let mut sent: Option<Instant> = None;
     while !running.is_over() && !stop.requested() && sent.is_none_or(|sent| sent.elapsed() < BACK_PATIENCE) {
         if sent.is_none() && running.has_sent() {
             sent = Some(Instant::now());
             drains.iter().for_each(|socket| _ = socket.shutdown(Shutdown::Write));
         }
-        running.look(LOOK_AGAIN);
+        running.look(POLL_INTERVAL);
         if let Some(failure) = running.flows.failure() {
             return Err(TestError::Flow(failure));
         }
@@ -137,7 +136,7 @@ pub(super) fn run(
     for socket in &drains {
         drain(socket);
     }
-    // Its sockets receive no more.
+    // The sockets receive nothing more.
     drop(running);
     if let Some(back) = back {
         back.finish()?;
@@ -150,9 +149,9 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Ends a connection whose other end has said something that nobody has read: closed like this, it would be reset.
+/// Drains a connection with unread data before it closes, because closing it would send a reset.
 fn drain(mut socket: &TcpStream) {
-    // What fails is a connection that has ended.
+    // Errors mean that the connection has ended already.
     let _ = socket.shutdown(Shutdown::Write);
     let _ = socket.set_nonblocking(true);
     for _ in 0..DRAINS {
@@ -161,14 +160,14 @@ fn drain(mut socket: &TcpStream) {
     }
 }
 
-/// The first congestion window in KiB, the segment and the round trip.
+/// Returns the first congestion window (KiB), the segment size and the round trip.
 pub(crate) fn first_facts(socket: std::os::fd::BorrowedFd<'_>) -> Option<[u64; 3]> {
     let segment = u64::from(segment_bytes(socket)?);
     let facts = plumb_engine::net::TcpFacts::of_socket(socket)?;
     Some([facts.window / 1024, segment, facts.rtt_us])
 }
 
-/// Says to the server that this was the last datagram, until it answers with what came.
+/// Sends the last datagram until the server answers with its report.
 fn last(
     settings: &Iperf2Settings,
     look: Look,
@@ -186,7 +185,7 @@ fn last(
         for again in 0..u64::from(LAST_TRIES) {
             let number = (row.ops + 1 + again).wrapping_neg();
             DatagramHeader { sent_us: super::now_us(), number }.write(&mut datagram, form);
-            // Where nobody is there any more, the next read says so.
+            // If the server is gone, the next read returns the error.
             let _ = socket.send(&datagram);
             let mut answer = [0; REPORT_BYTES * 2];
             report = socket.recv(&mut answer).ok().and_then(|length| ServerReport::read(&answer[..length]));

@@ -1,4 +1,5 @@
-//! `plumb as iperf`: both ends of a small part of iperf2. Its streams are those of all network work; it has no control connection.
+//! `plumb as iperf`: client and server of a small part of iperf2. Its streams use the common network engine; iperf2
+//! has no control connection.
 
 mod client;
 mod running;
@@ -16,45 +17,38 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Why there is no test.
+/// Error that prevents or ends a test.
 #[derive(Debug, thiserror::Error)]
 enum TestError {
-    /// Nobody is there, or no port is free.
+    /// A connection failed, or no port is free.
     #[error("{what}: {source}")]
     Connect {
-        /// What was tried.
+        /// The attempted action.
         what: &'static str,
-        /// Why not.
         source: ConnectError,
     },
-    /// No such host.
+    /// The host name cannot be resolved.
     #[error("{host}: {why}")]
-    Host {
-        /// As given.
-        host: String,
-        /// Why not.
-        why: String,
-    },
-    /// The system's own.
+    Host { host: String, why: String },
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// The server of -d or -r did not come.
-    #[error("the server did not connect back to port {0}; where a firewall is in between, use -R or --full-duplex")]
+    /// The server did not connect back for -d or -r.
+    #[error("the server did not connect back to port {0}; if a firewall is in between, use -R or --full-duplex")]
     NotBack(u16),
-    /// A stream failed while data moved.
+    /// A stream failed during the transfer.
     #[error("data stream: {0}")]
     Flow(String),
 }
 
-/// As iperf: 0 where all went well, else 1.
+/// Runs `iperf`. As in iperf, the exit code is 0 after success, else 1.
 pub fn as_iperf(call: &ToolCall<'_>) -> Result<End, Stopped> {
     dashes::hint(call);
     let settings = match iperf2::read(call.words) {
         Ok(Asked::Help) => return Ok(printed(&help())),
         Ok(Asked::Version) => return Ok(printed(&format!("iperf version {VERSION} (Plumb) pthreads\n"))),
         Ok(Asked::Run(settings)) => settings,
-        Err(wrong) => {
-            error_line!("iperf: {wrong}\nTry `iperf --help' for more information.");
+        Err(error) => {
+            error_line!("iperf: {error}\nTry `iperf --help' for more information.");
             return Ok(End::DialectFailed);
         }
     };
@@ -95,7 +89,7 @@ fn printed(text: &str) -> End {
     End::Done
 }
 
-/// What sockets are given.
+/// Returns the options of sockets.
 fn options(test: &Test) -> SocketOptions {
     SocketOptions {
         no_delay: test.no_delay,
@@ -108,13 +102,13 @@ fn options(test: &Test) -> SocketOptions {
     }
 }
 
-/// The monotonic clock, microseconds.
+/// Returns the monotonic clock, µs.
 fn now_us() -> u64 {
     let clock = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     clock.tv_sec as u64 * 1_000_000 + clock.tv_nsec as u64 / 1000
 }
 
-/// So many microseconds is the wall clock ahead of it.
+/// Returns the difference between the wall clock and the monotonic clock, µs.
 fn ahead_us() -> u64 {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     (wall.as_micros() as u64).saturating_sub(now_us())
@@ -124,7 +118,7 @@ fn ends(here: SocketAddr, there: SocketAddr) -> [(String, u16); 2] {
     [here, there].map(|end| (end.ip().to_canonical().to_string(), end.port()))
 }
 
-/// A stream as lines name it, and what is known of it when it is connected.
+/// Returns a connected stream for the output, and the facts about it.
 fn met(number: u64, here: SocketAddr, there: SocketAddr, met: Met) -> (Stream, Met) {
     let link = plumb_probe::link::of_address(here.ip().to_canonical());
     let device = link.map(|link| link.name).unwrap_or_default();
@@ -132,7 +126,7 @@ fn met(number: u64, here: SocketAddr, there: SocketAddr, met: Met) -> (Stream, M
     (Stream { number, sends: false, is_back: false, ends: ends(here, there) }, Met { device, at, ..met })
 }
 
-/// What a program says of itself, with the room for data that its first socket has.
+/// Returns a program's banner, with the buffer size of its first socket.
 fn banner(settings: &Iperf2Settings, verb: &str, streams: Option<u32>, socket: BorrowedFd<'_>) -> String {
     let Test { udp, block, window, rate, service, no_delay, bounces, .. } = &settings.test;
     let protocol = if *udp { "UDP" } else { "TCP" };

@@ -1,4 +1,4 @@
-//! Streams while data moves, at either end: their rows.
+//! Streams during the transfer, at either end, and their rows.
 
 use jiff::Zoned;
 use plumb_cli::output::print;
@@ -7,7 +7,7 @@ use plumb_result::Histogram;
 use plumb_tools_net::iperf2::{Iperf2Settings, Latency, Look, Row, ServerReport, Stream};
 use std::time::{Duration, Instant};
 
-/// Times of round trips, which are in ns.
+/// Converts a histogram of round trips (ns) to statistics.
 fn trips(times: &Histogram) -> Latency {
     let mean = times.mean().unwrap_or(0.0);
     let squares: f64 = times
@@ -25,14 +25,14 @@ fn trips(times: &Histogram) -> Latency {
     }
 }
 
-/// What one stream had done at some time.
+/// State of a stream at some time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Reading {
     counts: Counts,
     tcp: Option<TcpFacts>,
 }
 
-/// Running flows, and what was printed of them.
+/// Running flows, and the part of their results that was printed.
 pub(super) struct Running<'a> {
     settings: &'a Iperf2Settings,
     look: Look,
@@ -42,22 +42,21 @@ pub(super) struct Running<'a> {
     last: Vec<Reading>,
     last_s: f64,
     next: Option<Instant>,
-    /// The shortest and the longest time on the way, µs, since it began.
+    /// Smallest and largest one-way latency since the start, µs, by stream.
     extremes: Vec<Option<[i64; 2]>>,
-    /// Bytes that were there before the flows began.
+    /// Bytes sent before the flows began.
     before: u64,
-    /// Times of round trips that rows were printed of.
     shown: Histogram,
-    /// The same of times on the way, by stream.
+    /// One-way latencies already printed, by stream.
     shown_bins: Vec<Vec<(u32, u32)>>,
-    /// When streams ended, seconds.
+    /// End of each stream, seconds.
     ends: Vec<Option<f64>>,
-    /// Whose columns have been named: those of streams that send, of others, and of sums.
+    /// Whether the header was printed: for streams that send, for others, and for sums.
     named: [bool; 3],
 }
 
 impl<'a> Running<'a> {
-    /// Starts them, for a time where they end by themselves.
+    /// Starts the flows. `time` limits flows that end by themselves.
     pub(super) fn start(
         settings: &'a Iperf2Settings,
         look: Look,
@@ -87,12 +86,12 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Seconds since it began.
+    /// Returns the seconds since the start.
     pub(super) fn seconds(&self) -> f64 {
         self.began.elapsed().as_secs_f64()
     }
 
-    /// Waits for the next thing to do, but no longer than this, and prints the rows that are due.
+    /// Waits for the next event, but at most `longest`, and prints the rows that are due.
     pub(super) fn look(&mut self, longest: Duration) {
         let left = self.next.map_or(longest, |at| at.saturating_duration_since(Instant::now()).min(longest));
         if !left.is_zero() {
@@ -117,12 +116,12 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Whether each connection has two streams, one each way. They have one number.
+    /// Returns `true` if each connection has a stream in each direction, with the same number.
     fn is_both(&self) -> bool {
         matches!(self.streams, [one, other, ..] if one.number == other.number)
     }
 
-    /// Whether there is nothing more to wait for.
+    /// Returns `true` if all flows have ended.
     pub(super) fn is_over(&self) -> bool {
         match self.is_both() {
             true => self.flows.is_over(true) && self.flows.is_over(false),
@@ -130,12 +129,13 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Whether this end has sent all, where the other end is to be told so.
+    /// Returns `true` if this end has sent all data of a bidirectional test, so that the other
+    /// end has to be notified.
     pub(crate) fn has_sent(&self) -> bool {
         self.is_both() && self.flows.is_over(true)
     }
 
-    /// What came of all streams so far: bytes.
+    /// Returns the bytes moved by all streams so far.
     pub(super) fn bytes(&self) -> u64 {
         (0..self.streams.len()).map(|number| self.flows.counts(number).bytes).sum()
     }
@@ -156,7 +156,7 @@ impl<'a> Running<'a> {
             .collect()
     }
 
-    /// Times of the round trips that have come since the last row.
+    /// Returns the round trips since the last row.
     fn new_trips(&mut self) -> Latency {
         let times = self.flows.times(0);
         trips(&times.since(&std::mem::replace(&mut self.shown, times.clone())))
@@ -175,7 +175,7 @@ impl<'a> Running<'a> {
         let lost =
             [is.lost.wrapping_sub(was.lost) as i64, (is.highest - was.highest) as i64].map(|count| count.max(0) as u64);
         let bytes = now.counts.bytes - before.counts.bytes;
-        // A message goes both ways.
+        // A message goes in both directions.
         let bytes = if self.look.bounces { bytes * 2 } else { bytes };
         let received = lost[1].saturating_sub(lost[0]);
         let mean = (is.transit_us - was.transit_us) / (received.max(1)) as f64;
@@ -185,7 +185,7 @@ impl<'a> Running<'a> {
         Row {
             start,
             end,
-            // What a stream begins with is sent apart.
+            // The first bytes of a stream are sent separately.
             bytes: bytes + if is_first && sends { self.before } else { 0 },
             bursts: received,
             ops: match (self.look.udp, sends) {
@@ -208,7 +208,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Prints rows: the last ones, of all the time, or those of an interval.
+    /// Prints rows: final ones, or those of an interval.
     fn show(&mut self, rows: &[Row], is_last: bool) {
         let mut text = String::new();
         let is_both = self.is_both();
@@ -242,7 +242,7 @@ impl<'a> Running<'a> {
         print(&text);
     }
 
-    /// The names of columns of one kind, once.
+    /// Returns the header of a kind of rows on its first use.
     fn columns(&mut self, kind: usize) -> &'static str {
         let is_named = std::mem::replace(&mut self.named[kind], true);
         match kind {
@@ -252,11 +252,11 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Ends the flows and prints what they did in all, in the time that it took.
+    /// Ends the flows and prints their totals.
     pub(super) fn finish(&mut self) -> Vec<Row> {
         let end = self.seconds();
         self.flows.stop();
-        // What the last interval had belongs to the whole.
+        // The last interval counts in the totals.
         self.rows(end);
         let zero = Reading::default();
         let mut rows: Vec<Row> = (0..self.streams.len())
@@ -274,7 +274,7 @@ impl<'a> Running<'a> {
         rows
     }
 
-    /// What a server says of a stream of datagrams.
+    /// Returns the server's report on a stream of datagrams.
     pub(super) fn report(row: &Row) -> ServerReport {
         ServerReport {
             bytes: row.bytes,

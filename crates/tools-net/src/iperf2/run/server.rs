@@ -1,5 +1,5 @@
-//! The server, for many concurrent clients. It sends data only to TCP clients that ask for it. A UDP sender gets up to two
-//! reports of 128 bytes at the end of its stream, and never more bytes than it sent.
+//! The server, for many concurrent clients. It sends data only to TCP clients that request it. A UDP sender gets up
+//! to two reports of 128 bytes at the end of its stream, and never more bytes than it sent.
 
 use super::client::{self, first_facts};
 use super::running::Running;
@@ -22,34 +22,33 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::time::{Duration, Instant};
 
-/// Streams at a time: a thread and its buffers each.
+/// Limit of concurrent streams, each with a thread and buffers.
 const STREAMS_MAX: u64 = 128;
 
-/// A stream that brings nothing for this long is over.
+/// Time after which a silent stream is ended.
 const IDLE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The first bytes of a TCP stream, which say what is wanted, come within this time, or ask for nothing.
+/// Time within which a TCP stream's header must arrive. Otherwise the stream has none.
 const HEAD_PATIENCE: Duration = Duration::from_millis(500);
 
-/// How often is looked whether it is to end.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// Poll interval for shutdown.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The same of whether the last datagram has come: so exact is the time that a stream took.
-const LOOK_FOR_END: Duration = Duration::from_millis(5);
+/// Poll interval for the last datagram. It bounds the precision of a stream's duration.
+const END_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Reports of one stream: they may be lost on the way.
+/// Number of reports per stream, because datagrams may be lost.
 const REPORTS: u64 = 2;
 
 struct Shared {
     settings: Iperf2Settings,
     stop: StopFlag,
-    /// Streams that go on.
     open: AtomicU64,
-    /// Streams that there were.
+    /// Number of streams so far.
     count: AtomicU64,
 }
 
-/// The address where a server listens, and what its sockets are given.
+/// Returns the server's address, and the options of its sockets.
 fn place(settings: &Iperf2Settings, bind: Option<IpAddr>) -> (SocketAddr, SocketOptions) {
     let address = bind.unwrap_or(if settings.is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() });
     if bind.is_none() {
@@ -64,7 +63,7 @@ fn bind_failed(source: ConnectError) -> TestError {
     TestError::Connect { what: "listener bind failed", source }
 }
 
-/// Checks that a server could listen, and prints its warnings: one in the background has no standard error.
+/// Checks that a server could listen, and prints its warnings. A background server has no standard error.
 pub(super) fn check(settings: &Iperf2Settings, bind: Option<IpAddr>) -> Result<(), TestError> {
     let (at, own) = place(settings, bind);
     match settings.test.udp {
@@ -74,7 +73,7 @@ pub(super) fn check(settings: &Iperf2Settings, bind: Option<IpAddr>) -> Result<(
     .map_err(bind_failed)
 }
 
-/// Serves until a signal comes, or its time is over.
+/// Serves until a signal arrives or its time is over.
 pub(super) fn serve(settings: &Iperf2Settings, bind: Option<IpAddr>, stop: StopFlag) -> Result<(), TestError> {
     let udp = settings.test.udp;
     let (at, own) = place(settings, bind);
@@ -97,7 +96,7 @@ pub(super) fn serve(settings: &Iperf2Settings, bind: Option<IpAddr>, stop: StopF
             if is_readable(&socket)
                 && let Some(from) = first_of(&socket)
             {
-                // It becomes the stream's, with all that it holds already; others come to a new one.
+                // The socket, with its queued datagrams, becomes the stream's. A new socket receives other senders.
                 let next = datagram_socket(None, Some(at), &own).map_err(bind_failed)?;
                 let stream = std::mem::replace(&mut socket, next);
                 stream.connect(from)?;
@@ -120,7 +119,7 @@ pub(super) fn serve(settings: &Iperf2Settings, bind: Option<IpAddr>, stop: StopF
         }
     }
     while shared.open.load(Acquire) > 0 {
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
@@ -133,13 +132,13 @@ fn spawn(run: impl FnOnce() + Send + 'static) {
 }
 
 fn is_readable(socket: &impl AsFd) -> bool {
-    let longest = Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN.subsec_nanos().into() };
+    let longest = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.subsec_nanos().into() };
     let mut watched = [PollFd::new(socket, PollFlags::IN)];
-    // A signal is another reason to look.
+    // A signal also ends the poll.
     poll(&mut watched, Some(&longest)).is_ok_and(|ready| ready > 0)
 }
 
-/// Whether there is room for one more.
+/// Counts a new stream. Returns `false` at the limit.
 fn enter(shared: &Shared) -> bool {
     let is_room = shared.open.fetch_add(1, AcqRel) < STREAMS_MAX;
     if !is_room {
@@ -148,7 +147,8 @@ fn enter(shared: &Shared) -> bool {
     is_room
 }
 
-/// Who has sent the first datagram that waits, which stays there. What is no first one of a stream is taken away.
+/// Returns the sender of the first queued datagram, which stays in the queue. A datagram that cannot
+/// start a stream is removed.
 fn first_of(socket: &UdpSocket) -> Option<SocketAddr> {
     let mut bytes = [0; 32];
     let (length, from) = socket.peek_from(&mut bytes).ok()?;
@@ -160,7 +160,7 @@ fn first_of(socket: &UdpSocket) -> Option<SocketAddr> {
     header.map(|_| from)
 }
 
-/// Nothing is asked for.
+/// An empty test, to parse headers.
 const NO_TEST: Test = Test {
     udp: true,
     time_s: 0.0,
@@ -181,7 +181,7 @@ const NO_TEST: Test = Test {
     congestion: None,
 };
 
-/// A stream of datagrams.
+/// Handles a stream of datagrams.
 fn datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) {
     if !enter(shared) {
         return;
@@ -207,7 +207,7 @@ fn receive_datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) -> R
     let mut running = Running::start(settings, look, &streams, flows, None, 0);
     let (mut came, mut since) = (0, Instant::now());
     while !running.flows.counts(0).datagrams.ended && !shared.stop.requested() {
-        running.look(LOOK_FOR_END);
+        running.look(END_POLL_INTERVAL);
         let now = running.bytes();
         if now != came {
             (came, since) = (now, Instant::now());
@@ -221,18 +221,18 @@ fn receive_datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) -> R
     let report = Running::report(row).bytes(ask.trip_times);
     for _ in 0..reports(length as u64, row.bytes, report.len() as u64) {
         let _ = socket.send(&report);
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
 
-/// Returns the number of reports to send for a UDP stream. Source addresses can be forged, so the reports never exceed the
-/// bytes received: `first` is the size of the first datagram, `all` that of the whole stream.
+/// Returns the number of reports to send for a UDP stream. Source addresses can be forged, so the reports never
+/// exceed the bytes received: `first` is the size of the first datagram, `all` that of the whole stream.
 fn reports(first: u64, all: u64, report: u64) -> u64 {
     (all.max(first) / report.max(1)).min(REPORTS)
 }
 
-/// Prints the line of a new stream, and the names of the columns.
+/// Prints the line of a new stream and the header of its rows.
 fn introduce(shared: &Shared, look: Look, here: SocketAddr, from: SocketAddr, known: Met) -> Stream {
     let (stream, known) = met(shared.count.fetch_add(1, AcqRel) + 1, here, from, known);
     if !shared.settings.csv {
@@ -241,7 +241,7 @@ fn introduce(shared: &Shared, look: Look, here: SocketAddr, from: SocketAddr, kn
     stream
 }
 
-/// A stream of bytes, and the one that its client asks for in return.
+/// Handles a TCP stream, and the stream that its client requests in return.
 fn bytes(shared: &Arc<Shared>, socket: TcpStream, from: SocketAddr) {
     let own = socket.local_addr().ok().map(|own| own.ip());
     let asked = asked_back(shared, &socket);
@@ -268,7 +268,7 @@ fn bytes(shared: &Arc<Shared>, socket: TcpStream, from: SocketAddr) {
     shared.open.fetch_sub(1, AcqRel);
 }
 
-/// The first bytes of a stream that asks for one in return. Only a server does that.
+/// Returns the request for a stream in return, from the first bytes of a stream. Only a server accepts such requests.
 fn asked_back(shared: &Shared, socket: &TcpStream) -> Option<(Ask, Back)> {
     let mut first = [0; 80];
     if shared.settings.host.is_some() {
@@ -281,7 +281,7 @@ fn asked_back(shared: &Shared, socket: &TcpStream) -> Option<(Ask, Back)> {
     ask.back.map(|back| (ask, back))
 }
 
-/// Sends what a client has asked for, over a connection to the address that it has proven to be at.
+/// Sends the requested data over a new connection to the client's address, which its TCP handshake has proven.
 fn send_back(shared: &Shared, to: IpAddr, own: Option<IpAddr>, ask: &Ask, back: Back) -> Result<(), TestError> {
     let own_test = &shared.settings.test;
     let test = Test {
@@ -298,7 +298,7 @@ fn send_back(shared: &Shared, to: IpAddr, own: Option<IpAddr>, ask: &Ask, back: 
     client::run(&settings, &host, own.map(|own| own.to_canonical()), shared.stop)
 }
 
-/// The end of a client's -d or -r that receives what the server sends back.
+/// The end of a client's -d or -r that receives the server's data.
 pub(crate) struct BackServer {
     listener: TcpListener,
     shared: Arc<Shared>,
@@ -321,7 +321,7 @@ impl BackServer {
         let at = |port| SocketAddr::new(address, port);
         let own = options(&settings.test);
         let failed = |source| TestError::Connect { what: "listener bind failed", source };
-        // A server on this host has the usual port; the header names the port that was chosen.
+        // A server on this host uses the usual port. The header contains the actual port.
         let listener = match listen_tcp(at(back.port), &own) {
             Err(_) if back.port == settings.port => listen_tcp(at(0), &own),
             listener => listener,
@@ -338,12 +338,12 @@ impl BackServer {
         Ok(BackServer { listener, shared, back, server, waits: None })
     }
 
-    /// Returns the port and moment that go to the server.
+    /// Returns the port and mode that the server needs.
     pub(super) fn back(&self) -> Back {
         self.back
     }
 
-    /// Waits for the server in a thread of its own.
+    /// Waits for the server in another thread.
     pub(super) fn begin(&mut self) -> Result<(), TestError> {
         let (listener, shared) = (self.listener.try_clone()?, Arc::clone(&self.shared));
         let (back, server) = (self.back, self.server);
@@ -352,7 +352,7 @@ impl BackServer {
         Ok(())
     }
 
-    /// Waits until all that the server sends has come.
+    /// Waits until the server has sent all data.
     pub(super) fn finish(mut self) -> Result<(), TestError> {
         match self.waits.take() {
             Some(waits) => waits.join().unwrap_or(Err(TestError::NotBack(self.back.port))),
@@ -378,7 +378,7 @@ fn receive_back(listener: &TcpListener, shared: &Arc<Shared>, back: Back, server
         }
     }
     while shared.open.load(Acquire) > 0 {
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
@@ -388,14 +388,14 @@ fn move_bytes(shared: &Shared, mut socket: TcpStream, from: SocketAddr) -> Resul
     let mut first = [0; 80];
     socket.set_nonblocking(false)?;
     socket.set_read_timeout(Some(HEAD_PATIENCE))?;
-    // Who says nothing asks for nothing; a plain sink is what there is then.
+    // A stream without a header requests nothing, so the server only receives.
     let length = socket.peek(&mut first).unwrap_or(0);
     let ask = Ask::read(&first[..length]);
     if let Some([bytes, hold]) = ask.bounces
         && ask.bounce_bytes().is_none()
     {
         return Err(TestError::Flow(format!(
-            "{from} asks for round trips of {bytes} bytes, held for {hold} us: from 64 bytes to 1 MiB are answered, at once"
+            "{from} asks for round trips of {bytes} bytes, held for {hold} us: only 64 bytes to 1 MiB without a hold are answered"
         )));
     }
     let bounces = ask.bounces.is_some();
@@ -403,7 +403,7 @@ fn move_bytes(shared: &Shared, mut socket: TcpStream, from: SocketAddr) -> Resul
     let look = Look { unit, enhanced, udp: false, sends: ask.reverse, bounces, trips };
     let known = Met { ask, socket: socket.as_raw_fd(), tcp: first_facts(socket.as_fd()), ..Met::default() };
     let stream = introduce(shared, look, socket.local_addr()?, from, known);
-    // What a client asks for is what it is sent, as far as the server's own options allow.
+    // The client's request applies, within the server's own options.
     let (full_duplex, trip_times) = (ask.full_duplex, ask.trip_times);
     let (rate, time_s, bytes) = (ask.rate.or(settings.test.rate), ask.time_s, ask.bytes);
     let test = Test { rate, full_duplex, trip_times, time_s, bytes, ..settings.test.clone() };
@@ -421,7 +421,7 @@ fn move_bytes(shared: &Shared, mut socket: TcpStream, from: SocketAddr) -> Resul
         None => flow(&test, sends, form),
     };
     if bounces {
-        // A response waits for nothing.
+        // A response must not wait for more data.
         socket.set_nodelay(true)?;
     }
     let connection = socket.try_clone()?;
@@ -446,7 +446,7 @@ fn move_bytes(shared: &Shared, mut socket: TcpStream, from: SocketAddr) -> Resul
             is_told = true;
             let _ = connection.shutdown(Shutdown::Write);
         }
-        running.look(LOOK_AGAIN);
+        running.look(POLL_INTERVAL);
         let now = running.bytes();
         if now != moved {
             (moved, since) = (now, Instant::now());
@@ -463,9 +463,9 @@ fn move_bytes(shared: &Shared, mut socket: TcpStream, from: SocketAddr) -> Resul
 mod tests {
     use super::*;
 
-    // Protects hosts whose address is forged from amplification: before, 24 bytes returned 256.
+    // Protects hosts with forged addresses from amplification: before, 24 bytes returned 256.
     #[test]
-    fn no_more_is_sent_than_has_come() {
+    fn reports_never_exceed_the_received_bytes() {
         for (first, all, expected) in
             [(24, 24, 0), (24, 0, 0), (127, 127, 0), (128, 128, 1), (24, 255, 1), (1470, 0, 2), (24, 1 << 30, 2)]
         {

@@ -1,4 +1,4 @@
-//! RSA keys as OpenSSL writes them. All of it is the crate `rsa`'s.
+//! RSA keys in OpenSSL's formats. All cryptography is that of the crate `rsa`.
 
 use super::Padding;
 use rsa::pkcs1::{DecodeRsaPrivateKey as _, DecodeRsaPublicKey as _};
@@ -7,31 +7,31 @@ use rsa::traits::PublicKeyParts as _;
 use sha1::Sha1;
 use zeroize::Zeroizing;
 
-/// Why a file holds no key.
+/// Error from reading a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyWrong {
-    /// No PEM of this kind.
+    /// The file has no PEM block of this kind.
     #[error("no PEM block of {0}")]
     NotPem(&'static str),
-    /// With a passphrase.
+    /// The key is encrypted with a passphrase.
     #[error("it is encrypted; `openssl pkey -in FILE -out NEW` removes the passphrase")]
     Encrypted,
-    /// Something else than an RSA key in it.
-    #[error("no RSA key, or a malformed one")]
+    /// The PEM block is not an RSA key, or is malformed.
+    #[error("not an RSA key, or a malformed one")]
     Malformed,
-    /// Out of range.
+    /// The size is out of range.
     #[error("RSA keys have 1024 to 8192 bits")]
     Bits,
 }
 
-/// The key of a server, as clients have it.
+/// A server's public key, for clients.
 #[derive(Debug, Clone)]
 pub struct PublicKey(rsa::PublicKey);
 
-/// The key of a server. The crate overwrites it when it is dropped.
+/// A server's private key. The crate zeroes it on drop.
 pub struct PrivateKey {
     key: rsa::PrivateKey,
-    /// The public modulus, without leading zeros: as long as every encrypted block, and larger.
+    /// The public modulus, without leading zeros. Every encrypted block has its length and is smaller.
     modulus: Vec<u8>,
 }
 
@@ -41,14 +41,14 @@ impl std::fmt::Debug for PrivateKey {
     }
 }
 
-/// Bits of a key. Source: `rsa::PublicKey::{MIN_SIZE, MAX_SIZE}`.
+/// Allowed key sizes, bits. Source: `rsa::PublicKey::{MIN_SIZE, MAX_SIZE}`.
 const BITS: std::ops::RangeInclusive<u32> = 1024..=8192;
 
 impl PublicKey {
-    /// `-----BEGIN PUBLIC KEY-----`, or `RSA PUBLIC KEY`.
+    /// Parses `-----BEGIN PUBLIC KEY-----` or `RSA PUBLIC KEY`.
     ///
     /// # Errors
-    /// What is no such key.
+    /// The text contains no such key.
     pub fn read(text: &str) -> Result<PublicKey, KeyWrong> {
         let key = match (block(text, "RSA PUBLIC KEY"), block(text, "PUBLIC KEY")) {
             (Some(plain), _) => rsa::PublicKey::from_pkcs1_pem(plain).map_err(|_| KeyWrong::Malformed)?,
@@ -68,10 +68,10 @@ impl PublicKey {
 }
 
 impl PrivateKey {
-    /// `-----BEGIN PRIVATE KEY-----`, or `RSA PRIVATE KEY`.
+    /// Parses `-----BEGIN PRIVATE KEY-----` or `RSA PRIVATE KEY`.
     ///
     /// # Errors
-    /// What is no such key.
+    /// The text contains no such key.
     pub fn read(text: &str) -> Result<PrivateKey, KeyWrong> {
         if text.contains("ENCRYPTED") {
             return Err(KeyWrong::Encrypted);
@@ -88,8 +88,8 @@ impl PrivateKey {
         Ok(PrivateKey { key, modulus })
     }
 
-    /// Decrypts a block. Bytes that cannot be a block of this key cost the same time, because another block is
-    /// decrypted in their place; the result is then `None`.
+    /// Decrypts a block. For bytes that cannot be a block of this key, decrypts another block, so that the time is
+    /// the same, and returns `None`.
     pub(super) fn decrypt(&self, bytes: &[u8], padding: Padding) -> Option<Zeroizing<Vec<u8>>> {
         let is_block = bytes.len() == self.modulus.len() && bytes < self.modulus.as_slice();
         let mut other = vec![0; self.modulus.len()];
@@ -106,7 +106,7 @@ impl PrivateKey {
     }
 }
 
-/// Finds a block of PEM with its first and last line: files may hold other text around it.
+/// Finds a PEM block with its first and last line. Files may contain other text around it.
 fn block<'a>(text: &'a str, label: &str) -> Option<&'a str> {
     let start = text.find(&format!("-----BEGIN {label}-----"))?;
     let last = format!("-----END {label}-----");

@@ -1,12 +1,13 @@
 use super::*;
 
-/// Of 2048 bits, made for this test by `openssl genpkey -algorithm RSA`.
+/// Key of 2048 bits, generated for this test by `openssl genpkey -algorithm RSA`.
 const KEY: &str = include_str!("tests/key.pem");
 const PUBLIC: &str = include_str!("tests/public.pem");
-/// The same, in OpenSSL's older form.
+/// The same key in OpenSSL's older format.
 const OLD_KEY: &str = include_str!("tests/old_key.pem");
 
-/// A token of `alice`, `secret`, 1795200302, as OpenSSL made it (`pkeyutl -encrypt -pkeyopt rsa_padding_mode:oaep`).
+/// A token of `alice`, `secret`, 1795200302, encrypted by OpenSSL (`pkeyutl -encrypt -pkeyopt
+/// rsa_padding_mode:oaep`).
 const OPENSSL: &str = include_str!("tests/token.txt");
 
 thread_local! {
@@ -26,7 +27,7 @@ fn gate(padding: Padding) -> Gate {
 }
 
 #[test]
-fn the_text_of_a_token_is_iperf3s() {
+fn the_text_of_a_token_equals_iperf3s() {
     assert_eq!(*claim().text(), "user: alice\npwd:  secret\nts:   1795200302");
     let odd = Claim { password: "a\npwd:  b\nts:   c".to_owned().into(), ..claim() };
     assert_eq!(Claim::read(odd.text().as_bytes()), Some(odd));
@@ -38,19 +39,19 @@ fn the_text_of_a_token_is_iperf3s() {
 }
 
 #[test]
-fn what_openssl_encrypted_is_admitted_once() {
+fn a_token_by_openssl_is_admitted_once() {
     let gate = gate(Padding::Oaep);
     let token = OPENSSL.trim();
     assert_eq!(gate.admit(Some(token), 1_795_200_300), Ok("alice".to_owned()));
     assert_eq!(gate.admit(Some(token), 1_795_200_301), Err(Denied::Replayed("alice".to_owned())));
     let late = gate.admit(Some(token), 1_795_200_313);
     assert_eq!(late, Err(Denied::Skew { user: "alice".to_owned(), off: 11, most: 10 }));
-    // What is too old is forgotten, and refused for that.
+    // Expired tokens are forgotten, and refused because of their time.
     assert_eq!(gate.admit(Some(token), 1_795_200_312), Err(Denied::Replayed("alice".to_owned())));
 }
 
 #[test]
-fn both_paddings_are_read_back_and_not_by_each_other() {
+fn both_paddings_round_trip_and_differ() {
     let public = PublicKey::read(PUBLIC).expect("a key");
     let all = [Padding::Oaep, Padding::Pkcs1];
     for padding in all {
@@ -66,7 +67,7 @@ fn both_paddings_are_read_back_and_not_by_each_other() {
 }
 
 #[test]
-fn whoever_is_not_known_is_not_admitted() {
+fn unknown_users_are_not_admitted() {
     let public = PublicKey::read(PUBLIC).expect("a key");
     let token = |user: &str, password: &str, at| {
         Claim { user: user.to_owned(), password: password.to_owned().into(), at }.token(&public, Padding::Oaep)
@@ -83,14 +84,14 @@ fn whoever_is_not_known_is_not_admitted() {
     for garbage in ["", "AAAA", "not base64!", &"A".repeat(344), &"/".repeat(342), &long] {
         assert_eq!(gate.admit(Some(garbage), now), Err(Denied::Unreadable), "{} bytes", garbage.len());
     }
-    // A flood of tokens of one who is known ends at the limit, and is over with their time.
+    // A flood of valid tokens is stopped at the limit until they expire.
     *gate.taken.lock().expect("sound") = vec![([0; 32], now + 10); TOKENS_MAX];
     assert_eq!(gate.admit(token("alice", "secret", now).as_deref(), now), Err(Denied::Many));
     assert!(gate.admit(token("alice", "secret", now + 11).as_deref(), now + 11).is_ok());
 }
 
 #[test]
-fn users_and_keys_that_are_malformed_are_named() {
+fn malformed_users_and_keys_are_errors() {
     assert_eq!(Users::read("# x\nalice\n"), Err(2));
     assert_eq!(Users::read(&format!("alice,{}", "g".repeat(64))), Err(1));
     assert_eq!(Users::read("alice,abc"), Err(1));
@@ -99,7 +100,7 @@ fn users_and_keys_that_are_malformed_are_named() {
     assert_eq!(PrivateKey::read(PUBLIC).err(), Some(KeyWrong::NotPem("PRIVATE KEY")));
     let encrypted = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
     assert_eq!(PrivateKey::read(encrypted).err(), Some(KeyWrong::Encrypted));
-    // Whatever is cut off or changed in it: an error, no panic.
+    // Truncated or changed keys are errors and never panic.
     let der =
         BASE64_STANDARD.decode(KEY.lines().filter(|line| !line.starts_with('-')).collect::<String>()).expect("PEM");
     let wrap = |der: &[u8]| {
@@ -112,7 +113,7 @@ fn users_and_keys_that_are_malformed_are_named() {
     for cut in (0..der.len()).step_by(97) {
         assert!(PrivateKey::read(&wrap(&der[..cut])).is_err(), "{cut} bytes");
     }
-    // The outer header, and the kind of the key.
+    // Change the outer header, and the key type.
     for at in (0..4).chain(7..20) {
         let mut changed = der.clone();
         changed[at] ^= 0x55;

@@ -1,11 +1,11 @@
-//! The document for programs.
+//! The JSON document.
 
 use super::{Ending, Interval, Opened, Report, Row, Start, Whole};
 use crate::iperf3::json::Json;
 use crate::iperf3::wire::VERSION;
 
 impl Report {
-    /// What `-J` has under `start` when the streams are connected.
+    /// Returns the `start` object of `-J` after the streams are connected.
     pub fn start_json(&self, start: &Start) -> Json {
         let endpoint = |(host, port): &(String, u16)| Json::map([("host", Json::text(host)), ("port", int(*port))]);
         let stream = |stream: &Opened| {
@@ -63,7 +63,7 @@ impl Report {
         json
     }
 
-    /// What `-J` has of an interval.
+    /// Returns the object of an interval in `-J`.
     pub fn interval_json(&self, interval: &Interval) -> Json {
         let row = |socket: Option<i32>, sends: bool, row: &Row| {
             let mut json = times_json(socket, row);
@@ -106,7 +106,7 @@ impl Report {
         json
     }
 
-    /// Keys of sums, with the direction that each is about.
+    /// Returns the keys of sums, each with its direction.
     fn directions(&self, key: &str) -> Vec<(String, bool)> {
         let first = self.streams.first().is_none_or(|stream| stream.sends);
         let mut all = vec![(key.to_owned(), first)];
@@ -116,7 +116,7 @@ impl Report {
         all
     }
 
-    /// What `-J` has under `end`.
+    /// Returns the `end` object of `-J`.
     pub fn end_json(&self, ending: &Ending) -> Json {
         let all = self.streams.iter().zip(&ending.streams);
         let streams = all.map(|(stream, whole)| self.whole_json(stream, whole, ending.file.as_ref()));
@@ -169,7 +169,7 @@ impl Report {
         let Whole { sent, received, largest, rtt_us } = whole;
         let socket = Some(stream.socket);
         if self.params.transport.udp {
-            // Bytes and rate are the sender's, the rest is the receiver's.
+            // Bytes and rate are the sender's; the other values are the receiver's.
             let packets = if received.packets > 0 { received.packets } else { sent.packets };
             let mut json = times_json(socket, sent);
             push_datagrams(&mut json, &Row { packets, ..*received }, Some(received.out_of_order));
@@ -215,7 +215,7 @@ impl Report {
     }
 }
 
-/// What `-J` has under `start` before anything is connected.
+/// Returns the `start` object of `-J` before anything is connected.
 pub fn before_start_json(system: &str, connected: Vec<Json>) -> Json {
     Json::map([
         ("connected", Json::List(connected)),

@@ -1,4 +1,4 @@
-//! What is printed of a test: lines for people, and the same as JSON. Source: goldens of 3.12 and 3.21.
+//! Output of a test: text lines and JSON. Source: goldens of 3.12 and 3.21.
 
 mod document;
 mod text;
@@ -9,20 +9,19 @@ use super::format::Unit;
 use super::json::Json;
 use super::params::Params;
 
-/// A connected stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Opened {
-    /// The number of its descriptor, which is what lines call it.
+    /// File descriptor, which is the stream's number in the output.
     pub socket: i32,
     /// Whether this end sends.
     pub sends: bool,
-    /// This end: address and port.
+    /// Local address and port.
     pub local: (String, u16),
-    /// The other one.
+    /// Remote address and port.
     pub remote: (String, u16),
 }
 
-/// What the system knew of a sending TCP stream at the end of an interval.
+/// TCP state of a sending stream at the end of an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpRow {
     pub window: u64,
@@ -33,26 +32,23 @@ pub struct TcpRow {
     pub reordering: u64,
 }
 
-/// What a stream did in some time, or all of one direction.
+/// Values of a stream in an interval, or of all streams in one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Row {
-    /// Seconds, from the start.
+    /// Start, seconds since the start of the test.
     pub start: f64,
-    /// See above.
+    /// End, seconds since the start of the test.
     pub end: f64,
-    /// Bytes.
     pub bytes: u64,
-    /// Of a TCP sender that knows.
+    /// Retransmitted segments, on a TCP sender that knows them.
     pub retransmits: Option<i64>,
-    /// Of a TCP sender.
+    /// TCP state, on a TCP sender.
     pub tcp: Option<TcpRow>,
-    /// Datagrams: sent, or the highest number that came.
+    /// Datagrams: number sent, or the highest number received.
     pub packets: i64,
-    /// Of those, missing ones.
     pub lost: i64,
-    /// And those that came late.
+    /// Number of datagrams that arrived late.
     pub out_of_order: i64,
-    /// Seconds.
     pub jitter_s: f64,
 }
 
@@ -66,7 +62,7 @@ impl Row {
         if self.packets > 0 { self.lost as f64 * 100.0 / self.packets as f64 } else { 0.0 }
     }
 
-    /// All of them together, over the time of the first; jitter is their mean.
+    /// Sums up rows, over the time of the first one. Jitter is the mean.
     pub fn sum<'a>(rows: impl Iterator<Item = &'a Row>) -> Row {
         let mut sum = Row::default();
         let mut count = 0;
@@ -87,83 +83,75 @@ impl Row {
     }
 }
 
-/// What all streams did in an interval.
+/// Values of all streams in an interval.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Interval {
-    /// By stream.
     pub rows: Vec<Row>,
-    /// Before what counts.
+    /// Whether the interval is omitted from the results.
     pub omitted: bool,
 }
 
-/// What a stream did in all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Whole {
-    /// As its sender says; zero where only that knows.
+    /// Values of the sender; 0 if only the sender knows them.
     pub sent: Row,
-    /// As its receiver says.
+    /// Values of the receiver.
     pub received: Row,
-    /// Largest windows, bytes, and round trips, µs: largest, smallest, mean.
+    /// Largest TCP windows, bytes.
     pub largest: TcpRow,
-    /// See above.
+    /// Round trips, µs: largest, smallest, mean.
     pub rtt_us: [u64; 3],
 }
 
 /// The end of a test.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ending {
-    /// By stream.
     pub streams: Vec<Whole>,
-    /// Processor time of this end and of the other in per cent: all, user, system.
+    /// CPU time of this end and of the other one, percent: total, user, system.
     pub cpu: [[f64; 3]; 2],
-    /// Algorithms of congestion control: the sender's, the receiver's.
+    /// Congestion control algorithms: of the sender, of the receiver.
     pub congestion: [Option<String>; 2],
-    /// The file of this end and its bytes, where it has one.
+    /// Name and size of this end's file, if it has one.
     pub file: Option<(String, u64)>,
-    /// The server's report, where it was asked for.
+    /// The server's report, if requested.
     pub output: Option<Json>,
 }
 
-/// What is known when a test starts.
+/// Facts known at the start of a test.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Start {
     /// `Linux host release version machine`.
     pub system: String,
-    /// As mail has it, GMT.
+    /// Start time in GMT, in the format of mail headers.
     pub time: String,
-    /// Milliseconds since 1970.
+    /// Start time, ms since 1970.
     pub time_ms: i64,
-    /// The server, or the client: host and port.
+    /// Host and port of the other end.
     pub peer: (String, u16),
-    /// 36 letters.
     pub cookie: String,
-    /// Bytes of a segment of the control connection.
+    /// Segment size of the control connection, bytes.
     pub segment: u32,
-    /// Bytes of the buffers of the first stream: for sending, for receiving.
+    /// Buffer sizes of the first stream, bytes: send, receive.
     pub buffers: [u64; 2],
 }
 
-/// Who prints, and how.
+/// A test, with the options of its output.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// The test.
     pub params: Params,
-    /// Its streams.
     pub streams: Vec<Opened>,
-    /// This end is the server.
+    /// Whether this end is the server.
     pub is_server: bool,
-    /// Of rates.
+    /// Unit of rates.
     pub unit: Unit,
-    /// More is printed.
     pub verbose: bool,
-    /// Seconds between intervals.
     pub interval_s: f64,
 }
 
 impl Report {
-    /// Of a file: bytes that a stream moved, and their share of it in per cent.
+    /// Returns the bytes that a stream moved of a file, and their percentage.
     fn of_file(moved: u64, length: u64) -> (u64, u64) {
-        // An empty file is whole.
+        // An empty file is complete.
         (moved, (moved * 100).checked_div(length).unwrap_or(100))
     }
 

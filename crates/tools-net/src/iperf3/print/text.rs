@@ -1,4 +1,4 @@
-//! The lines for people.
+//! Text output.
 
 use super::{Ending, Interval, Opened, Report, Row};
 use crate::iperf3::format::{bytes_text, general, rate_text};
@@ -6,7 +6,6 @@ use crate::iperf3::params::{FlowParams, TestEnd};
 
 const SEPARATOR: &str = "- - - - - - - - - - - - - - - - - - - - - - - - -\n";
 
-/// What lines end with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tail {
     Interval { omitted: bool },
@@ -15,7 +14,7 @@ enum Tail {
 }
 
 impl Report {
-    /// What stands behind the number of a stream where both ends send.
+    /// Returns the label after a stream's number if both ends send.
     fn role(&self, sends: bool) -> &'static str {
         match (self.has_both(), sends, self.is_server) {
             (false, ..) => "",
@@ -26,7 +25,7 @@ impl Report {
         }
     }
 
-    /// The lines that name the streams, and the head of the intervals.
+    /// Formats the lines of the streams, and the header of intervals.
     pub fn opened(&self) -> String {
         let mut text = String::new();
         for Opened { socket, local, remote, .. } in &self.streams {
@@ -102,7 +101,7 @@ impl Report {
         format!("{start}{end}\n")
     }
 
-    /// The lines of an interval; `is_first` of the whole test.
+    /// Formats the lines of an interval. `is_first` is `true` for the first one of the test.
     pub fn interval(&self, interval: &Interval, is_first: bool) -> String {
         let mut text = String::new();
         let many = self.params.flow.streams > 1 || self.has_both();
@@ -112,15 +111,15 @@ impl Report {
         let tail = Tail::Interval { omitted: interval.omitted };
         for sends in [true, false] {
             let of = || self.streams.iter().zip(&interval.rows).filter(|(stream, _)| stream.sends == sends);
-            // The server's own order: what it receives comes first.
+            // As in iperf3, a server prints received streams first.
             let lines: String = of().map(|(stream, row)| self.line(Some(stream.socket), sends, row, tail)).collect();
             let sum = match self.params.flow.streams > 1 && !lines.is_empty() {
                 true => self.line(None, sends, &Row::sum(of().map(|(_, row)| row)), tail),
                 false => String::new(),
             };
             text = if self.is_server && !sends && self.has_both() {
-                let (before, behind) = text.split_at(if is_first { 0 } else { SEPARATOR.len() });
-                format!("{before}{lines}{sum}{behind}")
+                let (before, after) = text.split_at(if is_first { 0 } else { SEPARATOR.len() });
+                format!("{before}{lines}{sum}{after}")
             } else {
                 text + &lines + &sum
             };
@@ -128,7 +127,7 @@ impl Report {
         text
     }
 
-    /// The lines at the end.
+    /// Formats the lines at the end.
     pub fn ending(&self, ending: &Ending) -> String {
         let mut text = SEPARATOR.to_owned();
         if self.verbose {
@@ -146,15 +145,15 @@ impl Report {
                 self.streams.iter().zip(&ending.streams).filter(|(stream, _)| stream.sends == sends).collect();
             let mut both = |id: Option<i32>, sent: &Row, received: &Row| {
                 let moved = if sends { sent } else { received }.bytes;
-                // A server knows its own side only.
+                // A server knows only its own side.
                 if sends || !self.is_server {
-                    // Who sent knows of no jitter and no losses.
+                    // A sender does not know jitter and losses.
                     let sent = Row { jitter_s: 0.0, lost: 0, ..*sent };
                     text += &self.line(id, sends, &sent, Tail::Sender);
                 }
                 if let Some((name, length)) = ending.file.as_ref().filter(|_| id.is_some()) {
                     let (moved, percent) = Report::of_file(moved, *length);
-                    // One byte or many, as iperf3 has it.
+                    // Without a plural `s`, as in iperf3.
                     let [moved, length] =
                         [moved, *length].map(|bytes| bytes_text(bytes).trim_end_matches('s').to_owned());
                     text += &format!("        Sent {moved} / {length} ({percent}%) of {name}\n");

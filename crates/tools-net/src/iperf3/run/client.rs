@@ -1,4 +1,4 @@
-//! The client: it connects, says what the test is, and decides when it ends.
+//! The client: connects, sends the parameters, and decides when the test ends.
 
 use super::control::{Control, PATIENCE, PURPOSE, TestError};
 use super::output::Out;
@@ -19,79 +19,72 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Longest wait where nothing is due.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// Longest wait without a pending event.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// So long blocks may take to arrive, and to be read there.
+/// Timeouts for blocks to arrive, and for the server to read them.
 const ARRIVAL_PATIENCE: Duration = Duration::from_secs(2);
 const READ_PATIENCE: Duration = Duration::from_millis(20);
 
-/// So often a first datagram is sent again that gets no reply.
+/// Number of times that an unanswered first datagram is sent.
 const HELLOS: u32 = 10;
 
 /// The server, and how to reach it.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// Name or address.
     pub host: String,
     /// Port of the control connection, and of the streams.
     pub port: u16,
-    /// Where it is instead, if that is not on the Internet.
+    /// Address of a server that is not on the Internet.
     pub local_address: Option<LocalAddress>,
-    /// This end's address.
+    /// Local address.
     pub bind: Option<IpAddr>,
-    /// Whether only IPv6 or only IPv4 is used.
+    /// `true` for IPv6 only, `false` for IPv4 only.
     pub is_v6: Option<bool>,
-    /// Port of the first stream.
+    /// Local port of the first stream.
     pub client_port: Option<u16>,
-    /// Time to connect.
     pub timeout: Option<Duration>,
-    /// What the server must prove, in TLS; `None`: anybody, in plain text.
+    /// Proof in TLS that the server must give. `None`: any server, in plain text.
     pub trust: Option<Trust>,
-    /// Settings of this end that the server does not learn.
+    /// Settings of this end that are not sent to the server.
     pub local: Local,
 }
 
-/// How a test is printed.
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
     /// Unit of rates.
     pub unit: Unit,
-    /// Whether to print more.
     pub verbose: bool,
-    /// Seconds of an interval; 0: none is printed.
+    /// Length of an interval, seconds; 0 prints none.
     pub interval_s: f64,
 }
 
-/// A test that is over.
 pub struct Tested {
     /// The results of both ends.
     pub report: Report,
-    /// How it ended.
     pub ending: Ending,
-    /// Of round trips.
     pub times: plumb_result::Histogram,
-    /// Datagrams of round trips that got no response.
+    /// Datagrams of round trips without a response.
     pub lost: u64,
-    /// Of calls that were to go without a copy: those that the kernel copied all the same, and all.
+    /// Zero-copy calls: those that the kernel copied anyway, and all.
     pub copied: [u64; 2],
-    /// Seconds that it took.
+    /// Duration of the test, seconds.
     pub seconds: f64,
     /// Time to connect, ns.
     pub connect_ns: u64,
-    /// The signal that cut it short.
+    /// Whether a signal ended the test early.
     pub interrupted: bool,
 }
 
 impl Place {
-    /// The address of this end, with a port or any.
+    /// Returns the local address, with a given or an arbitrary port.
     fn from(&self, port: u16, to: &SocketAddr) -> Option<SocketAddr> {
         let any: IpAddr =
             if to.is_ipv6() { std::net::Ipv6Addr::UNSPECIFIED.into() } else { std::net::Ipv4Addr::UNSPECIFIED.into() };
         (self.bind.is_some() || port > 0).then(|| SocketAddr::new(self.bind.unwrap_or(any), port))
     }
 
-    /// A connection to the first address that answers, and the time that TCP took for it, ns.
+    /// Connects to the first address that answers. Also returns the time that TCP took, ns.
     fn connect(&self) -> Result<(Control, SocketAddr, u64), TestError> {
         let failed = |error: &dyn std::fmt::Display| TestError::Connect(plain(&error.to_string()));
         if let Some(address) = &self.local_address {
@@ -120,12 +113,12 @@ impl Place {
     }
 }
 
-/// An error of the system without its number.
+/// Returns a system error's text without its number.
 fn plain(text: &str) -> String {
     text.split(" (os error").next().unwrap_or(text).to_owned()
 }
 
-/// In TLS where the server is to prove itself.
+/// Starts TLS if the server has to authenticate.
 fn secured(control: Control, trust: Option<&Trust>) -> Result<Control, TestError> {
     match (control, trust) {
         (Control::Plain(socket), Some(trust)) => Ok(Control::Secure(Channel::connect(socket, trust, PURPOSE)?)),
@@ -143,14 +136,14 @@ fn cookie() -> std::io::Result<[u8; COOKIE_BYTES]> {
     Ok(cookie)
 }
 
-/// A test whose streams are connected, and whose server is at work.
+/// A test with connected streams and a ready server.
 pub struct Begun {
     control: Control,
-    /// As the server got them.
+    /// The parameters that the server received.
     pub params: Params,
     /// Connections, in the order of the streams.
     pub flows: Vec<Flow>,
-    /// Streams, as they are printed.
+    /// The streams, as printed.
     pub streams: Vec<Opened>,
     cookie: [u8; COOKIE_BYTES],
     segment: Option<u32>,
@@ -159,11 +152,11 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// Ends the test and exchanges what both ends have to say.
+    /// Ends the test and exchanges the results of both ends.
     pub fn exchange(&mut self, own: &Results) -> Result<Results, TestError> {
-        // What the server said meanwhile is why it went.
+        // A state that arrived in the meantime is the reason for the server's exit.
         if let Some(state) = self.control.has_state()? {
-            return Err(TestError::Message(format!("{state:?} while data moves")));
+            return Err(TestError::Message(format!("{state:?} during the transfer")));
         }
         exchange(&mut self.control, own)
     }
@@ -180,7 +173,7 @@ pub fn begin(place: &Place, params: &Params, out: &mut Out) -> Result<Begun, Tes
     let cookie = cookie()?;
     control.send(&cookie)?;
     control.expect(State::ParamExchange, "the start of the exchange of parameters")?;
-    // Known when the first segment has been acknowledged.
+    // The segment size is known once the first segment was acknowledged.
     let segment = segment_bytes(control.socket().as_fd());
     if params.flow.block == 0 {
         let datagram = segment.unwrap_or(1460).clamp(16, 65507);
@@ -202,7 +195,7 @@ pub fn begin(place: &Place, params: &Params, out: &mut Out) -> Result<Begun, Tes
         state = control.state(until, "the request for streams")?;
     }
     if state != State::CreateStreams {
-        return Err(TestError::Message(format!("{state:?} where streams were to be made")));
+        return Err(TestError::Message(format!("{state:?} instead of a request for streams")));
     }
     if params.trips.response > 0 && !is_plumb {
         return Err(TestError::Unable("the server does not answer round trips; start `plumb net --serve` there"));
@@ -226,7 +219,7 @@ pub fn begin(place: &Place, params: &Params, out: &mut Out) -> Result<Begun, Tes
     Ok(Begun { control, params, flows, streams, cookie, segment, connect_ns })
 }
 
-/// Makes a test against a server, from its first byte to its last.
+/// Runs a whole test against a server.
 pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: StopFlag) -> Result<Tested, TestError> {
     let Begun { mut control, params, flows, streams, cookie, segment, connect_ns } = begin(place, params, out)?;
     let control = &mut control;
@@ -260,7 +253,7 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
             ending
         }
         Err(TestError::Interrupted(_)) => {
-            // Whoever is gone already does not wait for it.
+            // A failure means that the server is gone already.
             let _ = control.say(State::ClientTerminate);
             running.ending(None)
         }
@@ -293,7 +286,7 @@ fn verbose_head(params: &Params, start: &plumb_tools_net::iperf3::Start, segment
     text
 }
 
-/// Streams in the order that both ends know: the client's own direction first.
+/// Connects the streams in the order that both ends expect: the client's own direction first.
 fn connect_streams(
     place: &Place,
     params: &Params,
@@ -330,7 +323,7 @@ fn connect_streams(
     Ok((flows, opened))
 }
 
-/// Flows that connect themselves, again and again. The socket of each stays unused.
+/// Creates flows that connect repeatedly by themselves. Their own sockets stay unused.
 fn to_connect(params: &Params, to: SocketAddr) -> Result<(Vec<Flow>, Vec<Opened>), TestError> {
     let (mut flows, mut opened) = (Vec::new(), Vec::new());
     for _ in 0..params.flow.streams {
@@ -342,7 +335,7 @@ fn to_connect(params: &Params, to: SocketAddr) -> Result<(Vec<Flow>, Vec<Opened>
     Ok((flows, opened))
 }
 
-/// Makes a stream of datagrams known to the server. Datagrams of others may come before the reply.
+/// Announces a stream of datagrams to the server. Other datagrams may arrive before the reply.
 fn greet(socket: &std::net::UdpSocket) -> std::io::Result<()> {
     socket.set_read_timeout(Some(Duration::from_secs(1)))?;
     let mut last = std::io::Error::from(std::io::ErrorKind::TimedOut);
@@ -376,7 +369,7 @@ fn wait(
     loop {
         let end = (time_s > 0 && !running.omits()).then(|| running.ends_at(time_s));
         let next = [running.next(), end].into_iter().flatten().min();
-        let left = next.map_or(LOOK_AGAIN, |at| at.saturating_duration_since(Instant::now()).min(LOOK_AGAIN));
+        let left = next.map_or(POLL_INTERVAL, |at| at.saturating_duration_since(Instant::now()).min(POLL_INTERVAL));
         if !left.is_zero() {
             running.flows.wait(&[control.socket().as_fd()], left);
         }
@@ -384,7 +377,7 @@ fn wait(
             return Err(TestError::Interrupted("client"));
         }
         if let Some(state) = control.has_state()? {
-            return Err(TestError::Message(format!("{state:?} while data moves")));
+            return Err(TestError::Message(format!("{state:?} during the transfer")));
         }
         if let Some(failure) = running.flows.failure() {
             return Err(TestError::Flow(failure));
@@ -399,17 +392,17 @@ fn wait(
     }
 }
 
-/// Waits until the last blocks have arrived. A server of iperf3 does not take what comes behind the end of the test.
+/// Waits until the last blocks have arrived. An iperf3 server drops blocks that arrive after the end of the test.
 fn await_arrival(running: &Running<'_>) {
     let until = Instant::now() + ARRIVAL_PATIENCE;
     while !running.flows.is_acknowledged() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // What is acknowledged has still to be read.
+    // The server still has to read the acknowledged data.
     std::thread::sleep(READ_PATIENCE);
 }
 
-/// Ends the test and exchanges what both ends have to say.
+/// Ends the test and exchanges the results of both ends.
 fn exchange(control: &mut Control, own: &Results) -> Result<Results, TestError> {
     control.say(State::TestEnd)?;
     control.expect(State::ExchangeResults, "the exchange of results")?;

@@ -1,4 +1,5 @@
-//! A control connection, plain or in TLS: bytes within deadlines and limits. What they mean is in `plumb_tools_net::iperf3`.
+//! A control connection, plain or in TLS: bytes within deadlines and limits. `plumb_tools_net::iperf3` interprets
+//! them.
 
 use plumb_engine::net::KeepAlive;
 use plumb_tls::{Channel, ChannelError};
@@ -7,90 +8,85 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// So long the other end may take for what is its turn.
+/// Time within which the other end must answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a proof of the token is good for.
+/// Purpose that the proof of the token is limited to.
 pub(super) const PURPOSE: &str = "net";
 
-/// Why a test cannot go on.
+/// Error that ends a test.
 #[derive(Debug, thiserror::Error)]
 pub enum TestError {
-    /// No server.
+    /// The connection to the server failed.
     #[error(
         "unable to connect to server - server may have stopped running or use a different port, firewall issue, etc.: {0}"
     )]
     Connect(String),
-    /// The server has no room, or this is not its client.
+    /// The server has no capacity, or serves another client.
     #[error("the server is busy running a test. try again later")]
     Busy,
-    /// What the server says.
     #[error("{0}")]
     Server(String),
-    /// The other end has gone.
+    /// The other end closed the connection.
     #[error("control socket has closed unexpectedly")]
     Closed,
-    /// The other end has ended by a signal.
+    /// The other end was terminated by a signal.
     #[error("the {0} has terminated")]
     Terminated(&'static str),
-    /// The other end says nothing.
+    /// The other end did not answer in time.
     #[error("the other end did not answer in time: {0} expected")]
     Silent(&'static str),
-    /// The other end speaks another language.
-    #[error("unexpected message of the other end: {0}")]
+    /// The other end violated the protocol.
+    #[error("unexpected message from the other end: {0}")]
     Message(String),
-    /// The system's own.
     #[error("control socket: {0}")]
     Io(#[from] io::Error),
-    /// A stream cannot be made.
+    /// A stream could not be created.
     #[error("unable to create a new stream: {0}")]
     Stream(String),
-    /// A stream failed.
     #[error("data stream: {0}")]
     Flow(String),
-    /// Nothing came for too long.
+    /// The other end sent nothing for too long.
     #[error("idle timeout for receiving data")]
     Idle,
-    /// The file of `-F`.
+    /// The file of `-F` could not be used.
     #[error("unable to open the file of the stream: {0}")]
     File(String),
-    /// The kernel has none.
-    #[error("this kernel has no SCTP ({0}); `modprobe sctp` loads it where it is a module")]
+    /// The kernel does not support SCTP.
+    #[error("this kernel has no SCTP ({0}); `modprobe sctp` loads it if it is a module")]
     NoSctp(io::Error),
-    /// A parameter that the other end lacks support for.
+    /// The other end does not support a parameter.
     #[error("{0}")]
     Unable(&'static str),
-    /// The client is none of the users.
+    /// The client is not a known user.
     #[error("test authorization failed: {0}")]
     Denied(#[from] Denied),
-    /// The other end did not prove itself.
+    /// The other end failed to authenticate.
     #[error("{0}")]
     Channel(#[from] ChannelError),
-    /// A signal came.
     #[error("interrupt - the {0} has terminated")]
     Interrupted(&'static str),
 }
 
-/// A control connection.
 #[derive(Debug)]
 pub(super) enum Control {
-    /// As iperf3 has it.
+    /// Plain TCP, as in iperf3.
     Plain(TcpStream),
-    /// Between two ends of Plumb that know each other.
+    /// TLS between two ends of Plumb with a common token.
     Secure(Channel),
 }
 
 impl Control {
-    /// Over a connection that was just made.
+    /// Sets up a new connection.
     pub(super) fn new(socket: TcpStream, keep_alive: KeepAlive) -> io::Result<Control> {
-        // Sockets that are not of TCP never wait for more.
+        // Only TCP sockets have the option.
         let _ = socket.set_nodelay(true);
         socket.set_write_timeout(Some(PATIENCE))?;
         plumb_engine::net::watch(&socket, keep_alive);
         Ok(Control::Plain(socket))
     }
 
-    /// The socket, whose bytes are not to be touched.
+    /// Returns the socket. Its bytes must not be read or written directly.
     pub(super) fn socket(&self) -> &TcpStream {
         match self {
             Control::Plain(socket) => socket,
@@ -98,7 +94,7 @@ impl Control {
         }
     }
 
-    /// Reads until the buffer is full or the time is over.
+    /// Reads until the buffer is full or the deadline passes.
     pub(super) fn read(&mut self, into: &mut [u8], until: Instant, what: &'static str) -> Result<(), TestError> {
         let mut got = 0;
         while got < into.len() {
@@ -126,7 +122,6 @@ impl Control {
         Ok(())
     }
 
-    /// Sends bytes.
     pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), TestError> {
         let sent = match self {
             Control::Plain(socket) => socket.write_all(bytes),
@@ -138,28 +133,27 @@ impl Control {
         sent.map_err(of)
     }
 
-    /// Sends a state.
     pub(super) fn say(&mut self, state: State) -> Result<(), TestError> {
         self.send(&[state as i8 as u8])
     }
 
-    /// Sends JSON behind its length.
+    /// Sends JSON, preceded by its length.
     pub(crate) fn send_json(&mut self, json: &Json) -> Result<(), TestError> {
         let text = json.line();
         let length = u32::try_from(text.len()).map_err(|_| TestError::Message("too much JSON".to_owned()))?;
         self.send(&[&length.to_be_bytes(), text.as_bytes()].concat())
     }
 
-    /// Reads JSON of this many bytes at most.
+    /// Reads JSON of at most `most` bytes.
     pub(super) fn read_json(&mut self, most: usize, what: &'static str) -> Result<Vec<u8>, TestError> {
         let until = Instant::now() + PATIENCE;
         let mut length = [0; 4];
         self.read(&mut length, until, what)?;
         let length = u32::from_be_bytes(length) as usize;
         if length > most {
-            return Err(TestError::Message(format!("{what} of {length} bytes; {most} are the most")));
+            return Err(TestError::Message(format!("{what} of {length} bytes; the limit is {most}")));
         }
-        // Memory grows with what really comes.
+        // Memory grows only with received data.
         let mut bytes = Vec::new();
         while bytes.len() < length {
             let from = bytes.len();
@@ -169,7 +163,7 @@ impl Control {
         Ok(bytes)
     }
 
-    /// The next state, waiting until then. States that end a test are errors.
+    /// Returns the next state before a deadline. States that end a test are errors.
     pub(super) fn state(&mut self, until: Instant, what: &'static str) -> Result<State, TestError> {
         let mut byte = [0];
         self.read(&mut byte, until, what)?;
@@ -183,7 +177,7 @@ impl Control {
         }
     }
 
-    /// The numbers that follow. Some servers send only one, or none.
+    /// Reads the error numbers that follow. Some servers send only one, or none.
     fn server_error(&mut self) -> TestError {
         let until = Instant::now() + Duration::from_secs(1);
         let mut number = [0; 4];
@@ -194,7 +188,6 @@ impl Control {
         TestError::Server(error_text(number).map_or_else(|| format!("error {number} of the server"), str::to_owned))
     }
 
-    /// Waits for one state.
     pub(super) fn expect(&mut self, wanted: State, what: &'static str) -> Result<(), TestError> {
         match self.state(Instant::now() + PATIENCE, what)? {
             state if state == wanted => Ok(()),
@@ -202,7 +195,7 @@ impl Control {
         }
     }
 
-    /// The next state where there is one now.
+    /// Returns the next state if it has arrived.
     pub(crate) fn has_state(&mut self) -> Result<Option<State>, TestError> {
         let there = match self {
             Control::Plain(socket) => {
@@ -223,12 +216,12 @@ impl Control {
     }
 }
 
-/// A read that is to be made again.
+/// Returns `true` if the read has to be repeated.
 fn is_early(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::TimedOut)
 }
 
-/// An error of a connection.
+/// Converts an error of a connection.
 fn of(error: io::Error) -> TestError {
     match error.kind() {
         ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof => TestError::Closed,

@@ -1,4 +1,4 @@
-//! What this end has of its own, which the other one does not decide: its sockets' options, deadlines, its file.
+//! Settings of this end that the other end does not decide: socket options, deadlines, its file.
 
 use super::control::TestError;
 use plumb_engine::guard::{Access, FileOpening, GuardedFile, Intent, IoMode, Permissions, WrittenContent};
@@ -9,23 +9,22 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What this end has of its own.
 #[derive(Debug, Clone)]
 pub struct Local {
     /// Network interface of all sockets.
     pub device: Option<String>,
-    /// Longest wait for acknowledgements, milliseconds.
+    /// Timeout of acknowledgements, ms.
     pub send_ms: Option<u32>,
-    /// A test that receives nothing for this long is ended.
+    /// Time after which a test that receives nothing is ended.
     pub receive: Duration,
-    /// Of the control connection.
+    /// Keepalive of the control connection.
     pub keep_alive: KeepAlive,
-    /// What streams are sent from, or received into.
+    /// File that streams are sent from or received into.
     pub file: Option<Arc<StreamFile>>,
 }
 
 impl Local {
-    /// As the command line has it.
+    /// Returns the settings of a command line.
     pub fn of(settings: &Iperf3Settings, permissions: &Permissions) -> Local {
         let file = |path| StreamFile {
             path: PathBuf::from(path),
@@ -47,12 +46,12 @@ impl Local {
         }
     }
 
-    /// Of sockets that belong to no test.
+    /// Returns the options of sockets that belong to no test.
     pub fn plain(&self) -> SocketOptions {
         SocketOptions { device: self.device.clone(), ..SocketOptions::default() }
     }
 
-    /// Of the streams of a test.
+    /// Returns the socket options of a test's streams.
     pub fn options(&self, params: &Params) -> SocketOptions {
         SocketOptions {
             no_delay: params.socket.no_delay || params.trips.response > 0,
@@ -71,37 +70,36 @@ impl Local {
         }
     }
 
-    /// The same at the end that is connected to.
+    /// Returns the socket options of accepted streams.
     pub fn accepted(&self, params: &Params) -> SocketOptions {
-        // A label is of who connects.
+        // Only the connecting end sets a flow label.
         SocketOptions { flow_label: None, ..self.options(params) }
     }
 
-    /// The file of a stream, with a place of its own in it.
+    /// Opens the file of a stream, with its own offset.
     pub fn open_file(&self, params: &Params, sends: bool) -> Result<Option<File>, TestError> {
-        // Round trips are no transfer.
+        // Round trips transfer no file.
         let file = self.file.as_ref().filter(|_| params.trips.response == 0 && !params.transport.udp);
         file.map(|file| file.open(sends, params.end.bytes)).transpose()
     }
 
-    /// The name of the file and its bytes now.
+    /// Returns the name of the file and its current size.
     pub(crate) fn file_facts(&self, params: &Params) -> Option<(String, u64)> {
         let file = self.file.as_ref().filter(|_| params.trips.response == 0 && !params.transport.udp)?;
         Some((file.path.display().to_string(), file.bytes()))
     }
 }
 
-/// The file of `-F`.
 #[derive(Debug)]
 pub struct StreamFile {
     path: PathBuf,
     permissions: Permissions,
-    /// Opened once for writing; later tests begin it again.
+    /// The file opened for writing; later tests overwrite it.
     received: Mutex<Option<GuardedFile>>,
 }
 
 impl StreamFile {
-    /// Its length, bytes; 0 where it is not there.
+    /// Returns the length, bytes; 0 if the file does not exist.
     pub fn bytes(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
     }

@@ -30,16 +30,16 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// As iperf3: 0 where all went well, else 1.
+/// Runs `iperf3`. As in iperf3, the exit code is 0 after success, else 1.
 pub fn as_iperf3(call: &ToolCall<'_>) -> Result<End, Stopped> {
     dashes::hint(call);
     let settings = match iperf3::read(call.words) {
         Ok(Asked::Help) => return Ok(printed(&help())),
         Ok(Asked::Version) => return Ok(printed(&format!("iperf {VERSION}\n{}\n", system()))),
         Ok(Asked::Run(settings)) => settings,
-        Err(wrong) => {
+        Err(error) => {
             error_text!(
-                "iperf3: parameter error - {wrong}\n\nUsage: iperf3 [-s|-c host] [options]\nTry `iperf3 --help' for more information.\n"
+                "iperf3: parameter error - {error}\n\nUsage: iperf3 [-s|-c host] [options]\nTry `iperf3 --help' for more information.\n"
             );
             return Ok(End::DialectFailed);
         }
@@ -175,7 +175,7 @@ fn as_client(
     Ok(End::Done)
 }
 
-/// `Linux host release version machine`.
+/// Returns `Linux host release version machine`.
 pub fn system() -> String {
     let uname = rustix::system::uname();
     let parts = [uname.sysname(), uname.nodename(), uname.release(), uname.version(), uname.machine()];
@@ -191,7 +191,7 @@ fn time_text(ms: i64) -> String {
     at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
-/// What is known when the streams are connected.
+/// Returns the facts known after the streams are connected.
 fn start_of(cookie: &[u8; COOKIE_BYTES], peer: (String, u16), segment: Option<u32>, first: Option<&Flow>) -> Start {
     let time_ms = now_ms();
     Start {
@@ -205,7 +205,7 @@ fn start_of(cookie: &[u8; COOKIE_BYTES], peer: (String, u16), segment: Option<u3
     }
 }
 
-/// A stream as lines name it.
+/// Returns a stream for the output.
 fn named(local: std::io::Result<SocketAddr>, remote: std::io::Result<SocketAddr>, socket: i32, sends: bool) -> Opened {
     let end = |address: std::io::Result<SocketAddr>| {
         address.map(|address| (address.ip().to_canonical().to_string(), address.port())).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Where a test is printed: lines as they come, one document at the end, or an event a line.
+//! Output of a test: lines as they come, one document at the end, or one event per line.
 
 use jiff::Zoned;
 use jiff::fmt::strtime;
@@ -9,33 +9,23 @@ use std::fs::File;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A text output that cannot be set up.
+/// Error from setting up the text output.
 #[derive(Debug, thiserror::Error)]
 pub enum PaperError {
-    /// `--logfile`.
+    /// The file of `--logfile` cannot be opened.
     #[error("unable to open the log file {path}: {source}")]
-    Log {
-        /// As it was given.
-        path: String,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// `--timestamps`.
+    Log { path: String, source: std::io::Error },
+    /// The format of `--timestamps` is invalid.
     #[error("`--timestamps={format}`: not a format of strftime(3): {source}")]
-    Stamp {
-        /// As it was given.
-        format: String,
-        /// What is wrong with it.
-        source: jiff::Error,
-    },
+    Stamp { format: String, source: jiff::Error },
 }
 
-/// The time at the start of lines, where one is asked for.
+/// Time stamp at the start of lines, if requested.
 #[derive(Debug, Clone, Default)]
 pub struct Stamp(Option<Arc<str>>);
 
 impl Stamp {
-    /// Of a format of strftime(3), as it is without a language.
+    /// Parses a format of strftime(3), interpreted as in the C locale.
     fn of(format: &str) -> Result<Stamp, PaperError> {
         let mut plain = format.to_owned();
         for (short, long) in [("%c", "%a %b %e %T %Y"), ("%x", "%m/%d/%y"), ("%X", "%T"), ("%r", "%I:%M:%S %p")] {
@@ -46,9 +36,9 @@ impl Stamp {
         Ok(Stamp(Some(plain.into())))
     }
 
-    /// Each line of a text with the time and the title before it.
+    /// Returns the text with time stamp and title before each line.
     pub fn before(&self, title: Option<&String>, text: &str) -> String {
-        // Checked when it was read.
+        // The format was checked when it was parsed.
         let time =
             self.0.as_ref().and_then(|format| strtime::format(&**format, &Zoned::now()).ok()).unwrap_or_default();
         let title = title.map_or_else(String::new, |title| format!("{title}:  "));
@@ -63,15 +53,15 @@ impl Stamp {
 #[derive(Debug, Clone, Default)]
 pub struct Paper {
     file: Option<Arc<Mutex<File>>>,
-    /// What lines begin with.
+    /// Time stamp at the start of lines.
     pub stamp: Stamp,
 }
 
 impl Paper {
-    /// Appends to a file where one is given.
+    /// Opens the log file for appending, if a path is given.
     ///
     /// # Errors
-    /// The file cannot be opened, or the format of time stamps is none.
+    /// The file cannot be opened, or the format of time stamps is invalid.
     pub fn open(path: Option<&str>, stamp: Option<&str>) -> Result<Paper, PaperError> {
         let open = |path: &str| {
             let file = OutputFile::named("--logfile", path).append();
@@ -82,12 +72,11 @@ impl Paper {
         Ok(Paper { file: file.map(|file| Arc::new(Mutex::new(file))), stamp })
     }
 
-    /// Writes lines for people.
+    /// Prints lines with the time stamp.
     pub fn lines(&self, text: &str) {
         self.write(&self.stamp.before(None, text));
     }
 
-    /// Writes at once.
     pub fn write(&self, text: &str) {
         match &self.file {
             // A full disk must not end a measurement.
@@ -98,7 +87,6 @@ impl Paper {
         }
     }
 
-    /// Says what went wrong.
     pub fn complain(&self, text: &str) {
         match self.file {
             Some(_) => self.lines(&format!("{text}\n")),
@@ -107,10 +95,10 @@ impl Paper {
     }
 }
 
-/// Rows of intervals that a document has at most on a server, whose memory is not its clients'.
+/// Limit of interval rows in a document on a server, which protects its memory from clients.
 const SERVER_ROWS_MAX: usize = 50_000;
 
-/// Text that a server keeps for its client at most, bytes.
+/// Limit of the text that a server keeps for its client, bytes.
 const KEPT_TEXT_MAX: usize = 4 << 20;
 
 /// The output of a test.
@@ -118,19 +106,19 @@ pub struct Out {
     form: Output,
     title: Option<String>,
     stamp: Stamp,
-    /// Takes text when it may be printed.
+    /// Prints text as soon as that is allowed.
     sink: Box<dyn FnMut(&str) + Send>,
     is_server: bool,
     start: Json,
     intervals: Vec<Json>,
     rows: usize,
     first: bool,
-    /// What was printed, for the client that wants it.
+    /// Printed text, for a client that requests it.
     pub kept: String,
 }
 
 impl Out {
-    /// Printed to a sink.
+    /// Creates an output that prints to a sink.
     pub fn new(form: Output, is_server: bool, system: &str, sink: Box<dyn FnMut(&str) + Send>) -> Out {
         let start = before_start_json(system, Vec::new());
         Out {
@@ -147,12 +135,12 @@ impl Out {
         }
     }
 
-    /// Each line begins with these from now on.
+    /// Sets the prefix of all further lines.
     pub(crate) fn begin_lines(&mut self, title: Option<&String>, stamp: &Stamp) {
         (self.title, self.stamp) = (title.cloned(), stamp.clone());
     }
 
-    /// Lines for people.
+    /// Prints lines for people.
     pub fn text(&mut self, text: &str) {
         if self.kept.len() + text.len() <= KEPT_TEXT_MAX && self.is_server {
             self.kept += text;
@@ -170,14 +158,13 @@ impl Out {
         }
     }
 
-    /// The streams are connected.
+    /// Prints that the streams are connected.
     pub fn opened(&mut self, report: &Report, start: &Start) {
         self.start = report.start_json(start);
         self.text(&report.opened());
         self.event("start", self.start.clone());
     }
 
-    /// An interval is over.
     pub fn interval(&mut self, report: &Report, interval: &Interval) {
         let is_first = std::mem::take(&mut self.first);
         self.text(&report.interval(interval, is_first));
@@ -192,13 +179,13 @@ impl Out {
         }
     }
 
-    /// The document so far.
+    /// Returns the document so far.
     pub fn document(&self, end: Json) -> Json {
         let intervals = Json::List(self.intervals.clone());
         Json::map([("start", self.start.clone()), ("intervals", intervals), ("end", end)])
     }
 
-    /// The end, however it came.
+    /// Prints the end of the test, or the error.
     pub fn end(&mut self, report: Option<&Report>, ending: Option<&Ending>, error: Option<&str>) {
         let end = match (report, ending) {
             (Some(report), Some(ending)) => report.end_json(ending),

@@ -1,39 +1,38 @@
-//! A test while data moves, at either end: its intervals, what is left out at its start, its sums.
+//! A test during the transfer, at either end: intervals, the omitted start, and sums.
 
 use super::output::Out;
 use plumb_engine::net::{Counts, Flows, TcpFacts, congestion};
 use plumb_tools_net::iperf3::{Ending, Interval, Params, Report, Results, Row, StreamResult, TcpRow, Whole, stream_id};
 use std::time::{Duration, Instant};
 
-/// What one stream had done at some time.
+/// State of a stream at some time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Reading {
     counts: Counts,
     tcp: Option<TcpFacts>,
 }
 
-/// Running flows, and what was printed of them.
+/// Running flows, and the part of their results that was printed.
 pub(super) struct Running<'a> {
     report: &'a Report,
     pub flows: Flows,
-    /// The start of what is measured.
     began: Instant,
-    /// When the first part, which does not count, is over.
+    /// End of the omitted start; `None` after it.
     omit_until: Option<Instant>,
     next_report: Option<Instant>,
-    /// At `began`, and at the end of the last interval.
+    /// State at `began`, and at the end of the last interval.
     base: Vec<Reading>,
     last: Vec<Reading>,
     last_s: f64,
     largest: Vec<(TcpRow, [u64; 3], u64)>,
-    /// Bytes that had come when last looked at, and since when there have been no others.
+    /// Bytes received at the last check, and the time since which that number is unchanged.
     came: (u64, Instant),
     end_s: f64,
     cpu_ns: (u64, u64),
 }
 
 impl<'a> Running<'a> {
-    /// Starts the flows. Senders of a client end by themselves; a server goes on until it is asked to end.
+    /// Starts the flows. A client's senders end by themselves; a server's continue until they are asked to end.
     pub(super) fn start(report: &'a Report, flows: Flows) -> Running<'a> {
         let ends = !report.is_server;
         let params = &report.params;
@@ -67,8 +66,8 @@ impl<'a> Running<'a> {
         running
     }
 
-    /// Blocks and bytes of a test that ends with them. A server sends no more where its client is sure to get all of it
-    /// and to count as it does.
+    /// Limits a test that ends after blocks or bytes. A server stops at the limit only if its client is sure to
+    /// receive all data, and counts the same way.
     fn limit(&self) {
         let Report { params, is_server, .. } = self.report;
         if let Some(blocks) =
@@ -88,43 +87,42 @@ impl<'a> Running<'a> {
         (0..self.report.streams.len()).map(one).collect()
     }
 
-    /// Seconds of what is measured.
+    /// Returns the seconds of the measurement.
     pub(super) fn seconds(&self) -> f64 {
         self.began.elapsed().as_secs_f64()
     }
 
-    /// The test.
     pub(super) fn report(&self) -> &'a Report {
         self.report
     }
 
-    /// When what is measured has lasted this long.
+    /// Returns the time at which the measurement has lasted `seconds` seconds.
     pub(super) fn ends_at(&self, seconds: u32) -> Instant {
         self.began + Duration::from_secs(seconds.into())
     }
 
-    /// Whether the part that does not count is going on.
+    /// Returns `true` during the omitted start.
     pub(super) fn omits(&self) -> bool {
         self.omit_until.is_some()
     }
 
-    /// When there is something to do.
+    /// Returns the time of the next event.
     pub(super) fn next(&self) -> Option<Instant> {
         [self.omit_until, self.next_report].into_iter().flatten().min()
     }
 
-    /// Bytes that came so far.
+    /// Returns the bytes received so far.
     pub(super) fn received(&self) -> u64 {
         let of = self.report.streams.iter().enumerate().filter(|(_, stream)| !stream.sends);
         of.map(|(number, _)| self.flows.counts(number).bytes).sum()
     }
 
-    /// Bytes that went or came so far.
+    /// Returns the bytes moved so far in both directions.
     pub(super) fn moved(&self) -> u64 {
         (0..self.report.streams.len()).map(|number| self.flows.counts(number).bytes).sum()
     }
 
-    /// Whether something should come, and nothing has for this long.
+    /// Returns `true` if data should arrive and none has for `longest`.
     pub(super) fn is_idle(&mut self, longest: Duration) -> bool {
         let (now, came) = (Instant::now(), self.received());
         if came != self.came.0 {
@@ -133,7 +131,7 @@ impl<'a> Running<'a> {
         now.duration_since(self.came.1) > longest && self.report.streams.iter().any(|stream| !stream.sends)
     }
 
-    /// Does what is due.
+    /// Handles the events that are due.
     pub(super) fn look(&mut self, out: &mut Out) {
         let now = Instant::now();
         if self.next_report.is_some_and(|at| now >= at) {
@@ -182,7 +180,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// The interval that ends now.
+    /// Returns the interval that ends now.
     fn interval(&mut self, end: f64) -> Interval {
         let now = self.read();
         let mut rows = Vec::new();
@@ -205,7 +203,6 @@ impl<'a> Running<'a> {
         Interval { rows, omitted: self.omit_until.is_some() }
     }
 
-    /// The test is over: what counts ends here.
     pub(crate) fn ends_now(&mut self) {
         self.end_s = self.seconds();
     }
@@ -228,12 +225,12 @@ impl<'a> Running<'a> {
         self.row(stream, &self.base[stream], &self.last[stream], 0.0, self.end_s)
     }
 
-    /// What a stream did before what counts.
+    /// Returns the values of a stream during the omitted start.
     fn omitted(&self, stream: usize) -> Row {
         self.row(stream, &Reading::default(), &self.base[stream], 0.0, 0.0)
     }
 
-    /// Processor time of this end, per cent of the test's.
+    /// Returns the CPU time of this end, in percent of the test's duration.
     fn cpu(&self) -> [f64; 3] {
         let seconds = (self.end_s + f64::from(self.report.params.end.omit_s)).max(1e-9);
         let percent = |ns: u64| ns as f64 / 1e7 / seconds;
@@ -246,12 +243,12 @@ impl<'a> Running<'a> {
             .then(|| congestion(self.flows.socket(0)))?
     }
 
-    /// What the other end is told.
+    /// Returns the results for the other end.
     pub(super) fn results(&self) -> Results {
         let streams: Vec<StreamResult> = (0..self.report.streams.len())
             .map(|number| {
                 let (row, before) = (self.whole(number), self.omitted(number));
-                // The other end subtracts what was omitted.
+                // The other end subtracts the omitted values.
                 StreamResult {
                     id: stream_id(number),
                     bytes: row.bytes,
@@ -275,7 +272,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// The end of the test, with what the other end says where that is known.
+    /// Returns the end of the test, with the other end's results if they are known.
     pub(super) fn ending(&self, other: Option<&Results>) -> Ending {
         let whole = |number: usize| {
             let (own, before) = (self.whole(number), self.omitted(number));
@@ -285,7 +282,7 @@ impl<'a> Running<'a> {
                     end: if far.seconds > 0.0 { far.seconds } else { own.end },
                     bytes: far.bytes,
                     retransmits: Some(far.retransmits).filter(|&again| again >= 0 && !self.report.params.transport.udp),
-                    // Ends that do not say what they omitted are taken to have omitted what this one has.
+                    // An end that does not send its omitted values is assumed to have omitted the same ones.
                     packets: far.packets - far.omitted_packets.unwrap_or(before.packets),
                     lost: far.errors - far.omitted_errors.unwrap_or(before.lost),
                     jitter_s: far.jitter_s,
@@ -311,7 +308,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Blocks after which a test ends, where it does.
+/// Returns the number of blocks after which a test ends; `None` if it ends by time.
 pub(super) fn blocks_of(params: &Params) -> Option<u64> {
     match (params.end.blocks, params.end.bytes) {
         (0, 0) => None,

@@ -1,4 +1,4 @@
-//! Who may use a server, from the files that its command line names, and who a client says that it is.
+//! Authentication from the files that the command line names: a server's users, and a client's token.
 
 use jiff::Timestamp;
 use plumb_tools_net::iperf3::{Claim, Client, Gate, Padding, PrivateKey, PublicKey, Server, Users};
@@ -7,58 +7,53 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use zeroize::Zeroizing;
 
-/// Longest file of a key or of users.
+/// Limit of files with keys or users, bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Longest password.
+/// Limit of a password, bytes.
 const PASSWORD_BYTES_MAX: usize = 256;
 
-/// Why there is no authentication.
+/// Error from setting up authentication.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UsersError {
-    /// A file that cannot be used.
+    /// A file cannot be used.
     #[error("{path}: {why}")]
-    File {
-        /// Which.
-        path: String,
-        /// Why.
-        why: String,
-    },
-    /// No terminal, and no variable.
+    File { path: String, why: String },
+    /// There is neither a terminal nor an environment variable.
     #[error("no password: set IPERF3_PASSWORD ({0})")]
     Password(io::Error),
-    /// It does not fit into a block of the key.
+    /// Name and password exceed a block of the key.
     #[error("name and password are too long for the key of the server")]
     Long,
 }
 
 /// Reads a file that may hold a key. The returned text is zeroed on drop.
 fn text(path: &str) -> Result<Zeroizing<String>, UsersError> {
-    let file = File::open(path).map_err(|error| wrong(path, &error))?;
+    let file = File::open(path).map_err(|error| file_error(path, &error))?;
     let length = file.metadata().map_or(0, |found| found.len()).min(FILE_BYTES_MAX);
     // Reserve the full size: growing would free a buffer that still holds part of the key.
     let mut text = Zeroizing::new(String::with_capacity(length as usize + 1));
-    file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| wrong(path, &error))?;
+    file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| file_error(path, &error))?;
     Ok(text)
 }
 
-fn wrong(path: &str, why: &dyn std::fmt::Display) -> UsersError {
+fn file_error(path: &str, why: &dyn std::fmt::Display) -> UsersError {
     UsersError::File { path: path.to_owned(), why: why.to_string() }
 }
 
-/// What admits users, where the command line asks for it.
+/// Returns the gate that admits users, if the command line requests one.
 pub(super) fn gate(server: &Server, padding: Padding) -> Result<Option<Gate>, UsersError> {
     let (Some(key), Some(users)) = (&server.key, &server.users) else { return Ok(None) };
     let known = Users::read(&text(users)?)
-        .map_err(|line| wrong(users, &format!("line {line} is not NAME,SHA-256 of {{NAME}}PASSWORD")))?;
-    let key = PrivateKey::read(&text(key)?).map_err(|error| wrong(key, &error))?;
+        .map_err(|line| file_error(users, &format!("line {line} is not NAME,SHA-256 of {{NAME}}PASSWORD")))?;
+    let key = PrivateKey::read(&text(key)?).map_err(|error| file_error(key, &error))?;
     Ok(Some(Gate::new(key, known, padding, server.skew_s)))
 }
 
-/// The token of a client, where the command line asks for one.
+/// Returns the token of a client, if the command line requests one.
 pub(super) fn token(client: &Client, padding: Padding) -> Result<Option<String>, UsersError> {
     let (Some(user), Some(path)) = (&client.user, &client.key) else { return Ok(None) };
-    let key = PublicKey::read(&text(path)?).map_err(|error| wrong(path, &error))?;
+    let key = PublicKey::read(&text(path)?).map_err(|error| file_error(path, &error))?;
     let password = match std::env::var("IPERF3_PASSWORD") {
         Ok(password) => Zeroizing::new(password),
         Err(_) => ask().map_err(UsersError::Password)?,
@@ -67,7 +62,7 @@ pub(super) fn token(client: &Client, padding: Padding) -> Result<Option<String>,
     claim.token(&key, padding).ok_or(UsersError::Long).map(Some)
 }
 
-/// Asks on the terminal, which does not show the answer.
+/// Asks for the password on the terminal, without echo.
 fn ask() -> io::Result<Zeroizing<String>> {
     let mut terminal = plumb_engine::guard::open_channel("/dev/tty")?;
     terminal.write_all(b"Password: ")?;

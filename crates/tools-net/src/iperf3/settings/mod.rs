@@ -4,92 +4,88 @@ mod read;
 mod take;
 
 pub use read::read;
-pub(crate) use read::said;
+pub(crate) use read::split_words;
 
 use super::auth::Padding;
 use super::format::Unit;
 use super::params::Params;
 
-/// A request: a page, a test or a server.
+/// The request of a command line: a page, a test or a server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
-    /// The options.
     Help,
-    /// The version.
     Version,
-    /// A test, or to serve some.
+    /// Run a test, or serve tests.
     Run(Box<Iperf3Settings>),
 }
 
-/// Everything that was said.
+/// All settings of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Iperf3Settings {
-    /// Which end.
+    /// Client or server.
     pub end: End,
-    /// Port of the server.
     pub port: u16,
-    /// `-B`.
+    /// `-B`: local address.
     pub bind: Option<String>,
-    /// `-6`, `-4`.
+    /// `-6`, `-4`: `true` for IPv6 only, `false` for IPv4 only.
     pub is_v6: Option<bool>,
     /// Seconds between reports; 0 for none.
     pub interval_s: f64,
-    /// `-f`.
+    /// `-f`: unit of rates.
     pub unit: Unit,
-    /// `-V`.
+    /// `-V`: more output.
     pub verbose: bool,
-    /// `-J`, `--json-stream`.
+    /// `-J`, `--json-stream`: form of the output.
     pub output: Output,
-    /// `--logfile`.
+    /// `--logfile`: path of the output; `None` for standard output.
     pub log: Option<String>,
-    /// `-I`.
+    /// `-I`: path of the file for the process id.
     pub pid_file: Option<String>,
-    /// `--bind-dev`, or the name after `%` in an address.
+    /// `--bind-dev`, or the name after `%` in an address: network interface.
     pub device: Option<String>,
-    /// `-F`.
+    /// `-F`: path of the file to send or to receive into.
     pub file: Option<String>,
-    /// `-A`.
+    /// `-A`: CPU of this end.
     pub processor: Option<u32>,
-    /// `--rcv-timeout`, milliseconds.
+    /// `--rcv-timeout`, ms.
     pub receive_ms: u64,
-    /// `--snd-timeout`, milliseconds.
+    /// `--snd-timeout`, ms.
     pub send_ms: Option<u32>,
-    /// `--cntl-ka`: seconds of idleness, seconds between questions, questions.
+    /// `--cntl-ka`: idle seconds before probes, seconds between probes, number of probes.
     pub keep_alive: [Option<u32>; 3],
-    /// `--timestamps`, the format.
+    /// `--timestamps`: format.
     pub stamp: Option<String>,
-    /// `--use-pkcs1-padding`, or without.
+    /// Padding of tokens, from `--use-pkcs1-padding`.
     pub padding: Padding,
-    /// Options without effect, and why.
+    /// Options without effect, each with the reason.
     pub ignored: Vec<(&'static str, &'static str)>,
 }
 
-/// The form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
-    /// For people.
+    /// Text for people.
     Text,
-    /// One document at the end.
+    /// One JSON document at the end.
     Json,
-    /// A line for each event.
+    /// One line of JSON per event.
     JsonStream,
-    /// The same, and the whole document at the end.
+    /// One line of JSON per event, and the whole document at the end.
     JsonStreamFull,
 }
 
 impl Output {
-    /// Whether events are printed as they come.
+    /// Returns `true` if events are printed immediately.
     pub fn streams(self) -> bool {
         matches!(self, Output::JsonStream | Output::JsonStreamFull)
     }
 
-    /// Whether there is a document at the end.
+    /// Returns `true` if a document is printed at the end.
     pub fn has_document(self) -> bool {
         matches!(self, Output::Json | Output::JsonStreamFull)
     }
 }
 
-/// A test that receives nothing for this long is ended, milliseconds.
+/// Default time after which a test that receives nothing is ended, ms.
 const RECEIVE_MS: u64 = 120_000;
 
 impl Iperf3Settings {
@@ -119,35 +115,32 @@ impl Iperf3Settings {
     }
 }
 
-/// Which end.
+/// The end that this process is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum End {
-    /// The server.
     Server(Server),
-    /// The client.
     Client(Box<Client>),
 }
 
-/// Of the server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
-    /// `-1`.
+    /// `-1`: end after one test.
     pub one_off: bool,
-    /// `-D`.
+    /// `-D`: run in the background.
     pub daemon: bool,
-    /// `--server-bitrate-limit`, bits a second.
+    /// `--server-bitrate-limit`: bits per second.
     pub rate_limit: Option<u64>,
-    /// Seconds whose mean that is about.
+    /// Seconds over which `rate_limit` is averaged.
     pub rate_seconds: u32,
-    /// `--server-max-duration`, seconds.
+    /// `--server-max-duration`: seconds.
     pub time_limit: Option<u32>,
-    /// `--idle-timeout`, seconds.
+    /// `--idle-timeout`: seconds.
     pub idle_s: Option<u32>,
-    /// `--rsa-private-key-path`.
+    /// `--rsa-private-key-path`: path of the server's key.
     pub key: Option<String>,
-    /// `--authorized-users-path`.
+    /// `--authorized-users-path`: path of the file with users.
     pub users: Option<String>,
-    /// `--time-skew-threshold`, seconds.
+    /// `--time-skew-threshold`: seconds.
     pub skew_s: u64,
 }
 
@@ -167,53 +160,38 @@ impl Default for Server {
     }
 }
 
-/// Of the client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Client {
-    /// `-c`.
+    /// `-c`: the server's host.
     pub host: String,
-    /// The parameters of the test, for the server.
+    /// Parameters of the test, which are sent to the server.
     pub params: Params,
-    /// `--cport`.
+    /// `--cport`: local port of the first stream.
     pub client_port: Option<u16>,
-    /// `--connect-timeout`.
+    /// `--connect-timeout`: milliseconds; `None` for no limit.
     pub connect_ms: Option<u64>,
-    /// `--username`.
+    /// `--username`: name of the user.
     pub user: Option<String>,
-    /// `--rsa-public-key-path`.
+    /// `--rsa-public-key-path`: path of the server's public key.
     pub key: Option<String>,
 }
 
-/// An error in a command line.
+/// Error in a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Iperf3UsageError {
-    /// As iperf3 says it.
+    /// An error in iperf3's words.
     #[error("{0}")]
     Parameter(&'static str),
-    /// An option that does not exist.
+    /// The option does not exist.
     #[error("unrecognized option '{given}'{}", .nearest.map(|name| format!("; did you mean --{name}?")).unwrap_or_default())]
-    Unknown {
-        /// As given.
-        given: String,
-        /// The closest name.
-        nearest: Option<&'static str>,
-    },
-    /// An option that is not supported yet.
+    Unknown { given: String, nearest: Option<&'static str> },
+    /// The option is not supported yet.
     #[error("option --{name} is not supported yet: {why}")]
     NotYet {
-        /// The option.
         name: &'static str,
-        /// The reason, or the way out.
+        /// Reason, or a hint.
         why: &'static str,
     },
-    /// A value that is none.
     #[error("bad value '{given}' of option --{name}: {expected}")]
-    Value {
-        /// The option.
-        name: &'static str,
-        /// As given.
-        given: String,
-        /// Values that it takes.
-        expected: &'static str,
-    },
+    Value { name: &'static str, given: String, expected: &'static str },
 }

@@ -1,4 +1,4 @@
-//! Reads a command line.
+//! Parses the command line.
 
 use super::take::Given;
 use super::{Asked, Client, End, Iperf3Settings, Iperf3UsageError, Output, Server};
@@ -6,11 +6,11 @@ use crate::iperf3::options::GRAMMAR;
 use plumb_tools::Support;
 use plumb_tools::options::{Grammar, Opt, Role, Word, Words};
 
-/// Including the final NUL. Source: `IFNAMSIZ` of linux/if.h.
+/// Length of an interface name with its final NUL. Source: `IFNAMSIZ` of linux/if.h.
 const DEVICE_BYTES_MAX: usize = 16;
 
-/// The words, taken apart: rows of the table with their values.
-pub(crate) fn said(words: &[String], grammar: Grammar) -> Result<Vec<(&'static Opt, String)>, Iperf3UsageError> {
+/// Splits arguments into options of the table with their values.
+pub(crate) fn split_words(words: &[String], grammar: Grammar) -> Result<Vec<(&'static Opt, String)>, Iperf3UsageError> {
     let mut found = Vec::new();
     for word in Words::new(grammar, words) {
         let (row, value) = match word {
@@ -29,18 +29,18 @@ pub(crate) fn said(words: &[String], grammar: Grammar) -> Result<Vec<(&'static O
     Ok(found)
 }
 
-/// Reads a command line, without the name of the program.
+/// Parses a command line, without the name of the program.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
+/// The first error.
 pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
-    let said = said(words, GRAMMAR)?;
+    let options = split_words(words, GRAMMAR)?;
     for asked in [("help", Asked::Help), ("version", Asked::Version)] {
-        if said.iter().any(|(row, _)| row.name == asked.0) {
+        if options.iter().any(|(row, _)| row.name == asked.0) {
             return Ok(asked.1);
         }
     }
-    let has = |name: &str| said.iter().any(|(row, _)| row.name == name);
+    let has = |name: &str| options.iter().any(|(row, _)| row.name == name);
     if has("server") && has("client") {
         return Err(Iperf3UsageError::Parameter("cannot be both server and client"));
     }
@@ -61,7 +61,7 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
     let mut server = Server { one_off: has("one-off"), daemon: has("daemon"), ..Server::default() };
     let mut client = Client::new();
     (client.params.transport.udp, client.params.transport.sctp) = (has("udp"), has("sctp"));
-    for (row, value) in &said {
+    for (row, value) in &options {
         check_row(row, is_server)?;
         if let Support::Ignored(why) = row.support {
             settings.ignored.push((row.name, why));
@@ -78,7 +78,7 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
     Ok(Asked::Run(Box::new(settings)))
 }
 
-/// Checks that an option is supported, and belongs to this end.
+/// Checks that an option is supported, and that this end accepts it.
 fn check_row(row: &'static Opt, is_server: bool) -> Result<(), Iperf3UsageError> {
     if let Support::NotYet(why) | Support::Never(why) = row.support {
         return Err(Iperf3UsageError::NotYet { name: row.name, why });
@@ -94,7 +94,7 @@ fn check_row(row: &'static Opt, is_server: bool) -> Result<(), Iperf3UsageError>
     }
 }
 
-/// Hands an option to the group that it belongs to.
+/// Passes an option to its group of settings.
 fn take(
     given: &Given<'_>,
     settings: &mut Iperf3Settings,
@@ -123,7 +123,7 @@ fn check_pairs(settings: &Iperf3Settings, server: &Server, client: &Client) -> R
     if client.user.is_some() != client.key.is_some() {
         return Err(Iperf3UsageError::Parameter("give both --username and --rsa-public-key-path, or none"));
     }
-    // Source: iperf3 3.21, `iperf_parse_arguments`: a part that is left out counts as 0.
+    // Source: iperf3 3.21, `iperf_parse_arguments`: an omitted part counts as 0.
     let [idle, interval, count] = settings.keep_alive.map(|part| u64::from(part.unwrap_or(0)));
     if idle > 0 && idle <= interval * count {
         return Err(Iperf3UsageError::Parameter(
@@ -134,7 +134,7 @@ fn check_pairs(settings: &Iperf3Settings, server: &Server, client: &Client) -> R
 }
 
 impl Client {
-    /// Checks which options go together, and fills in what follows from them. `has_timeout`: with `--rcv-timeout`.
+    /// Checks combinations of options and derives defaults. `has_timeout` states whether `--rcv-timeout` is given.
     fn conclude(&mut self, settings: &Iperf3Settings, has_timeout: bool) -> Result<(), Iperf3UsageError> {
         let params = &mut self.params;
         if has_timeout && !(params.flow.reverse || params.flow.bidir) {
@@ -150,14 +150,14 @@ impl Client {
             return Err(Iperf3UsageError::Parameter("only one test end condition (-t, -n, -k) may be specified"));
         }
         let has_file = settings.file.is_some();
-        // The length of a file that is sent is where it ends.
+        // A file to send limits the test by its length.
         if !ends.contains(&true) && (params.flow.reverse || !has_file) {
             params.end.time_s = Some(10);
         }
         if params.transport.sctp
             && (params.transport.udp || params.transport.multipath || params.socket.congestion.is_some())
         {
-            return Err(Iperf3UsageError::Parameter("--sctp goes with none of -u, -m, -C"));
+            return Err(Iperf3UsageError::Parameter("--sctp cannot be combined with -u, -m or -C"));
         }
         if has_file && (params.transport.udp || params.flow.bidir) {
             return Err(Iperf3UsageError::Parameter("a file is transferred by TCP, in one direction"));
@@ -166,7 +166,7 @@ impl Client {
             return Err(Iperf3UsageError::Parameter("the name of a network interface has at most 15 letters"));
         }
         if params.transport.udp && params.pace.rate.is_none() {
-            // 2^20, as iperf3 has it.
+            // 2^20, as in iperf3.
             params.pace.rate = Some(1 << 20);
         }
         Ok(())

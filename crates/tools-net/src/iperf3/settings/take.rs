@@ -1,4 +1,4 @@
-//! The options of a command line, by the group of settings that they belong to.
+//! Options of a command line, by group of settings.
 
 use super::{Client, Iperf3Settings, Iperf3UsageError, Server};
 use crate::iperf3::auth::Padding;
@@ -8,7 +8,7 @@ use crate::iperf3::params::{
 };
 use crate::iperf3::values::{at_device, byte_of, c_number, port, service_of};
 
-/// Largest number of a processor. Source: `CPU_SETSIZE` of sched.h.
+/// Largest CPU number. Source: `CPU_SETSIZE` of sched.h.
 const PROCESSOR_MAX: u32 = 1023;
 
 /// An option and its value.
@@ -20,32 +20,32 @@ pub(super) struct Given<'a> {
 }
 
 impl Given<'_> {
-    fn wrong(&self, expected: &'static str) -> Iperf3UsageError {
+    fn invalid(&self, expected: &'static str) -> Iperf3UsageError {
         Iperf3UsageError::Value { name: self.name, given: self.value.to_owned(), expected }
     }
 
-    /// A number up to `most`, whose suffixes are powers of `base`.
+    /// Parses a number up to `most`, whose suffixes are powers of `base`.
     fn ranged(&self, base: f64, most: f64, expected: &'static str) -> Result<f64, Iperf3UsageError> {
-        number(self.value, base).filter(|&number| number <= most).ok_or_else(|| self.wrong(expected))
+        number(self.value, base).filter(|&number| number <= most).ok_or_else(|| self.invalid(expected))
     }
 
     fn size(&self, most: u64, expected: &'static str) -> Result<u64, Iperf3UsageError> {
         self.ranged(1024.0, most as f64, expected).map(|number| number as u64)
     }
 
-    /// A host, whose device goes to `device`.
+    /// Parses a host. Its interface name goes to `device`.
     pub(super) fn host(&self, device: &mut Option<String>) -> String {
         at_device(self.value, device)
     }
 
-    /// The processor of this end, and that of the server.
+    /// Parses the CPU of this end, and that of the server.
     pub(super) fn processors(&self, own: &mut Option<u32>, far: &mut Option<u32>) -> Result<(), Iperf3UsageError> {
         let (here, there) =
             self.value.split_once([',', '/']).map_or((self.value, None), |(here, there)| (here, Some(there)));
         let processor = |text: &str| text.parse().ok().filter(|&number| number <= PROCESSOR_MAX);
         let expected = "a processor, such as 0, or two, such as 0,1";
-        *own = Some(processor(here).ok_or_else(|| self.wrong(expected))?);
-        *far = there.map(|there| processor(there).ok_or_else(|| self.wrong(expected))).transpose()?.or(*far);
+        *own = Some(processor(here).ok_or_else(|| self.invalid(expected))?);
+        *far = there.map(|there| processor(there).ok_or_else(|| self.invalid(expected))).transpose()?.or(*far);
         if there.is_some() && self.is_server {
             return Err(Iperf3UsageError::Parameter("some option you are trying to set is client only"));
         }
@@ -54,18 +54,18 @@ impl Given<'_> {
 }
 
 impl Iperf3Settings {
-    /// Takes an option of both ends.
+    /// Sets an option of both ends.
     pub(super) fn take(&mut self, given: &Given<'_>) -> Result<(), Iperf3UsageError> {
         match given.name {
-            "port" => self.port = port(given.value).ok_or_else(|| given.wrong("a port is from 1 to 65535"))?,
+            "port" => self.port = port(given.value).ok_or_else(|| given.invalid("a port is from 1 to 65535"))?,
             "format" => {
-                self.unit = Unit::of(given.value).ok_or_else(|| given.wrong("use one of k, m, g, t, K, M, G, T"))?
+                self.unit = Unit::of(given.value).ok_or_else(|| given.invalid("use one of k, m, g, t, K, M, G, T"))?
             }
             "interval" => {
                 let expected = "use 0, or from 0.1 to 60 seconds";
                 self.interval_s = given.ranged(1.0, 60.0, expected)?;
                 if self.interval_s > 0.0 && self.interval_s < 0.1 {
-                    return Err(given.wrong(expected));
+                    return Err(given.invalid(expected));
                 }
             }
             "pidfile" => self.pid_file = Some(given.value.to_owned()),
@@ -76,7 +76,7 @@ impl Iperf3Settings {
                 let expected = "milliseconds, from 100 to 86400000";
                 self.receive_ms = given.ranged(1.0, 864e5, expected)? as u64;
                 if self.receive_ms < 100 {
-                    return Err(given.wrong(expected));
+                    return Err(given.invalid(expected));
                 }
             }
             "snd-timeout" => self.send_ms = Some(given.ranged(1.0, 864e5, "milliseconds, at most 86400000")? as u32),
@@ -85,7 +85,7 @@ impl Iperf3Settings {
                     let number = part.parse().ok().filter(|number| (1..=32767).contains(number));
                     *into = match part {
                         "" => None,
-                        _ => Some(number.ok_or_else(|| given.wrong("idle/interval/count, such as 20/5/3"))?),
+                        _ => Some(number.ok_or_else(|| given.invalid("idle/interval/count, such as 20/5/3"))?),
                     };
                 }
             }
@@ -103,14 +103,14 @@ impl Iperf3Settings {
 }
 
 impl Server {
-    /// Takes an option of the server.
+    /// Sets an option of the server.
     pub(super) fn take(&mut self, given: &Given<'_>) -> Result<(), Iperf3UsageError> {
         match given.name {
             "server-bitrate-limit" => {
                 let (rate, seconds) = given.value.split_once('/').unwrap_or((given.value, "5"));
-                let rate = number(rate, 1000.0).ok_or_else(|| given.wrong("bits a second, such as 1G"))?;
+                let rate = number(rate, 1000.0).ok_or_else(|| given.invalid("bits per second, such as 1G"))?;
                 let seconds = seconds.parse().ok().filter(|seconds| (1..=1000).contains(seconds));
-                self.rate_seconds = seconds.ok_or_else(|| given.wrong("the mean is of 1 to 1000 seconds"))?;
+                self.rate_seconds = seconds.ok_or_else(|| given.invalid("the mean is of 1 to 1000 seconds"))?;
                 self.rate_limit = Some(rate as u64).filter(|&rate| rate > 0);
             }
             "server-max-duration" => {
@@ -130,21 +130,21 @@ impl Server {
 }
 
 impl Client {
-    /// The client with no option given.
+    /// Returns a client without any options.
     pub(super) fn new() -> Client {
         let params = Params::default();
         Client { host: String::new(), params, client_port: None, connect_ms: None, user: None, key: None }
     }
 
-    /// Takes an option of the client.
+    /// Sets an option of the client.
     pub(super) fn take(&mut self, given: &Given<'_>) -> Result<(), Iperf3UsageError> {
         match given.name {
             "cport" => {
-                self.client_port = Some(port(given.value).ok_or_else(|| given.wrong("a port is from 1 to 65535"))?);
+                self.client_port = Some(port(given.value).ok_or_else(|| given.invalid("a port is from 1 to 65535"))?);
             }
             "username" => self.user = Some(given.value.to_owned()),
             "rsa-public-key-path" => self.key = Some(given.value.to_owned()),
-            // 0 means unlimited, as in iperf3.
+            // 0 means no limit, as in iperf3.
             "connect-timeout" => {
                 self.connect_ms =
                     Some(given.ranged(1024.0, 1e9, "milliseconds")? as u64).filter(|milliseconds| *milliseconds > 0);
@@ -188,15 +188,15 @@ impl FlowParams {
         match given.name {
             "length" => {
                 self.block = given.size(1 << 20, "at most 1M")? as u32;
-                // 0 is the default: 128 KiB, and of UDP what the control connection's segments hold.
+                // 0 means the default: 128 KiB, or for UDP the segment size of the control connection.
                 if udp && self.block > 0 && !(16..=65507).contains(&self.block) {
-                    return Err(given.wrong("from 1 to 1M, and with -u from 16 to 65507"));
+                    return Err(given.invalid("from 1 to 1M, and with -u from 16 to 65507"));
                 }
             }
             "parallel" => {
                 self.streams = given.ranged(1.0, 128.0, "from 1 to 128")? as u32;
                 if self.streams == 0 {
-                    return Err(given.wrong("from 1 to 128"));
+                    return Err(given.invalid("from 1 to 128"));
                 }
             }
             "reverse" => self.reverse = true,
@@ -211,15 +211,15 @@ impl PaceParams {
     fn take(&mut self, given: &Given<'_>) -> Result<(), Iperf3UsageError> {
         match given.name {
             "fq-rate" => {
-                let rate = number(given.value, 1000.0).ok_or_else(|| given.wrong("bits a second, such as 100M"))?;
+                let rate = number(given.value, 1000.0).ok_or_else(|| given.invalid("bits per second, such as 100M"))?;
                 self.kernel_rate = Some(rate as u64).filter(|&rate| rate > 0);
             }
             "bitrate" => {
                 let (rate, burst) = given.value.split_once('/').unwrap_or((given.value, "1"));
-                let rate = number(rate, 1000.0).ok_or_else(|| given.wrong("bits a second, such as 100M"))?;
+                let rate = number(rate, 1000.0).ok_or_else(|| given.invalid("bits per second, such as 100M"))?;
                 self.rate = Some(rate as u64);
                 let burst = burst.parse().ok().filter(|burst| (1..=1000).contains(burst));
-                self.burst = burst.ok_or_else(|| given.wrong("a burst is from 1 to 1000 blocks"))?;
+                self.burst = burst.ok_or_else(|| given.invalid("a burst is from 1 to 1000 blocks"))?;
             }
             _ => {}
         }
@@ -235,15 +235,15 @@ impl SocketParams {
             "set-mss" => self.segment = Some(given.ranged(1.0, 32767.0, "at most 32767")? as u32),
             "no-delay" => self.no_delay = true,
             "tos" => {
-                self.service = byte_of(given.value).ok_or_else(|| given.wrong("from 0 to 255"))?;
+                self.service = byte_of(given.value).ok_or_else(|| given.invalid("from 0 to 255"))?;
             }
             "dscp" => {
                 self.service =
-                    service_of(given.value).ok_or_else(|| given.wrong("from 0 to 63, or a name such as ef"))?
+                    service_of(given.value).ok_or_else(|| given.invalid("from 0 to 63, or a name such as ef"))?
             }
             "flowlabel" => {
                 let label = c_number(given.value).filter(|label| (1..=FLOW_LABEL_MAX).contains(label));
-                self.flow_label = Some(label.ok_or_else(|| given.wrong("from 1 to 1048575"))?);
+                self.flow_label = Some(label.ok_or_else(|| given.invalid("from 1 to 1048575"))?);
             }
             "dont-fragment" => self.whole = true,
             _ => {}

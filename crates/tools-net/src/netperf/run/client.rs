@@ -1,4 +1,4 @@
-//! netperf: it asks for a test, makes its half of it, and prints both halves.
+//! netperf: requests a test, runs its half, and prints both halves.
 
 use super::control::{Control, PATIENCE, until_end};
 use super::{TestError, Ticks, any, buffers, host_of, resolve, unexpected};
@@ -20,26 +20,27 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Longest wait where nothing is due.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// Longest wait without a pending event.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A server may take this much longer than its test.
+/// Time that a server may exceed its test.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// How often the end of a stream of datagrams is said, and how far apart: its receiver may have no room for one.
+/// Number of empty datagrams that end a stream of datagrams, and the pause between them. A receiver may
+/// have no space for one.
 const ENDS: u32 = 3;
 const END_PAUSE: Duration = Duration::from_millis(2);
 
 /// The far end of a test.
 enum FarEnd {
-    /// A netserver, by its control connection.
+    /// A netserver, reached by its control connection.
     Netserver(Control),
-    /// A service at this port, which knows nothing of the test.
+    /// A plain service at this port, which does not know about the test.
     Service { port: u16 },
 }
 
 impl FarEnd {
-    /// Asks for its half of a test. A service has nothing to be asked for.
+    /// Requests the far end's half of a test. A service needs no request.
     fn ask(&mut self, request: &Request) -> Result<Response, TestError> {
         let control = match self {
             FarEnd::Netserver(control) => control,
@@ -56,12 +57,12 @@ impl FarEnd {
         Ok(Response::read(&message)?)
     }
 
-    /// Whether it has ended the test.
+    /// Returns `true` if the far end has closed the control connection.
     fn is_closed(&self) -> bool {
         matches!(self, FarEnd::Netserver(control) if control.is_closed())
     }
 
-    /// The longest time that it may take to read what was sent.
+    /// Returns the time that the far end may take to read the remaining data.
     fn patience(&self) -> Duration {
         match self {
             FarEnd::Netserver(_) => GRACE,
@@ -70,7 +71,6 @@ impl FarEnd {
     }
 }
 
-/// One test that was made.
 struct Made {
     local: End,
     remote: End,
@@ -81,7 +81,7 @@ struct Made {
     segment: Option<u32>,
 }
 
-/// Makes the test, as often as it takes, and prints it.
+/// Runs the test as often as necessary, and prints it.
 pub(super) fn run(settings: &NetperfSettings) -> Result<(), TestError> {
     if let Some(processor) = settings.processor.local {
         run_on(&[processor]).map_err(|source| TestError::Processor { processor, source })?;
@@ -105,7 +105,7 @@ pub(super) fn run(settings: &NetperfSettings) -> Result<(), TestError> {
         control.send(&Message::of_passphrase(phrase))?;
     }
     std::thread::sleep(Duration::from_secs(settings.control.wait_s.into()));
-    // Addresses are named only where they are not the control connection's.
+    // Addresses are sent only if they differ from the control connection's.
     let named = settings.data.hosts.remote.as_ref().map(|_| target);
     let bind = (source.is_some() || settings.data.ports.local > 0)
         .then(|| SocketAddr::new(source.unwrap_or(any(is_v6)), settings.data.ports.local));
@@ -162,7 +162,7 @@ pub(super) fn run(settings: &NetperfSettings) -> Result<(), TestError> {
     Ok(())
 }
 
-/// Means of throughput, of both ends' processors, and of seconds; and the widths of the first three.
+/// Returns the means of throughput, of both ends' CPU utilization, and of seconds; and the widths of the first three.
 fn means(all: &[Made], level: u32) -> ([f64; 4], [f64; 3]) {
     let t = t_quantile(0.5 + f64::from(level) / 200.0, (all.len() - 1).max(1) as f64);
     let busy = |end: &End| end.cpu.map_or(0.0, |cpu| cpu.busy);
@@ -207,7 +207,7 @@ fn connect(settings: &NetperfSettings) -> Result<Control, TestError> {
     Err(last.unwrap_or_else(|| TestError::Resolve(host.clone())))
 }
 
-/// One test, from the request to the far end's results.
+/// Runs one test, from the request to the far end's results.
 fn once(
     settings: &NetperfSettings,
     far_end: &mut FarEnd,
@@ -216,7 +216,7 @@ fn once(
     bind: Option<SocketAddr>,
 ) -> Result<Made, TestError> {
     let new_sockets = new_sockets(settings, bind);
-    // The buffers are known before the test, as are the sizes that follow from them.
+    // The buffers, and the sizes that follow from them, are known before the test.
     let transport = if settings.test.udp { Transport::Udp } else { Transport::Tcp };
     let socket = new_sockets.make(&SocketAddr::new(target, 0), transport)?;
     if !settings.socket.routed {
@@ -241,7 +241,7 @@ fn once(
     };
     let mut flows = Flows::with(vec![Flow { socket, other: Some(to), file, work }], new_sockets)?;
     match (request.length, request.direction) {
-        // A service sends without end.
+        // A service sends without an end.
         (Length::Count(bytes), Direction::ToClient) if settings.control.direct.is_some() => {
             flows.limit(u64::MAX, bytes.into())
         }
@@ -278,7 +278,7 @@ fn new_sockets(settings: &NetperfSettings, bind: Option<SocketAddr>) -> NewSocke
     }
 }
 
-/// Bytes that this end sends and receives at once, with these buffers.
+/// Returns this end's bytes per send and per receive, with these buffers.
 fn call_sizes(settings: &NetperfSettings, buffers: [u32; 2]) -> Result<[u32; 2], TestError> {
     let most = if settings.test.udp { DATAGRAM_BYTES_MAX } else { BLOCK_BYTES_MAX };
     let sizes = [
@@ -293,7 +293,6 @@ fn call_sizes(settings: &NetperfSettings, buffers: [u32; 2]) -> Result<[u32; 2],
     Ok([sizes[0], sizes[1].min(most)])
 }
 
-/// Measurements of this end.
 struct Moved {
     seconds: f64,
     counts: Counts,
@@ -305,7 +304,7 @@ struct Moved {
     congestion: String,
 }
 
-/// Moves the data of a test, from its start until all has come.
+/// Moves the data of a test, from its start until all data has arrived.
 fn move_data(
     settings: &NetperfSettings,
     far_end: &FarEnd,
@@ -326,7 +325,7 @@ fn move_data(
         say_end(flows);
     } else if !request.connects {
         let _ = rustix::net::shutdown(flows.socket(0), rustix::net::Shutdown::Write);
-        // Bytes on their way belong to the test. A service that keeps its end open adds no time.
+        // Data in flight belongs to the test. A service that keeps its side open adds no time.
         if request.direction == Direction::ToServer && until_end(flows.socket(0), far_end.patience()) || !is_direct {
             seconds = began.elapsed().as_secs_f64();
         }
@@ -338,7 +337,7 @@ fn move_data(
         times: flows.times(0),
         cpu,
         buffers: buffers(flows.socket(0)),
-        // It grows with what the path turns out to take.
+        // The segment size grows as the path's limit becomes known.
         segment: (!settings.test.udp).then(|| segment_bytes(flows.socket(0))).flatten(),
         retransmits: flows.tcp(0).map(|tcp| tcp.retransmits),
         congestion: plumb_engine::net::congestion(flows.socket(0)).unwrap_or_default(),
@@ -347,7 +346,7 @@ fn move_data(
     Ok(moved)
 }
 
-/// The far end as its netserver reports it.
+/// Converts the report of a netserver.
 fn netserver_end(settings: &NetperfSettings, response: &Response, results: Results) -> End {
     let far = |size: Option<u32>| size.map_or(-1, i64::from);
     End {
@@ -364,7 +363,7 @@ fn netserver_end(settings: &NetperfSettings, response: &Response, results: Resul
     }
 }
 
-/// A test of both ends; the first buffers and the sizes of calls are this end's.
+/// Builds the result of a test. The first buffers and the sizes of calls are this end's.
 fn made(
     settings: &NetperfSettings,
     direction: Direction,
@@ -405,10 +404,10 @@ fn made(
     Made { local, remote, seconds, trips, throughput, times, segment: moved.segment }
 }
 
-/// The file to send, of which there must be a block.
+/// Opens the file to send, which must have at least one block.
 fn open(path: &str, block: u32) -> Result<File, TestError> {
     let failed = |source| TestError::File { path: path.to_owned(), source };
-    // What is no file may make who opens it wait.
+    // Opening a special file might block.
     let facts = std::fs::metadata(path).map_err(failed)?;
     if !facts.is_file() || facts.len() < block.into() {
         return Err(TestError::FileSize(path.to_owned(), block));
@@ -416,16 +415,16 @@ fn open(path: &str, block: u32) -> Result<File, TestError> {
     File::open(path).map_err(failed)
 }
 
-/// Tells the server that no datagram follows.
+/// Tells the server that no more datagrams follow.
 fn say_end(flows: &Flows) {
     for _ in 0..ENDS {
-        // One that is lost has a timer behind it.
+        // If all of them are lost, the server's timer ends the test.
         let _ = rustix::net::send(flows.socket(0), &[], rustix::net::SendFlags::empty());
         std::thread::sleep(END_PAUSE);
     }
 }
 
-/// Waits until the data has moved, and prints what has moved in between.
+/// Waits until the data has moved, and prints interim results.
 fn wait(
     settings: &NetperfSettings,
     far_end: &FarEnd,
@@ -435,13 +434,13 @@ fn wait(
 ) -> Result<(), TestError> {
     let interim = settings.repetition.interim_s.map(Duration::from_secs_f64);
     let until = time.map(|time| began + time + GRACE);
-    // A service sends without end.
+    // A service sends without an end.
     let stops_at = time.filter(|_| settings.control.direct.is_some()).map(|time| began + time);
     let (mut last, mut last_at, mut number) = (flows.counts(0), began, 0);
     let mut due = interim.map(|every| began + every);
     loop {
-        let to = |at: Option<Instant>| at.map_or(LOOK_AGAIN, |at| at.saturating_duration_since(Instant::now()));
-        let left = LOOK_AGAIN.min(to(due)).min(to(stops_at));
+        let to = |at: Option<Instant>| at.map_or(POLL_INTERVAL, |at| at.saturating_duration_since(Instant::now()));
+        let left = POLL_INTERVAL.min(to(due)).min(to(stops_at));
         if !left.is_zero() {
             flows.wait(&[], left);
         }
@@ -453,7 +452,7 @@ fn wait(
             let counts = flows.counts(0);
             let seconds = now.duration_since(last_at).as_secs_f64();
             let (bytes, ops) = ((counts.bytes - last.bytes) as f64, (counts.ops - last.ops) as f64);
-            // Both ways.
+            // Both directions.
             let bytes = match settings.test.direction {
                 Direction::RoundTrips => {
                     let trip = trip_bytes(settings.data.trip, settings.test.only_connects);

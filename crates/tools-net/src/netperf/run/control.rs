@@ -1,4 +1,4 @@
-//! A control connection: messages within deadlines. What they mean is in `plumb_tools_net::netperf`.
+//! A control connection: messages within deadlines. `plumb_tools_net::netperf` interprets them.
 
 use super::TestError;
 use plumb_tools_net::netperf::{MESSAGE_BYTES, Message};
@@ -8,18 +8,16 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// So long the other end may take for what is its turn.
+/// Time within which the other end must answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A control connection.
 #[derive(Debug)]
 pub(super) struct Control {
-    /// The socket.
     pub socket: TcpStream,
 }
 
 impl Control {
-    /// Over a connection that was just made.
+    /// Sets up a new connection.
     pub(super) fn new(socket: TcpStream) -> std::io::Result<Control> {
         socket.set_nodelay(true)?;
         socket.set_write_timeout(Some(PATIENCE))?;
@@ -27,7 +25,7 @@ impl Control {
         Ok(Control { socket })
     }
 
-    /// The next message, whole, before a time.
+    /// Reads the next whole message before a deadline.
     pub(super) fn read(&mut self, until: Instant, what: &'static str) -> Result<Message, TestError> {
         let mut bytes = [0; MESSAGE_BYTES];
         let mut got = 0;
@@ -48,7 +46,6 @@ impl Control {
         Ok(Message(bytes))
     }
 
-    /// Sends a message.
     pub(super) fn send(&mut self, message: &Message) -> Result<(), TestError> {
         self.socket.write_all(&message.0).map_err(|error| match error.kind() {
             ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => TestError::Closed,
@@ -56,22 +53,22 @@ impl Control {
         })
     }
 
-    /// Whether the other end has gone, as far as is known now.
+    /// Returns `true` if the other end has closed the connection.
     pub(super) fn is_closed(&self) -> bool {
         is_readable(&[self.socket.as_fd()], Duration::ZERO)[0] && !matches!(self.socket.peek(&mut [0]), Ok(1..))
     }
 }
 
-/// Waits until one of these sockets has something to read, or its end, and says which have.
+/// Waits until a socket is readable or at its end. Returns whether each one is.
 pub(super) fn is_readable(sockets: &[BorrowedFd<'_>], longest: Duration) -> Vec<bool> {
     let mut watched: Vec<PollFd<'_>> = sockets.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     let longest = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
-    // A signal is another reason to look.
+    // A signal also ends the poll.
     let _ = poll(&mut watched, Some(&longest));
     watched.iter().map(|watched| !watched.revents().is_empty()).collect()
 }
 
-/// Waits for the end of what the other end of a data connection sends.
+/// Waits until the other end of a data connection stops sending. Returns `false` after the timeout.
 pub(crate) fn until_end(socket: BorrowedFd<'_>, longest: Duration) -> bool {
     let until = Instant::now() + longest;
     let mut bytes = [0; 4096];

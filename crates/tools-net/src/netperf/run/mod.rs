@@ -15,83 +15,69 @@ use plumb_tools_run::{ToolCall, dashes};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::AsFd;
 
-/// What `-V` prints: the version whose language is spoken.
+/// Output of `-V`: the emulated version.
 const VERSION: &str = "2.7.0";
 
-/// The end of a client that failed: -1, as the system cuts it.
+/// Exit status of a failed client: -1, as truncated by the system.
 const FAILED: End = End::DialectCode(255);
 
-/// Why a test cannot be made.
+/// Error that prevents or ends a test.
 #[derive(Debug, thiserror::Error)]
 pub enum TestError {
-    /// No such host.
+    /// The host name cannot be resolved.
     #[error("Netperf could not resolve {0} as a host name")]
     Resolve(String),
-    /// Nobody listens.
     #[error(
         "establish control: are you sure there is a netserver listening on {host} at port {port}?\nestablish_control could \
          not establish the control connection to {host} port {port}: {source}"
     )]
-    Control {
-        /// The server.
-        host: String,
-        /// Its port.
-        port: u16,
-        /// The reason of the refusal.
-        source: ConnectError,
-    },
-    /// The other end has closed its connection.
+    Control { host: String, port: u16, source: ConnectError },
+    /// The other end closed the control connection.
     #[error("the control connection was closed before the test was over")]
     Closed,
-    /// The other end says nothing.
+    /// The other end did not answer in time.
     #[error("the other end did not answer in time: {0} expected")]
     Silent(&'static str),
-    /// What the server said.
+    /// The server refused the test with this error number.
     #[error("netserver refused the test: remote error {0}: {source}", source = std::io::Error::from_raw_os_error(*.0))]
     Remote(i32),
-    /// A message that is none of the protocol, or out of range.
-    #[error("unexpected message of the other end: {0}")]
+    /// The message is malformed or out of range.
+    #[error("unexpected message from the other end: {0}")]
     Message(String),
-    /// What a client asks for and a server does not do.
+    /// The server does not support the client's request.
     #[error(transparent)]
     Refused(#[from] netperf::Refused),
-    /// The system's own, of the control connection.
+    /// Error of the control connection.
     #[error("control connection: {0}")]
     Io(#[from] std::io::Error),
-    /// The same, of a connection for data.
     #[error("data connection: {0}")]
     Data(#[from] ConnectError),
-    /// An option of it.
+    /// An option of the data connection could not be set.
     #[error(transparent)]
     Option(#[from] OptionError),
-    /// It failed while data moved.
+    /// A data connection failed during the transfer.
     #[error("data connection: {0}")]
     Flow(String),
-    /// The file of `-F` cannot be sent.
+    /// The file of `-F` cannot be read.
     #[error("-F {path}: {source}")]
-    File {
-        /// The file.
-        path: String,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// The same: it has too few bytes, or is none.
+    File { path: String, source: std::io::Error },
+    /// The file of `-F` is too short, or is not a regular file.
     #[error("-F {0}: a file of at least {1} bytes, as many as -m says, is needed")]
     FileSize(String, u32),
-    /// The processor of `-T` cannot be used.
+    /// The CPU of `-T` cannot be used.
     #[error("-T {processor}: {source}")]
     Processor {
-        /// The processor's number, from 0.
+        /// Number of the CPU, from 0.
         processor: u32,
-        /// The reason.
         source: CpuError,
     },
-    /// A size that cannot be.
+    /// A size is out of range.
     #[error("{0} must be from 1 to {1} bytes")]
     Size(&'static str, u32),
 }
 
-/// As netperf: 0 where all went well, 1 where the command line is wrong, 255 where there is no test.
+/// Runs `netperf`. As in netperf, the exit code is 0 after success, 1 for an invalid command line,
+/// and 255 without a test.
 pub fn as_netperf(call: &ToolCall<'_>) -> Result<End, Stopped> {
     dashes::hint(call);
     match netperf::read(call.called, call.words) {
@@ -109,16 +95,16 @@ pub fn as_netperf(call: &ToolCall<'_>) -> Result<End, Stopped> {
                 Ok(()) => Ok(End::Done),
                 Err(error) => {
                     error_line!("{error}");
-                    // netperf fails otherwise where it is the data connection that is refused.
+                    // netperf has another exit code if the data connection is refused.
                     Ok(if settings.control.direct.is_some() { End::DialectFailed } else { FAILED })
                 }
             }
         }
-        Err(wrong) => Ok(complain("netperf", &wrong)),
+        Err(error) => Ok(complain("netperf", &error)),
     }
 }
 
-/// As netserver: it serves until it is ended.
+/// Runs `netserver` until it is terminated.
 pub fn as_netserver(call: &ToolCall<'_>) -> Result<End, Stopped> {
     dashes::hint(call);
     match netperf::read_server(call.words) {
@@ -129,7 +115,7 @@ pub fn as_netserver(call: &ToolCall<'_>) -> Result<End, Stopped> {
             say_poll(settings.poll_us);
             server::serve(&settings)
         }
-        Err(wrong) => Ok(complain("netserver", &wrong)),
+        Err(error) => Ok(complain("netserver", &error)),
     }
 }
 
@@ -138,14 +124,14 @@ fn printed(text: &str) -> End {
     End::Done
 }
 
-fn complain(tool: &str, wrong: &NetperfUsageError) -> End {
-    match wrong {
+fn complain(tool: &str, error: &NetperfUsageError) -> End {
+    match error {
         NetperfUsageError::NoUsualPort(_) => {
-            print(&format!("{wrong}\n"));
+            print(&format!("{error}\n"));
             return FAILED;
         }
-        NetperfUsageError::Test(_) => print(&format!("{wrong}\n")),
-        _ => error_text!("{tool}: {wrong}\nTry `{tool} -h'.\n"),
+        NetperfUsageError::Test(_) => print(&format!("{error}\n")),
+        _ => error_text!("{tool}: {error}\nTry `{tool} -h'.\n"),
     }
     End::DialectFailed
 }
@@ -156,31 +142,31 @@ fn say_ignored(ignored: &[(char, &'static str)]) {
     }
 }
 
-/// Results of such round trips are not those of a program that waits.
+/// Prints a note, because such round trips are faster than those of a program that sleeps.
 fn say_poll(us: u32) {
     if us > 0 {
-        error_line!("plumb: round trips ask for data without sleeping for at most {us} µs");
+        error_line!("plumb: round trips poll for data for at most {us} µs before they sleep");
     }
 }
 
-/// The first address of a host, of a family where one is wanted.
+/// Resolves a host, optionally for one address family.
 fn resolve(host: &str, port: u16, is_v6: Option<bool>) -> Result<Vec<SocketAddr>, TestError> {
     let found = (host, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>).unwrap_or_default();
     let found: Vec<SocketAddr> = found.into_iter().filter(|at| is_v6.is_none_or(|six| at.is_ipv6() == six)).collect();
     if found.is_empty() { Err(TestError::Resolve(host.to_owned())) } else { Ok(found) }
 }
 
-/// An address of this family that means any.
+/// Returns the unspecified address of a family.
 fn any(is_v6: bool) -> IpAddr {
     if is_v6 { std::net::Ipv6Addr::UNSPECIFIED.into() } else { std::net::Ipv4Addr::UNSPECIFIED.into() }
 }
 
-/// Buffers of a socket, for sending and for receiving.
+/// Returns the buffer sizes of a socket: send, receive.
 fn buffers(socket: impl AsFd) -> [u32; 2] {
     plumb_engine::net::buffers(socket.as_fd()).map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX))
 }
 
-/// Processor time of all processors: total, idle, and its parts. Source: proc(5), /proc/stat.
+/// CPU time of all CPUs: total, idle, and its parts. Source: proc(5), /proc/stat.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ticks {
     all: [f64; 8],
@@ -206,7 +192,7 @@ impl Ticks {
         ticks
     }
 
-    /// How busy the processors were since then.
+    /// Returns the CPU utilization since `before`.
     fn since(&self, before: &Ticks) -> Cpu {
         let mut spent = [0.0; 8];
         for (at, spent) in spent.iter_mut().enumerate() {
@@ -223,19 +209,19 @@ impl Ticks {
     }
 }
 
-/// Bytes that a count of bytes or round trips means, as the end of a test that both ends know.
+/// Returns `true` if the flows have moved the number of bytes or round trips that ends the test.
 fn is_over(length: Length, flows: &Flows, by_ops: bool) -> bool {
     let Length::Count(count) = length else { return false };
     let done = flows.counts(0);
     u64::from(count) <= if by_ops { done.ops } else { done.bytes }
 }
 
-/// The kind of a message, for errors.
+/// Creates the error for an unexpected message.
 fn unexpected(message: &Message) -> TestError {
     TestError::Message(format!("type {}", message.number()))
 }
 
-/// The host of a name or an address, as titles print it.
+/// Returns the host name or address for titles.
 fn host_of(settings: &NetperfSettings) -> &str {
     settings.data.hosts.remote.as_deref().unwrap_or(&settings.control.host)
 }
@@ -246,7 +232,7 @@ mod tests {
 
     // By hand: 10 of 40 ticks idle or waiting, so 75 % busy; 2 processors.
     #[test]
-    fn processors_are_as_busy_as_proc_stat_says() {
+    fn cpu_utilization_follows_from_proc_stat() {
         let before = Ticks::of("cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0\ncpu1 0\n");
         let cpu = Ticks::of("cpu  10 2 8 8 2 4 6 0 0 0\ncpu0 1\ncpu1 1\nintr 5\n").since(&before);
         assert_eq!((cpu.busy, cpu.count), (75.0, 2));

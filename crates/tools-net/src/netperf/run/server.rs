@@ -1,5 +1,5 @@
-//! netserver: tests of many clients at once, each with a thread of its own. Nobody but the client of a test is ever sent
-//! anything, and nothing that a client names is opened.
+//! netserver: concurrent tests of many clients, each in its own thread. It sends data only to the client of a test,
+//! and opens no file that a client names.
 
 use super::control::{Control, PATIENCE, is_readable, until_end};
 use super::{TestError, Ticks, any, buffers, is_over, resolve, unexpected};
@@ -19,30 +19,30 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Clients at a time, and those of one address.
+/// Limits of concurrent clients, in total and per address.
 const CLIENTS_MAX: usize = 256;
 const CLIENTS_OF_ADDRESS_MAX: usize = 128;
 
-/// The first message must come within this time, and a data connection within that.
+/// Timeouts for the first message, and for a data connection.
 const FIRST_PATIENCE: Duration = Duration::from_secs(5);
 const DATA_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Between two tests of a client.
+/// Timeout between two tests of a client.
 const NEXT_PATIENCE: Duration = Duration::from_secs(120);
 
-/// A test may last this much longer than its client said, as netserver's do.
+/// Time that a test may exceed its client's duration, as in netserver.
 const GRACE: Duration = Duration::from_secs(4);
 
-/// A test that ends with a number may take this long.
+/// Limit of the duration of a test that ends with a count.
 const COUNTED_MAX: Duration = Duration::from_secs(86400);
 
-/// A client that makes no more connections has ended its test after this time: nothing else says so.
+/// Time without new connections after which a test of connections has ended. Nothing else shows its end.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// How often is looked whether a client has gone.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// Poll interval for the client's end.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Serves until the process is ended.
+/// Serves until the process is terminated.
 pub(super) fn serve(settings: &NetperfSettings) -> Result<End, Stopped> {
     let listeners = match listen(settings) {
         Ok(listeners) => listeners,
@@ -88,8 +88,8 @@ pub(super) fn serve(settings: &NetperfSettings) -> Result<End, Stopped> {
             }
             match listener.accept() {
                 Ok((stream, peer)) => meet(&shared, stream, peer),
-                // A client that has gone already, or no descriptors left: the next one may do better.
-                Err(_) => std::thread::sleep(LOOK_AGAIN),
+                // The client is gone already, or no descriptors are left. The next one may succeed.
+                Err(_) => std::thread::sleep(POLL_INTERVAL),
             }
         }
     }
@@ -105,7 +105,7 @@ fn listen(settings: &NetperfSettings) -> Result<Vec<TcpListener>, TestError> {
     };
     let mut listeners: Vec<TcpListener> = Vec::new();
     for (number, address) in addresses.into_iter().enumerate() {
-        // Both families have the port that the first was given.
+        // Both address families use the port of the first listener.
         let port = listeners.first().and_then(|first| Some(first.local_addr().ok()?.port())).unwrap_or(settings.port);
         let opened = TcpListener::bind((address, port)).and_then(|listener| {
             listener.set_nonblocking(true)?;
@@ -113,7 +113,7 @@ fn listen(settings: &NetperfSettings) -> Result<Vec<TcpListener>, TestError> {
         });
         match opened {
             Ok(listener) => listeners.push(listener),
-            // A machine without IPv6 has one loopback.
+            // Hosts without IPv6 have only one loopback address.
             Err(_) if number > 0 => {}
             Err(error) => return Err(error.into()),
         }
@@ -121,15 +121,15 @@ fn listen(settings: &NetperfSettings) -> Result<Vec<TcpListener>, TestError> {
     Ok(listeners)
 }
 
-/// What all clients share.
+/// State shared by all clients.
 struct Shared {
     poll_us: u32,
     passphrase: Option<String>,
-    /// Their addresses.
+    /// Addresses of the current clients.
     clients: Mutex<Vec<IpAddr>>,
 }
 
-/// A client among those of all.
+/// A client, counted in the limits.
 struct Place(Arc<Shared>, IpAddr);
 
 impl Place {
@@ -153,19 +153,19 @@ impl Drop for Place {
     }
 }
 
-/// A connection came. Where there is no room, it is closed.
+/// Handles a connection, or closes it at the limit.
 fn meet(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
     let Some(place) = Place::take(shared, peer.ip().to_canonical()) else { return };
     let run = move || {
         let begun = stream.set_nonblocking(false).and_then(|()| Control::new(stream));
-        // Whoever does not keep to the protocol is not heard of.
+        // Clients that violate the protocol are ignored.
         let _ = begun.map_err(TestError::from).and_then(|control| client(&place.0, control, place.1));
     };
-    // Without a thread for it, a client is refused.
+    // If no thread can be started, the connection closes.
     let _ = std::thread::Builder::new().name("netserver".to_owned()).stack_size(256 << 10).spawn(run);
 }
 
-/// A client from its first message to its last.
+/// Serves a client, from its first message to its last.
 fn client(shared: &Shared, mut control: Control, peer: IpAddr) -> Result<(), TestError> {
     let mut knows = shared.passphrase.is_none();
     let mut patience = FIRST_PATIENCE;
@@ -198,21 +198,21 @@ fn client(shared: &Shared, mut control: Control, peer: IpAddr) -> Result<(), Tes
     }
 }
 
-/// Runs this thread, which is one client's alone, on the processor that it asks for.
+/// Binds this thread, which belongs to one client, to the requested CPU.
 fn run_there(processor: u32) -> Result<(), Refused> {
     let refused = Refused::Range("a processor");
     let known = Some(processor).filter(|&number| number <= PROCESSOR_MAX).ok_or(refused)?;
     run_on(&[known]).map_err(|_| refused)
 }
 
-/// The server's half of a test.
+/// Runs the server's half of a test.
 fn test(control: &mut Control, request: &Request, peer: IpAddr, poll_us: u32) -> Result<Message, TestError> {
     request.processor.map(run_there).transpose()?;
     let own = control.socket.local_addr()?.ip();
     if request.udp && request.direction == Direction::ToClient {
         return Err(Refused::Unsupported.into());
     }
-    // Data may take another way than control, but datagrams only to the address that is known to be the client's.
+    // Data may take another path than control messages, but datagrams go only to the client's verified address.
     let elsewhere = request.server.filter(|at| at.to_canonical() != own.to_canonical());
     if request.udp && (elsewhere.is_some() || request.client.is_some_and(|at| at.to_canonical() != peer)) {
         return Err(Refused::Forbidden("datagrams to another address").into());
@@ -262,9 +262,9 @@ fn test(control: &mut Control, request: &Request, peer: IpAddr, poll_us: u32) ->
     wait(control, request, &flows, began, time)?;
     let seconds = began.elapsed().min(time + GRACE).as_secs_f64();
     if !request.udp && !request.connects {
-        // Who receives ends with the end of what comes; who sends says it.
+        // The receiver ends with the end of the stream; the sender marks that end.
         let _ = rustix::net::shutdown(flows.socket(0), rustix::net::Shutdown::Write);
-        // Closed with requests unread, the socket would take back the last responses.
+        // Closing the socket with unread requests would discard the last responses.
         if request.direction != Direction::ToServer {
             until_end(flows.socket(0), PATIENCE);
         }
@@ -289,25 +289,25 @@ fn test(control: &mut Control, request: &Request, peer: IpAddr, poll_us: u32) ->
     Ok(results.message(request.reply()))
 }
 
-/// Tells the client where data goes, and returns the sizes of calls.
+/// Sends the response with the port for data. Returns the sizes of calls.
 fn answer(control: &mut Control, request: &Request, socket: impl AsFd, port: u16) -> Result<[u32; 2], TestError> {
     let own = buffers(socket);
-    let sizes = [request.sizes[0].unwrap_or(own[0]), request.sizes[1].unwrap_or(own[1])];
-    let told = match request.direction {
-        Direction::ToServer => [None, Some(sizes[1])],
-        Direction::ToClient => [Some(sizes[0]), None],
+    let call_sizes = [request.sizes[0].unwrap_or(own[0]), request.sizes[1].unwrap_or(own[1])];
+    let sizes = match request.direction {
+        Direction::ToServer => [None, Some(call_sizes[1])],
+        Direction::ToClient => [Some(call_sizes[0]), None],
         Direction::RoundTrips => [Some(request.trip[1]), Some(request.trip[0])],
     };
-    let response = Response { buffers: own, sizes: told, port, service: request.service, no_delay: request.no_delay };
+    let response = Response { buffers: own, sizes, port, service: request.service, no_delay: request.no_delay };
     control.send(&response.message(request.reply()))?;
-    Ok(sizes)
+    Ok(call_sizes)
 }
 
-/// The data connection of the client; those of others are closed.
+/// Accepts the client's data connection; closes those of others.
 fn meet_connection(control: &Control, listener: &TcpListener, peer: Option<IpAddr>) -> Result<OwnedFd, TestError> {
     let until = Instant::now() + DATA_PATIENCE;
     while Instant::now() < until {
-        if is_readable(&[listener.as_fd(), control.socket.as_fd()], LOOK_AGAIN)[0] {
+        if is_readable(&[listener.as_fd(), control.socket.as_fd()], POLL_INTERVAL)[0] {
             let (socket, from) = listener.accept()?;
             if peer.is_none_or(|peer| peer.to_canonical() == from.ip().to_canonical()) {
                 return Ok(socket.into());
@@ -319,12 +319,12 @@ fn meet_connection(control: &Control, listener: &TcpListener, peer: Option<IpAdd
     Err(TestError::Silent("a data connection"))
 }
 
-/// Binds a socket to the client's first datagram; those of others are dropped.
+/// Connects a socket to the sender of the client's first datagram; drops those of others.
 fn meet_datagrams(control: &Control, socket: &UdpSocket, peer: IpAddr) -> Result<(), TestError> {
     let until = Instant::now() + DATA_PATIENCE;
     socket.set_nonblocking(true)?;
     while Instant::now() < until {
-        if is_readable(&[socket.as_fd(), control.socket.as_fd()], LOOK_AGAIN)[0] {
+        if is_readable(&[socket.as_fd(), control.socket.as_fd()], POLL_INTERVAL)[0] {
             match socket.peek_from(&mut [0; 1]) {
                 Ok((_, from)) if from.ip().to_canonical() == peer.to_canonical() => {
                     socket.connect(from)?;
@@ -332,7 +332,7 @@ fn meet_datagrams(control: &Control, socket: &UdpSocket, peer: IpAddr) -> Result
                     return Ok(());
                 }
                 Ok(_) => _ = socket.recv_from(&mut [0; 1]),
-                // An error that a datagram brought back.
+                // An ICMP error for an earlier datagram.
                 Err(_) => {}
             }
         } else if control.is_closed() {
@@ -347,7 +347,7 @@ fn wait(control: &Control, request: &Request, flows: &Flows, began: Instant, tim
     let by_ops = request.direction == Direction::RoundTrips;
     let (mut ops, mut quiet) = (0, Instant::now());
     loop {
-        flows.wait(&[], LOOK_AGAIN);
+        flows.wait(&[], POLL_INTERVAL);
         let (now, done) = (Instant::now(), flows.counts(0).ops);
         if done != ops {
             (ops, quiet) = (done, now);

@@ -10,60 +10,55 @@ use super::exchange::{Direction, Length};
 use super::wire::PORT;
 use read::{POLL, POLL_US_MAX};
 
-/// A request: a page, a test or a server.
+/// The request of a command line: a page, a test or a server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked<T> {
-    /// The options.
     Help,
-    /// The version.
     Version,
-    /// The names that `-k`, `-o` and `-O` take.
+    /// Print the names for `-k`, `-o` and `-O`.
     Names,
-    /// A test, or to serve some.
+    /// Run a test, or serve tests.
     Run(Box<T>),
 }
 
-/// Of this end and of the server.
+/// Values of this end and of the server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pair<T> {
-    /// Of this end, or the first.
+    /// Value of this end, or the first value.
     pub local: T,
-    /// Of the server, or the second.
+    /// Value of the server, or the second value.
     pub remote: T,
 }
 
-/// The unit of throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Round trips a second, or 10^6 bits a second of a stream.
+    /// Round trips per second, or 10^6 bits per second for a stream.
     OfTest,
-    /// As the letter of `-f` says.
+    /// The unit of a letter of `-f`.
     Letter(char),
 }
 
-/// A test without a control connection: data goes to a service that any host may have.
+/// A test without a control connection. Data goes to a standard service of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direct {
-    /// The service that the test usually has, by its name.
+    /// The usual service for the test, by name.
     Usual(&'static str),
     /// The service at the port of `-P`.
     Named,
 }
 
-/// The form of the output.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Form {
-    /// A table of the test.
+    /// The table of the test.
     Table,
-    /// `NAME=value` lines.
+    /// Lines of `NAME=value`.
     Keys(Vec<&'static str>),
-    /// CSV.
+    /// CSV with these columns.
     Csv(Vec<&'static str>),
     /// Columns, in blocks.
     Columns(Vec<&'static str>),
 }
 
-/// Everything that was said to netperf.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetperfSettings {
     /// The command line, for `COMMAND_LINE`.
@@ -74,16 +69,16 @@ pub struct NetperfSettings {
     pub output: OutputOptions,
     pub socket: SocketSettings,
     pub data: DataOptions,
-    /// `-T`: the processors that both ends run on.
+    /// `-T`: CPUs on which both ends run.
     pub processor: Pair<Option<u32>>,
-    /// Lines about options that netperf prints before the test.
+    /// netperf's notices about options, printed before the test.
     pub notices: Vec<&'static str>,
-    /// Options without effect, and why.
+    /// Options without effect, each with the reason.
     pub ignored: Vec<(char, &'static str)>,
 }
 
 impl NetperfSettings {
-    /// The settings where nothing is given but the words that begin with Plumb's own option.
+    /// Returns the settings without any options, except Plumb's own.
     fn new(words: String, poll_us: u32, ignored: Vec<(char, &'static str)>) -> NetperfSettings {
         NetperfSettings {
             words,
@@ -146,21 +141,21 @@ impl NetperfSettings {
 /// The control connection to netserver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ControlOptions {
-    /// `-H`: the host of netserver.
+    /// `-H`: host of netserver.
     pub host: String,
-    /// `-p`: the port of netserver.
+    /// `-p`: port of netserver.
     pub port: u16,
-    /// `-L`: the address of this end.
+    /// `-L`: local address.
     pub local: Option<String>,
-    /// `-p`: the port of this end.
+    /// `-p`: local port.
     pub local_port: u16,
-    /// `-6`, `-4`.
+    /// `-6`, `-4`: `true` for IPv6 only, `false` for IPv4 only.
     pub is_v6: Option<bool>,
-    /// `-N`: a test against a plain service, without a netserver.
+    /// `-N`: test against a plain service, without a netserver.
     pub direct: Option<Direct>,
-    /// `-s`: seconds before the test.
+    /// `-s`: seconds to wait before the test.
     pub wait_s: u32,
-    /// `-Z`: pass phrase for netserver.
+    /// `-Z`: passphrase for netserver.
     pub passphrase: Option<String>,
 }
 
@@ -169,30 +164,30 @@ pub struct ControlOptions {
 pub struct TestOptions {
     /// Whether the test is `OMNI`, which has another title.
     pub is_omni: bool,
-    /// `-d`: the direction of data.
+    /// `-d`: direction of the data.
     pub direction: Direction,
     /// `-T`: whether datagrams carry the data.
     pub udp: bool,
-    /// `-c`: whether each round trip has a connection of its own.
+    /// `-c`: whether each round trip opens its own connection.
     pub connects: bool,
-    /// Whether connections are made and closed without a round trip.
+    /// Whether connections are opened and closed without a round trip.
     pub only_connects: bool,
-    /// `-b`: requests that are sent before the first response is awaited.
+    /// `-b`: requests sent before the first response is awaited.
     pub burst: u32,
-    /// Whether `sendfile` sends the data.
+    /// Whether data is sent by `sendfile`.
     pub sendfile: bool,
-    /// `-F`: the file that is sent.
+    /// `-F`: path of the file to send.
     pub file: Option<String>,
-    /// `-l`: seconds or operations of the test.
+    /// `-l`: length of the test.
     pub length: Length,
 }
 
-/// Repetitions up to a confidence, and results in between.
+/// Repetitions up to a confidence, and interim results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepetitionOptions {
     /// `-I`: level and width of the confidence interval, in percent.
     pub confidence: Option<(u32, f64)>,
-    /// `-i`: fewest and most repetitions.
+    /// `-i`: smallest and largest number of repetitions.
     pub times: (u32, u32),
     /// `-D`: seconds between interim results.
     pub interim_s: Option<f64>,
@@ -203,36 +198,36 @@ pub struct RepetitionOptions {
 pub struct OutputOptions {
     /// `-r`: whether only the result is printed.
     pub result_only: bool,
-    /// `-c`, `-C`: whether processor utilization is measured.
+    /// `-c`, `-C`: whether CPU utilization is measured.
     pub cpu: Pair<bool>,
-    /// `-f`: the unit of throughput.
+    /// `-f`: unit of throughput.
     pub unit: Unit,
     /// `-P`: whether headers are printed.
     pub headers: bool,
-    /// `-v`: level of detail.
+    /// `-v`: verbosity.
     pub verbosity: u32,
-    /// `-B`: text that is printed with the result.
+    /// `-B`: text printed with the result.
     pub brand: String,
-    /// `-k`, `-o`, `-O`: the form of the output.
+    /// `-k`, `-o`, `-O`: form of the output.
     pub form: Form,
     /// `-u`: name of the run.
     pub uuid: Option<String>,
 }
 
-/// The ends of the data connection, and the bytes of its calls.
+/// The ends of the data connection, and the bytes per call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataOptions {
     /// `-L`, `-H` after `--`: addresses of the data connection.
     pub hosts: Pair<Option<String>>,
-    /// Family of data.
+    /// `-4`, `-6` after `--`: address family of the data connection.
     pub is_v6: Option<bool>,
     /// `-P` after `--`: ports of the data connection.
     pub ports: Pair<u16>,
-    /// `-m`: bytes of a send.
+    /// `-m`: bytes per send.
     pub send: Pair<Option<u32>>,
-    /// `-M`: bytes of a receive.
+    /// `-M`: bytes per receive.
     pub receive: Pair<Option<u32>>,
-    /// `-r` after `--`: bytes of a request and of a response.
+    /// `-r` after `--`: size of a request and of a response, bytes.
     pub trip: [u32; 2],
 }
 
@@ -241,82 +236,71 @@ pub struct DataOptions {
 pub struct SocketSettings {
     /// `-Y`: type of service.
     pub service: Pair<Option<u8>>,
-    /// `-s`, `-S` after `--`: socket buffers for sending and for receiving.
+    /// `-s`, `-S` after `--`: socket buffers, bytes: send, receive.
     pub buffers: Pair<[Option<u32>; 2]>,
-    /// `-D` after `--`: `TCP_NODELAY`.
+    /// `-D` after `--`: whether `TCP_NODELAY` is set.
     pub no_delay: Pair<bool>,
-    /// `-G`: bytes of the largest segment.
+    /// `-G`: maximum segment size, bytes.
     pub segment: Option<u32>,
-    /// `-K`: congestion control.
+    /// `-K`: congestion control algorithm.
     pub congestion: Pair<Option<String>>,
     /// `-R`: whether data may pass routers.
     pub routed: bool,
-    /// `--plumb-busy-poll`: longest time that round trips poll without sleeping, in µs.
+    /// `--plumb-busy-poll`: time for which round trips poll before they sleep, µs.
     pub poll_us: u32,
 }
 
-/// Everything that was said to netserver.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Server {
-    /// Stay in the foreground.
+    /// `-D`: whether it stays in the foreground.
     pub foreground: bool,
-    /// Where it listens.
+    /// `-L`: address on which it listens.
     pub listen: Option<String>,
-    /// `-6`, `-4`.
+    /// `-6`, `-4`: `true` for IPv6 only, `false` for IPv4 only.
     pub is_v6: Option<bool>,
-    /// Its port.
+    /// `-p`: port on which it listens.
     pub port: u16,
-    /// The pass phrase that must come first.
+    /// `-Z`: passphrase that clients must send first.
     pub passphrase: Option<String>,
     /// `--plumb-busy-poll`, as for netperf.
     pub poll_us: u32,
-    /// Options without effect, and why.
+    /// Options without effect, each with the reason.
     pub ignored: Vec<(char, &'static str)>,
 }
 
-/// An error in a command line.
+/// Error in a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NetperfUsageError {
-    /// An option that does not exist.
+    /// The option does not exist.
     #[error("invalid option -- '{0}'")]
     Unknown(char),
-    /// A value is missing.
     #[error("option requires an argument -- '{0}'")]
     Lacks(char),
-    /// An option that is not supported yet.
+    /// The option is not supported yet.
     #[error("option -{letter} is not supported yet: {why}")]
     NotYet {
-        /// The option.
         letter: char,
-        /// The reason, or the way out.
+        /// Reason, or a hint.
         why: &'static str,
     },
-    /// A value that is none.
     #[error("bad value '{given}' of option -{letter}: {expected}")]
-    Value {
-        /// The option.
-        letter: char,
-        /// As given.
-        given: String,
-        /// Values that it takes.
-        expected: &'static str,
-    },
-    /// A test that does not exist.
+    Value { letter: char, given: String, expected: &'static str },
+    /// The test does not exist.
     #[error(
         "The test you requested ({0}) is unknown to this netperf.\nPlease verify that you have the correct test name, \nand that \
          test family has been compiled into this netperf."
     )]
     Test(String),
-    /// A test that has no usual service.
+    /// The test has no usual service.
     #[error("No default port known for the {0} test, please set one yourself")]
     NoUsualPort(&'static str),
-    /// A time of `--plumb-busy-poll` that is none.
+    /// The time of `--plumb-busy-poll` is invalid.
     #[error("bad value '{0}' of {POLL}: use 1 to {POLL_US_MAX} µs")]
     Poll(String),
-    /// An argument that is not an option.
+    /// The argument is not an option.
     #[error("unexpected word '{0}'")]
     Word(String),
-    /// A name of `-k`, `-o`, `-O`.
+    /// The name for `-k`, `-o` or `-O` does not exist.
     #[error("unknown output selector '{0}'; `-k ?` prints all")]
     Selector(String),
 }

@@ -1,4 +1,4 @@
-//! Reads the words of netperf and of netserver.
+//! Parses the arguments of netperf and of netserver.
 
 use super::take::CONNECT_CLOSE;
 use super::{Asked, Direct, Form, NetperfSettings, NetperfUsageError, Server};
@@ -8,13 +8,13 @@ use crate::netperf::selectors::usual;
 use crate::netperf::wire::PORT;
 use crate::netperf::words::{Value, getopt};
 
-/// Plumb's own option of both ends, in front of all others: `--plumb-busy-poll=US`.
+/// Plumb's own option of both ends, before all others: `--plumb-busy-poll=US`.
 pub(super) const POLL: &str = "--plumb-busy-poll";
 
-/// Its longest time, µs.
+/// Limit of that option, µs.
 pub(super) const POLL_US_MAX: u32 = 10_000;
 
-/// Returns the value of that option, and the words after it.
+/// Returns the value of that option, and the arguments after it.
 fn busy_poll(words: &[String]) -> Result<(u32, &[String]), NetperfUsageError> {
     let first = words.first().and_then(|word| word.strip_prefix(POLL)?.strip_prefix('='));
     let Some(text) = first else { return Ok((0, words)) };
@@ -26,16 +26,16 @@ fn busy_poll(words: &[String]) -> Result<(u32, &[String]), NetperfUsageError> {
     Ok((us, &words[1..]))
 }
 
-/// Reads netperf's words; `program` is how it was called.
+/// Parses netperf's arguments. `program` is the name by which it was called.
 ///
 /// # Errors
-/// The first error in them.
+/// The first error.
 pub fn read(program: &str, words: &[String]) -> Result<Asked<NetperfSettings>, NetperfUsageError> {
     let whole = std::iter::once(program).chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
     let (poll_us, words) = busy_poll(words)?;
     let global = getopt(CLIENT_WORDS, words)?;
     let mut all = NetperfSettings::new(whole, poll_us, global.ignored);
-    for (letter, text) in &global.said {
+    for (letter, text) in &global.options {
         match letter {
             'h' => return Ok(Asked::Help),
             'V' => return Ok(Asked::Version),
@@ -46,14 +46,14 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<NetperfSettings>, N
     read_test_options(all, global.rest)
 }
 
-/// Reads the words after `--`.
+/// Parses the arguments after `--`.
 fn read_test_options(mut all: NetperfSettings, words: &[String]) -> Result<Asked<NetperfSettings>, NetperfUsageError> {
     let part = getopt(TEST_WORDS, words)?;
     if let Some(word) = part.rest.first() {
         return Err(NetperfUsageError::Word(word.clone()));
     }
     all.ignored.extend(part.ignored);
-    for (letter, text) in &part.said {
+    for (letter, text) in &part.options {
         match letter {
             'h' => return Ok(Asked::Help),
             'k' | 'o' | 'O' if text == "?" => return Ok(Asked::Names),
@@ -76,7 +76,7 @@ fn read_test_options(mut all: NetperfSettings, words: &[String]) -> Result<Asked
 }
 
 impl NetperfSettings {
-    /// Gives a test without a control connection its port, and takes from it what only a netserver can do.
+    /// Sets the port of a test without a control connection, and turns off what needs a netserver.
     fn go_direct(&mut self) -> Result<(), NetperfUsageError> {
         if self.control.direct.is_none() {
             return Ok(());
@@ -90,7 +90,7 @@ impl NetperfSettings {
             };
             self.data.ports.remote = port;
             self.control.direct = Some(Direct::Usual(name));
-            // An echo is as long as what it echoes.
+            // An echo has the size of its request.
             self.data.trip[1] = self.data.trip[0];
         }
         self.output.cpu.remote = false;
@@ -102,10 +102,10 @@ impl NetperfSettings {
     }
 }
 
-/// Reads netserver's words.
+/// Parses netserver's arguments.
 ///
 /// # Errors
-/// The first error in them.
+/// The first error.
 pub fn read_server(words: &[String]) -> Result<Asked<Server>, NetperfUsageError> {
     let (poll_us, words) = busy_poll(words)?;
     let part = getopt(SERVER_WORDS, words)?;
@@ -113,7 +113,7 @@ pub fn read_server(words: &[String]) -> Result<Asked<Server>, NetperfUsageError>
         return Err(NetperfUsageError::Word(word.clone()));
     }
     let mut all = Server { port: PORT, poll_us, ignored: part.ignored, ..Server::default() };
-    for (letter, text) in &part.said {
+    for (letter, text) in &part.options {
         let value = Value(*letter, text);
         match letter {
             '4' | '6' => all.is_v6 = Some(*letter == '6'),

@@ -1,4 +1,4 @@
-//! The options of netperf, by the group of settings that they belong to.
+//! Options of netperf, by group of settings.
 
 use super::{
     ControlOptions, DataOptions, Direct, Form, NetperfSettings, NetperfUsageError, OutputOptions, Pair,
@@ -8,16 +8,15 @@ use crate::netperf::exchange::{Direction, Length};
 use crate::netperf::selectors::list;
 use crate::netperf::words::{Value, pair};
 
-/// The largest processor that an affinity can name.
+/// Largest CPU number in an affinity mask.
 pub const PROCESSOR_MAX: u32 = 1023;
 
-/// The test whose sender passes a file.
+/// Name of the test that sends a file.
 const SENDFILE: &str = "TCP_SENDFILE";
 
-/// The test that makes and closes connections.
+/// Name of the test that opens and closes connections.
 pub(super) const CONNECT_CLOSE: &str = "TCP_CC";
 
-/// Tests by their names.
 const TESTS: [(&str, Direction, bool, bool); 8] = [
     ("TCP_STREAM", Direction::ToServer, false, false),
     ("TCP_MAERTS", Direction::ToClient, false, false),
@@ -29,11 +28,11 @@ const TESTS: [(&str, Direction, bool, bool); 8] = [
     ("UDP_RR", Direction::RoundTrips, true, false),
 ];
 
-/// The number of tests where neither `-i` nor `-I` is given.
+/// The repetitions without `-i` and `-I`.
 const ONCE: (u32, u32) = (1, 1);
 
 impl NetperfSettings {
-    /// Takes an option before `--`.
+    /// Sets an option before `--`.
     pub(super) fn take_global(&mut self, value: &Value<'_>) -> Result<(), NetperfUsageError> {
         match value.0 {
             'b' => self.notice(value, "Packet burst size is not compiled in. \n"),
@@ -45,7 +44,7 @@ impl NetperfSettings {
                 let of = |text: Option<&str>| text.map(|text| value.service(text)).transpose();
                 self.socket.service = Pair { local: of(local)?, remote: of(remote)? };
             }
-            // The server's file, after a comma, has no use: the server sends none.
+            // The server's file, after a comma, has no effect, because the server does not send.
             'F' => self.test.file = value.1.split(',').next().filter(|name| !name.is_empty()).map(str::to_owned),
             'l' => self.test.length = length(value)?,
             _ => {
@@ -57,7 +56,7 @@ impl NetperfSettings {
         Ok(())
     }
 
-    /// Takes an option after `--`.
+    /// Sets an option after `--`.
     pub(super) fn take_of_test(&mut self, value: &Value<'_>) -> Result<(), NetperfUsageError> {
         self.test.take(value)?;
         self.data.take(value)?;
@@ -65,7 +64,7 @@ impl NetperfSettings {
         self.output.take_of_test(value)
     }
 
-    /// Keeps what netperf prints about an option of builds with intervals, unless only the server's value is given.
+    /// Keeps netperf's notice about an option of builds with intervals, unless only the server's value is given.
     fn notice(&mut self, value: &Value<'_>, notice: &'static str) {
         if !value.1.is_empty() && !value.1.starts_with(',') {
             self.notices.push(notice);
@@ -73,7 +72,7 @@ impl NetperfSettings {
         }
     }
 
-    /// Takes the name of a test.
+    /// Sets the test by its name.
     fn take_name(&mut self, value: &Value<'_>) -> Result<(), NetperfUsageError> {
         let name = value.1.to_ascii_uppercase();
         if name == "OMNI" {
@@ -137,7 +136,7 @@ impl RepetitionOptions {
                 let level = value.small::<u32>(level, "95 or 99").ok().filter(|level| [95, 99].contains(level));
                 let width = value.seconds(width).ok().filter(|width| *width > 0.0);
                 self.confidence = level.zip(width);
-                self.confidence.ok_or_else(|| value.wrong("95 or 99, and the width in per cent: 99,5"))?;
+                self.confidence.ok_or_else(|| value.invalid("95 or 99, and the width in percent: 99,5"))?;
                 if self.times == ONCE {
                     self.times = (3, 10);
                 }
@@ -157,7 +156,7 @@ impl OutputOptions {
             'C' => self.cpu.remote = true,
             'f' => {
                 let letter = text.chars().next().filter(|&letter| text.len() == 1 && "GMKBgmkbx".contains(letter));
-                let letter = letter.ok_or_else(|| value.wrong("one of G M K B g m k b x"))?;
+                let letter = letter.ok_or_else(|| value.invalid("one of G M K B g m k b x"))?;
                 self.unit = if letter == 'x' { Unit::OfTest } else { Unit::Letter(letter) };
             }
             'P' => self.headers = value.whole(text)? != 0,
@@ -198,10 +197,10 @@ impl TestOptions {
                 self.udp = match value.1.to_ascii_lowercase().trim_start_matches("sock_") {
                     "stream" | "tcp" => false,
                     "dgram" | "udp" => true,
-                    _ => return Err(value.wrong("stream, dgram, tcp or udp")),
+                    _ => return Err(value.invalid("stream, dgram, tcp or udp")),
                 };
             }
-            // Responses of UDP count as lost after 1 s, in any case.
+            // Responses over UDP always count as lost after 1 s.
             'e' => _ = value.seconds(value.1)?,
             _ => {}
         }
@@ -266,7 +265,7 @@ fn length(value: &Value<'_>) -> Result<Length, NetperfUsageError> {
         seconds @ 1..=86400 => Ok(Length::Seconds(seconds as u32)),
         count if count < 0 => Ok(Length::Count(count.unsigned_abs().min(i32::MAX as u32))),
         0 => Ok(Length::Seconds(10)),
-        _ => Err(value.wrong("at most 86400 seconds")),
+        _ => Err(value.invalid("at most 86400 seconds")),
     }
 }
 
@@ -275,7 +274,7 @@ fn processors(value: &Value<'_>) -> Result<Pair<Option<u32>>, NetperfUsageError>
     let of = |text: Option<&str>| {
         let number = text.map(|text| value.small::<u32>(text, "a processor")).transpose()?;
         match number {
-            Some(number) if number > PROCESSOR_MAX => Err(value.wrong("a processor, from 0 to 1023")),
+            Some(number) if number > PROCESSOR_MAX => Err(value.invalid("a processor, from 0 to 1023")),
             number => Ok(number),
         }
     };
@@ -296,6 +295,6 @@ fn direction(value: &Value<'_>) -> Result<Direction, NetperfUsageError> {
         2 => Ok(Direction::ToServer),
         4 => Ok(Direction::ToClient),
         6 => Ok(Direction::RoundTrips),
-        _ => Err(value.wrong("2, 4 or 6")),
+        _ => Err(value.invalid("2, 4 or 6")),
     }
 }

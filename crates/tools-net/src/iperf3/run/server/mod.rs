@@ -1,5 +1,5 @@
-//! The server: many clients at once on one port. A cookie says which test a connection belongs to, and the address of a
-//! control connection that waits for some which one datagrams do; nobody else is ever sent anything.
+//! The server: many concurrent clients on one port. A cookie assigns a connection to a test. Datagrams are assigned
+//! by the address of a control connection that waits for some. Other hosts never get any data.
 
 mod session;
 
@@ -26,24 +26,24 @@ use std::sync::atomic::Ordering::Acquire;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Tests at a time, and those of one address.
+/// Limits of concurrent tests, in total and per address.
 const TESTS_MAX: usize = 64;
 const TESTS_OF_ADDRESS_MAX: usize = 16;
 
 /// Limits of connections that have not sent their cookie. One address may open all streams of a test at once.
 const PENDING: PendingLimits = PendingLimits { all: 512, of_address: 256 };
 
-/// Maximum number of datagrams handled per batch.
+/// Limit of datagrams handled per batch.
 const DATAGRAMS_MAX: usize = 512;
 
-/// A cookie must come within this time, and parameters and streams within that.
+/// Timeouts: for the cookie, and for parameters and streams.
 const COOKIE_PATIENCE: Duration = Duration::from_secs(5);
 const SETUP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often is looked whether the server is to end.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// Poll interval for shutdown.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A data connection, in the order in which they were accepted.
+/// A data connection, with its position in the order of acceptance.
 struct Arrival {
     order: u64,
     socket: OwnedFd,
@@ -63,12 +63,12 @@ struct Waiting {
 #[derive(Default)]
 struct Registry {
     waiting: Vec<Waiting>,
-    /// Addresses of clients, one for each test.
+    /// Addresses of clients, one per test.
     tests: Vec<IpAddr>,
     streams: usize,
-    /// Tests that were begun, for the banner.
+    /// Number of tests so far, for the banner.
     count: u64,
-    /// The test whose lines are printed as they come.
+    /// The test whose lines are printed immediately.
     foreground: Option<u64>,
 }
 
@@ -79,21 +79,21 @@ struct Shared {
     pending: Arc<Pending>,
     settings: Iperf3Settings,
     limits: Limits,
-    /// Seconds whose mean the limit of the rate is about.
+    /// Seconds over which the rate limit is averaged.
     rate_seconds: u32,
     one_off: bool,
     local: Local,
-    /// Only clients that prove a token are served.
+    /// Identity of a server that serves only clients with its token.
     identity: Option<Identity>,
-    /// Only iperf3's users are served.
+    /// Gate of a server that serves only iperf3's users.
     gate: Option<Gate>,
-    /// Streams may come by SCTP.
+    /// Whether streams may use SCTP.
     has_sctp: bool,
-    /// The test of a server that makes only one is over.
+    /// Whether the only test of a one-off server is over.
     over: AtomicBool,
     paper: Paper,
     stop: StopFlag,
-    /// The port, or where it is otherwise.
+    /// The port, or another place where the server listens.
     place: String,
 }
 
@@ -113,7 +113,7 @@ impl Shared {
         }
     }
 
-    /// Prints the text of a test: at once where it is the only one, else in one piece at its end.
+    /// Prints the text of a test: immediately if it is in the foreground, otherwise in one piece at its end.
     fn show(&self, test: u64, held: &mut String, text: &str) {
         let mut registry = self.registry();
         if *registry.foreground.get_or_insert(test) == test {
@@ -125,17 +125,16 @@ impl Shared {
     }
 }
 
-/// What a server has of its own.
+/// A server's own settings and credentials.
 pub struct Own {
-    /// Its sockets' options, its file.
     pub local: Local,
-    /// What it proves to clients, which must prove that they know its token; `None`: anybody is served, in plain text.
+    /// Proves the server to clients, which must prove that they know its token. `None`: any client, in plain text.
     pub identity: Option<Identity>,
-    /// Who is served of iperf3's users; `None`: anybody.
+    /// Checks iperf3's users; `None`: any user.
     pub gate: Option<Gate>,
 }
 
-/// Serves until a signal comes.
+/// Serves until a signal arrives.
 pub fn serve(
     settings: &Iperf3Settings,
     asked: &Asked,
@@ -197,7 +196,7 @@ pub fn serve(
                 Ready::Other(listener) => {
                     while let Ok(stream) = rustix::net::accept(listener) {
                         order += 1;
-                        // Who comes has no address of the Internet.
+                        // Local connections have no Internet address.
                         meet(&shared, stream.into(), SocketAddr::from(([127, 0, 0, 1], 0)), order);
                     }
                 }
@@ -205,10 +204,10 @@ pub fn serve(
         }
     }
     if let Bind::Local(LocalAddress::Unix(path)) = &bind {
-        // It was made by this server. One that is gone already is no loss.
+        // This server created the socket file. A failure means that it is gone already.
         let _ = std::fs::remove_file(path);
     }
-    // Tests that go on say goodbye to their clients.
+    // Running tests notify their clients.
     let until = Instant::now() + SETUP_PATIENCE;
     while !shared.registry().tests.is_empty() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
@@ -221,11 +220,11 @@ pub fn warn_of_strangers(bind: &Bind, knows_users: bool) {
     if let Bind::Address(address) = bind
         && !knows_users
     {
-        warn_beyond_loopback("plumb", *address, "`plumb net --serve --keys FILE` admits who has a token");
+        warn_beyond_loopback("plumb", *address, "`plumb net --serve --keys FILE` admits only clients with a token");
     }
 }
 
-/// Where clients come.
+/// Sockets on which clients arrive.
 struct Sockets {
     tcp: Vec<TcpListener>,
     udp: Vec<UdpSocket>,
@@ -238,14 +237,13 @@ enum Ready<'a> {
     Other(&'a OwnedFd),
 }
 
-/// Where a server listens.
+/// Address at which a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bind {
-    /// For this machine alone.
+    /// Loopback, for this host only.
     Loopback,
-    /// At an address.
     Address(IpAddr),
-    /// Not on the Internet.
+    /// An address outside of the Internet.
     Local(LocalAddress),
 }
 
@@ -274,7 +272,7 @@ fn listen(settings: &Iperf3Settings, bind: &Bind, local: &Local) -> Result<Socke
     let multipath = SocketOptions { multipath: true, ..options.clone() };
     for (number, address) in addresses.into_iter().enumerate() {
         let at = SocketAddr::new(address, settings.port);
-        // Who comes without further paths is served without; systems without any have plain sockets.
+        // Clients without multipath connect as well. Systems without multipath get plain sockets.
         let listening = listen_tcp(at, &multipath).or_else(|_| listen_tcp(at, &options));
         let opened = listening.and_then(|tcp| {
             tcp.set_nonblocking(true)?;
@@ -293,7 +291,7 @@ fn listen(settings: &Iperf3Settings, bind: &Bind, local: &Local) -> Result<Socke
                 }
                 sockets.udp.push(udp);
             }
-            // A machine without IPv6 has one loopback.
+            // Hosts without IPv6 have only one loopback address.
             Err(_) if number > 0 => {}
             Err(error) => return Err(error),
         }
@@ -302,13 +300,13 @@ fn listen(settings: &Iperf3Settings, bind: &Bind, local: &Local) -> Result<Socke
 }
 
 impl Sockets {
-    /// Those at which somebody is, after a while.
+    /// Waits, then returns the sockets with a client.
     fn ready(&self) -> Vec<Ready<'_>> {
         let fds = self.tcp.iter().map(AsFd::as_fd).chain(self.udp.iter().map(AsFd::as_fd));
         let fds = fds.chain(self.other.iter().map(AsFd::as_fd));
         let mut watched: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-        let longest = Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN.subsec_nanos().into() };
-        // A signal is another reason to look.
+        let longest = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.subsec_nanos().into() };
+        // A signal also ends the poll.
         let _ = poll(&mut watched, Some(&longest));
         let all = self.tcp.iter().map(Ready::Tcp).chain(self.udp.iter().map(Ready::Udp));
         let all = all.chain(self.other.iter().map(Ready::Other));
@@ -316,7 +314,7 @@ impl Sockets {
     }
 }
 
-/// A connection came: of a new client, or a stream of one that is known.
+/// Handles a connection: a new client, or a stream of a known one.
 fn meet(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, order: u64) {
     let Ok(place) = shared.pending.enter(&stream, peer.ip()) else { return };
     let other = Arc::clone(shared);
@@ -329,7 +327,7 @@ fn meet(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, order: u64) {
             Ok(control)
         });
         drop(place);
-        // Whoever sends no cookie is not heard of.
+        // Connections without a cookie are ignored.
         let Ok(mut control) = met else { return };
         let known = {
             let registry = shared.registry();
@@ -337,10 +335,10 @@ fn meet(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, order: u64) {
             all.find(|test| !test.udp && same(&test.cookie, &cookie)).map(|test| test.streams.clone())
         };
         if let Some(streams) = known {
-            // What streams carry is not worth hiding.
+            // Data streams are not encrypted.
             if let Control::Plain(socket) = control {
                 let local = socket.local_addr();
-                // The test may have given up.
+                // A failure means that the test has given up.
                 let _ = streams.send(Arrival { order, socket: socket.into(), local, remote: peer });
             }
             return;
@@ -365,7 +363,7 @@ fn meet(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, order: u64) {
     let _ = std::thread::Builder::new().name("iperf3".to_owned()).stack_size(256 << 10).spawn(run);
 }
 
-/// A connection, in TLS where its first byte says so and there is a key for it. Whoever begins TLS without is left alone.
+/// Sets up a connection: in TLS if its first byte starts TLS and there is a key. TLS without a key is not answered.
 fn open(shared: &Shared, stream: TcpStream) -> Result<Control, TestError> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(COOKIE_PATIENCE))?;
@@ -380,7 +378,7 @@ fn open(shared: &Shared, stream: TcpStream) -> Result<Control, TestError> {
     }
 }
 
-/// The number of a test that there is room for.
+/// Returns the number of a new test, if there is capacity for it.
 fn admit(shared: &Shared, address: IpAddr) -> Option<u64> {
     let mut registry = shared.registry();
     let of_address = registry.tests.iter().filter(|test| **test == address).count();
@@ -393,7 +391,7 @@ fn admit(shared: &Shared, address: IpAddr) -> Option<u64> {
     Some(registry.count)
 }
 
-/// Datagrams came to the port: first ones of streams, or nothing that anybody waits for.
+/// Handles datagrams on the port: first ones of streams, or stray ones.
 fn greet(shared: &Shared, socket: &UdpSocket, order: &mut u64) {
     let mut came = VecDeque::new();
     let take = |socket: &UdpSocket, came: &mut VecDeque<(SocketAddr, [u8; 4])>| {
@@ -417,7 +415,7 @@ fn greet(shared: &Shared, socket: &UdpSocket, order: &mut u64) {
         let (Some((streams, options)), Ok(local)) = (waiting, socket.local_addr()) else { continue };
         let options = SocketOptions { shares_port: true, ..options };
         let Ok(stream) = datagram_socket(Some(from), Some(local), &options) else { continue };
-        // What came to it before it was connected is another's.
+        // Datagrams that arrived before the socket was connected may belong to other clients.
         let _ = stream.set_nonblocking(true);
         take(&stream, &mut came);
         came.retain(|(other, _)| *other != from);

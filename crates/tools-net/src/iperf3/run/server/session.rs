@@ -1,10 +1,10 @@
-//! One client, from its parameters to its end.
+//! A client's session, from its parameters to its end.
 
 use super::super::control::{Control, TestError};
 use super::super::output::Out;
 use super::super::running::{Running, blocks_of};
 use super::super::{named, now_ms, start_of, system};
-use super::{Arrival, LOOK_AGAIN, SETUP_PATIENCE, Shared, Waiting};
+use super::{Arrival, POLL_INTERVAL, SETUP_PATIENCE, Shared, Waiting};
 use crossbeam_channel::RecvTimeoutError;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use plumb_engine::net::{Flow, Flows};
@@ -20,17 +20,17 @@ use std::sync::atomic::Ordering::Release;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Streams of all tests together: a thread and its buffers each.
+/// Limit of streams in all tests, each with a thread and buffers.
 const STREAMS_MAX: usize = 1024;
 
-/// A test may last this much longer than its client said.
+/// Time that a test may exceed its client's duration.
 const GRACE: Duration = Duration::from_secs(40);
 
-/// What was sent is given up when nothing of it has come for this long.
+/// Time after which undelivered data is given up if none of it arrives.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(2);
 const LAST_PATIENCE: Duration = Duration::from_millis(50);
 
-/// A client from its parameters to its end.
+/// Serves a client, from its parameters to its end.
 pub(super) fn client(
     shared: &Arc<Shared>,
     mut control: Control,
@@ -39,7 +39,7 @@ pub(super) fn client(
     number: u64,
 ) {
     let host = (peer.ip().to_canonical().to_string(), peer.port());
-    // Lines that wait until nobody else prints.
+    // Text held back until other tests do not print.
     let held = Arc::new(Mutex::new(String::new()));
     let (prints, keeps) = (Arc::clone(shared), Arc::clone(&held));
     let sink = Box::new(move |text: &str| {
@@ -64,7 +64,7 @@ pub(super) fn client(
         registry.foreground.take_if(|test| *test == number);
         registry.count + 1
     };
-    // Whoever is not let in has had no test.
+    // A refused client had no test.
     if shared.one_off && !matches!(outcome, Err(TestError::Denied(_))) {
         shared.over.store(true, Release);
     } else if !shared.stop.requested() {
@@ -88,7 +88,7 @@ fn test(
         match gate.admit(params.token.as_deref(), now_ms() / 1000) {
             Ok(user) => out.text(&format!("Authentication succeeded for user '{user}'\n")),
             Err(denied) => {
-                // Send every refusal the same answer after the same time, so that timing does not reveal the fault.
+                // Every refusal gets the same answer after the same time, so that timing does not reveal the fault.
                 let elapsed = began.elapsed();
                 std::thread::sleep(answer_at(elapsed) - elapsed);
                 refuse(control, &Refused::Denied);
@@ -114,7 +114,7 @@ fn test(
         // The client's own direction comes first.
         let sends = if params.flow.bidir { number >= params.flow.streams as usize } else { params.flow.reverse };
         streams.push(named(arrival.local, Ok(arrival.remote), arrival.socket.as_raw_fd(), sends));
-        // Of round trips, it is the client who asks.
+        // In round trips, the client sends the requests.
         let file = shared.local.open_file(&params, sends)?;
         let work = flow(&params, sends, params.is_plumb);
         flows.push(Flow { socket: arrival.socket, other: Some(peer), file, work });
@@ -138,7 +138,7 @@ fn test(
         drain(&running);
     }
     running.stop(out);
-    // A client that still waits for data hears of the end.
+    // Notifies a client that still waits for data.
     running.flows.hang_up();
     let mut own = running.ending(None);
     own.file = shared.local.file_facts(&report.params);
@@ -159,19 +159,19 @@ fn test(
     let mut ending = own;
     ending.cpu[1] = other.cpu;
     out.end(Some(&report), Some(&ending), None);
-    // A client that is gone has what it wanted.
+    // A client that is gone has all it needs.
     let _ = control.expect(State::Done, "the end");
     Ok(())
 }
 
-/// Tells the client why there is no test.
+/// Sends the client the reason for a refusal.
 fn refuse(control: &mut Control, refused: &Refused) -> TestError {
     let numbers = [refused.number().to_be_bytes(), [0; 4]].concat();
     let _ = control.say(State::ServerError).and_then(|()| control.send(&numbers));
     TestError::Server(refused.to_string())
 }
 
-/// Streams of a test, counted among those of all.
+/// Streams of a test, counted in the limit of all tests.
 struct Room<'a> {
     shared: &'a Shared,
     streams: usize,
@@ -195,7 +195,7 @@ impl Drop for Room<'_> {
     }
 }
 
-/// A port of its own for a test of connections, and its listener for each worker.
+/// Opens a separate port for a test of connections, with a listener for each worker.
 fn listen(control: &mut Control, peer: SocketAddr, params: &Params) -> Result<Vec<Arrival>, TestError> {
     let at = SocketAddr::new(control.socket().local_addr()?.ip(), 0);
     let failed = |error: std::io::Error| TestError::Stream(error.to_string());
@@ -211,7 +211,7 @@ fn listen(control: &mut Control, peer: SocketAddr, params: &Params) -> Result<Ve
     (0..params.flow.streams.into()).map(one).collect()
 }
 
-/// Asks for the streams and waits for all of them.
+/// Requests the streams and waits for all of them.
 fn gather(
     shared: &Shared,
     control: &mut Control,
@@ -226,7 +226,7 @@ fn gather(
     let options = shared.local.accepted(params);
     let waiting = Waiting { cookie: *cookie, peer: address, udp: params.transport.udp, options, streams };
     let mut waiting = Some(waiting);
-    // Datagrams have no cookie: of one address, only one test may wait for them.
+    // Datagrams have no cookie, so only one test per address may wait for them.
     while let Some(mine) = waiting.take() {
         let mut registry = shared.registry();
         if params.transport.udp && registry.waiting.iter().any(|test| test.udp && test.peer == address) {
@@ -249,7 +249,7 @@ fn gather(
         let mut found: Vec<Arrival> = Vec::new();
         while found.len() < count {
             let left = until.saturating_duration_since(Instant::now());
-            match arrivals.recv_timeout(left.min(LOOK_AGAIN)) {
+            match arrivals.recv_timeout(left.min(POLL_INTERVAL)) {
                 Ok(arrival) => found.push(arrival),
                 Err(RecvTimeoutError::Timeout) if !left.is_zero() && !shared.stop.requested() => {
                     control.has_state()?;
@@ -264,7 +264,7 @@ fn gather(
     found.sort_by_key(|arrival| arrival.order);
     if !params.transport.udp {
         for arrival in &found {
-            // A size or an algorithm that cannot be set here is the client's wish only.
+            // Options that cannot be set here were only the client's wish.
             let _ = shared.local.accepted(params).set_connected(&arrival.socket, arrival.remote.is_ipv6());
         }
     }
@@ -279,18 +279,19 @@ fn wait(shared: &Shared, running: &mut Running<'_>, control: &mut Control, out: 
     let until = Instant::now() + longest + Duration::from_secs(params.end.omit_s.into()) + GRACE;
     let mut meter = shared.limits.rate.map(|rate| Meter::new(rate, shared.rate_seconds, params));
     loop {
-        let left = running.next().map_or(LOOK_AGAIN, |at| at.saturating_duration_since(Instant::now()).min(LOOK_AGAIN));
+        let left =
+            running.next().map_or(POLL_INTERVAL, |at| at.saturating_duration_since(Instant::now()).min(POLL_INTERVAL));
         if !left.is_zero() {
             running.flows.wait(&[control.socket().as_fd()], left);
         }
         if shared.stop.requested() {
-            // Before its streams end, which says nothing of why.
+            // Sent before the streams end, because their end does not show the reason.
             let _ = control.say(State::ServerTerminate);
             return Err(TestError::Interrupted("server"));
         }
         match control.has_state()? {
             Some(State::TestEnd) => return Ok(()),
-            Some(state) => return Err(TestError::Message(format!("{state:?} while data moves"))),
+            Some(state) => return Err(TestError::Message(format!("{state:?} during the transfer"))),
             None => {}
         }
         if Instant::now() > until {
@@ -306,13 +307,13 @@ fn wait(shared: &Shared, running: &mut Running<'_>, control: &mut Control, out: 
     }
 }
 
-/// The rate of a test, which must not be above what the server gives, whatever the client said.
+/// Measures the rate of a test, which must not exceed the server's limit, whatever the client requested.
 struct Meter {
-    /// Bytes a second, and those that blocks may be early.
+    /// Limit in bytes per second, and the bytes that blocks may be early.
     most: f64,
     early: f64,
     window: Duration,
-    /// Bytes at times, about a second apart.
+    /// Byte counts at times about a second apart.
     marks: VecDeque<(Instant, u64)>,
 }
 
@@ -330,10 +331,10 @@ impl Meter {
         }
     }
 
-    /// Whether the mean of the last seconds is above the limit.
+    /// Returns `true` if the mean over the last seconds exceeds the limit.
     fn is_over(&mut self, bytes: u64, now: Instant) -> bool {
         let since = |at: Instant| now.saturating_duration_since(at);
-        // The newest mark that is old enough is what is compared with.
+        // Compare with the newest mark that is old enough.
         while self.marks.get(1).is_some_and(|mark| since(mark.0) >= self.window) {
             self.marks.pop_front();
         }
@@ -348,7 +349,7 @@ impl Meter {
     }
 }
 
-/// The client has sent all blocks of the test when it says so; the last of them may still be on their way.
+/// Waits for the client's last blocks. The client has sent all of them, but some may still be in flight.
 fn drain(running: &Running<'_>) {
     let params = &running.report().params;
     let Some(blocks) =
@@ -364,7 +365,8 @@ fn drain(running: &Running<'_>) {
             return;
         }
         if now != before {
-            // The end of a file is no whole block: when all that was asked for is there, the rest is there soon or never.
+            // The end of a file is not a whole block. Once all requested bytes have arrived, the rest arrives soon or
+            // never.
             let is_all = params.end.bytes > 0 && now >= params.end.bytes;
             let patience = if is_all { LAST_PATIENCE } else { DRAIN_PATIENCE };
             (before, until) = (now, Instant::now() + patience);
